@@ -1,0 +1,1 @@
+"""Times, frontiers and diffs: the mathematics everything else stands on. Imports nothing."""

@@ -1,0 +1,51 @@
+"""The partial order on times.
+
+A time is a tuple of ints (epoch, round, ...), compared coordinate by coordinate. Two times may be
+incomparable; `join` is the least time at or after both, `meet` the greatest at or before both.
+Lexicographic order (Python's `<` on tuples) is a linear extension of this order, so sorting by it is always sound.
+"""
+
+from typing import TypeAlias
+
+Time: TypeAlias = tuple[int, ...]
+
+
+def less_equal(a: Time, b: Time) -> bool:
+    """Whether every coordinate of `a` is at or before that of `b`.
+
+    >>> less_equal((1, 2), (1, 3)), less_equal((1, 2), (2, 1))
+    (True, False)
+    """
+    if len(a) == 1 == len(b):  # most times are a lone epoch
+        return a[0] <= b[0]
+    for x, y in zip(a, b, strict=True):
+        if x > y:
+            return False
+    return True
+
+
+def join(a: Time, b: Time) -> Time:
+    """The least time at or after both.
+
+    >>> join((1, 2), (2, 1))
+    (2, 2)
+    """
+    return tuple([x if x >= y else y for x, y in zip(a, b, strict=True)])
+
+
+def meet(a: Time, b: Time) -> Time:
+    """The greatest time at or before both.
+
+    >>> meet((1, 2), (2, 1))
+    (1, 1)
+    """
+    return tuple([x if x <= y else y for x, y in zip(a, b, strict=True)])
+
+
+def least(depth: int) -> Time:
+    """The first time of `depth` coordinates.
+
+    >>> least(2)
+    (0, 0)
+    """
+    return (0,) * depth

@@ -1,0 +1,1 @@
+"""Data as integer columns: schemas, symbols, and updates on their way between operators."""

@@ -1,0 +1,1 @@
+"""All compiled code: loops over int64 columns, and nothing that knows what the columns mean."""
