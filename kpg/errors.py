@@ -1,0 +1,106 @@
+"""Every error a user can meet.
+
+    KpgError
+      ProgramError        the query is wrong
+        UndefinedName       a column, relation or answer that does not exist
+        TypeMismatch        types that do not fit an operation or each other
+        BadPlan             operators combined in a way that has no meaning (a loop whose time does not grow, ...)
+      InputError          the data or the protocol is wrong
+        SchemaMismatch      rows of another arity or type than the relation's
+        TimeTooEarly        an insert, advance or read before what is still open
+        TimeNotReached      a read as of a time that is not complete yet
+        Closed              use of an input, handle or db after its end
+        InUse               dropping what others still read
+      DataError           an answer failed: rows on which an expression or reducer fails are in its input
+      ResourceError       a limit was met; retry may help
+        OverBudget          the memory limit
+        TooManyRounds       a recursion ran past its limit of rounds
+        Overflow            a number left the range of its type
+      WrongThread         a db was used from a thread that does not own it
+
+Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
+"""
+
+from __future__ import annotations
+
+
+class KpgError(Exception):
+    """The root of all errors of kpg: what failed, and optionally detail and hint."""
+
+    def __init__(self, what: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.detail:
+            lines.append(f"detail: {self.detail}")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class ProgramError(KpgError):
+    """The query is wrong."""
+
+
+class UndefinedName(ProgramError):
+    """A column, relation or answer that does not exist."""
+
+
+class TypeMismatch(ProgramError):
+    """Types that do not fit an operation or each other."""
+
+
+class BadPlan(ProgramError):
+    """Operators combined in a way that has no meaning."""
+
+
+class InputError(KpgError):
+    """The data or the protocol is wrong."""
+
+
+class SchemaMismatch(InputError):
+    """Rows of another arity or type than the relation's."""
+
+
+class TimeTooEarly(InputError):
+    """An insert, advance or read before what is still open."""
+
+
+class TimeNotReached(InputError):
+    """A read as of a time that is not complete yet."""
+
+
+class Closed(InputError):
+    """Use of an input, handle or db after its end."""
+
+
+class InUse(InputError):
+    """Dropping what others still read."""
+
+
+class DataError(KpgError):
+    """An answer failed: its input holds rows on which an expression or reducer fails."""
+
+
+class ResourceError(KpgError):
+    """A limit was met; retry may help."""
+
+
+class OverBudget(ResourceError):
+    """The memory limit was met."""
+
+
+class TooManyRounds(ResourceError):
+    """A recursion ran past its limit of rounds."""
+
+
+class Overflow(ResourceError):
+    """A number left the range of its type."""
+
+
+class WrongThread(KpgError):
+    """A db was used from a thread that does not own it."""
