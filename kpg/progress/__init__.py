@@ -1,0 +1,1 @@
+"""What may still happen where: pointstamps, path summaries and the frontiers that follow. Runs without any dataflow."""

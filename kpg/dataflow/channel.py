@@ -1,0 +1,82 @@
+"""Channels carry messages from an operator to an input of another, on the same worker or its peers.
+
+A pact says where a message goes: `Pipeline` to the same worker, `Exchange` each update to the worker that its route
+names, `Broadcast` to all. Every message is counted at its destination when it is sent, in the same atomic set of
+changes as what the sender gives up, so it is never out of sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kpg.dataflow.operator import Message
+
+if TYPE_CHECKING:
+    from kpg.dataflow.operator import Operator
+
+Split: TypeAlias = Callable[[Any, int], list[Any]]  # a payload and the number of workers → one payload or None each
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Every message stays on its worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Each update goes to the worker that `split` gives it to: equal keys meet on one worker."""
+
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Every message goes to every worker."""
+
+
+Pact: TypeAlias = Pipeline | Exchange | Broadcast
+
+
+class Channel:
+    """The way from one output to one input of a dataflow."""
+
+    __slots__ = ("index", "pact", "target", "target_input")
+
+    def __init__(self, index: int, target: Operator, target_input: int, pact: Pact) -> None:
+        self.index = index
+        self.target = target
+        self.target_input = target_input
+        self.pact = pact
+
+    def send(self, message: Message) -> None:
+        """Count a message at its destination and put it on its way."""
+        worker = self.target.dataflow.worker
+        if worker.peers == 1 or isinstance(self.pact, Pipeline):
+            self.count(message)
+            self.deliver(message)
+            return
+        if isinstance(self.pact, Broadcast):
+            parts: list[Any] = [message.payload] * worker.peers
+        else:
+            parts = self.pact.split(message.payload, worker.peers)
+        for peer, part in enumerate(parts):
+            if part is not None:
+                slice_ = Message(message.times, part)
+                self.count(slice_)
+                if peer == worker.index:
+                    self.deliver(slice_)
+                else:
+                    worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_)
+
+    def count(self, message: Message) -> None:
+        """Make the message visible to progress."""
+        update, location = self.target.dataflow.tracker.update, self.target.input_locations[self.target_input]
+        for time in message.times:
+            update(location, time, 1)
+
+    def deliver(self, message: Message) -> None:
+        """Queue a message that has arrived."""
+        self.target.queues[self.target_input].append(message)
+        self.target.dataflow.worker.schedule(self.target)

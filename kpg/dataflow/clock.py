@@ -1,0 +1,50 @@
+"""The one clock of a db: how far each worker says its inputs have come.
+
+Advancing is a change of counts like any other: −1 at the old time, +1 at the new, told to the peers in order with all
+other changes. The frontier of the clock is what all workers have passed. Sources read it when asked, so that an
+advance costs the same with one dataflow and with a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.algebra.order import Time
+from kpg.progress.tracker import Change
+
+
+class Clock:
+    """Counts of workers at each time."""
+
+    def __init__(self, start: Time, peers: int) -> None:
+        self.now: Frontier = Frontier.at(start)
+        self._counts: dict[Time, int] = {start: peers}
+        self._unsent: list[Change] = []
+        self._alone = peers == 1
+        self.frontier: Frontier = self.now
+
+    def advance_to(self, frontier: Frontier) -> None:
+        """Move this worker's own inputs on; CLOSED ends them."""
+        if self._alone:
+            self.now = self.frontier = frontier
+            return
+        changes: list[Change] = [(0, time, 1) for time in frontier] + [(0, time, -1) for time in self.now]
+        self._unsent += changes
+        self.now = frontier
+        self.receive(changes)
+
+    def take_changes(self) -> list[Change]:
+        """What the peers have not been told."""
+        changes, self._unsent = self._unsent, []
+        return changes
+
+    def receive(self, changes: Iterable[Change]) -> None:
+        """Count changes, a peer's or our own."""
+        for _, time, difference in changes:
+            total = self._counts.get(time, 0) + difference
+            if total:
+                self._counts[time] = total
+            else:
+                del self._counts[time]
+        self.frontier = Frontier(time for time, count in self._counts.items() if count > 0) if self._counts else CLOSED

@@ -1,0 +1,130 @@
+"""A dataflow: operators, the channels between them, and their progress.
+
+Built operator by operator, in the same order on every worker, so that operators, channels and locations have the same
+numbers everywhere. A `Stream` is what an operator sends; several streams together are their concatenation, which
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kpg.algebra.frontier import Frontier
+from kpg.dataflow.channel import Channel, Pact, Pipeline
+from kpg.dataflow.operator import Message, Operator
+from kpg.errors import KpgError
+from kpg.events import Connects, Operates
+from kpg.progress.reachability import Reachability
+from kpg.progress.summary import Summary, identity
+from kpg.progress.tracker import Tracker
+
+if TYPE_CHECKING:
+    from kpg.dataflow.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Where updates come from: ports of operators, all at one depth of time."""
+
+    ports: tuple[tuple[Operator, int], ...]
+    depth: int
+
+    def concat(self, *others: Stream) -> Stream:
+        """All of these streams as one."""
+        ports = self.ports
+        for other in others:
+            assert other.depth == self.depth, "streams of different scopes cannot be concatenated"
+            ports += other.ports
+        return Stream(ports, self.depth)
+
+
+class Dataflow:
+    """One graph of operators on one worker."""
+
+    def __init__(self, worker: Worker, dataflow_id: int, name: str) -> None:
+        self.worker = worker
+        self.id = dataflow_id
+        self.name = name
+        self.operators: list[Operator] = []
+        self.channels: list[Channel] = []
+        self.internal: list[list[Summary]] = []
+        self.reachability = Reachability()
+        self.tracker = Tracker(self.reachability, shared=worker.peers > 1)
+        self.failure: KpgError | None = None
+        self.dropped = False
+        self.on_drop: list[Callable[[], None]] = []
+
+    def add(
+        self,
+        operator: Operator,
+        inputs: Sequence[tuple[Stream, Pact]] = (),
+        *,
+        depth: int,
+        summaries: Sequence[Summary] | None = None,
+        ports: int = 1,
+    ) -> Stream:
+        """Add an operator that reads some streams; returns the stream of its port 0."""
+        operator.dataflow, operator.index, operator.depth = self, len(self.operators), depth
+        operator.output_location = self.reachability.add_location(depth)
+        operator.input_locations = []
+        operator.channels = [[] for _ in range(ports)]
+        operator.queues = []
+        self.operators.append(operator)
+        self.internal.append([])
+        if self.worker.sink:
+            self.worker.sink(Operates(self.worker.index, self.id, operator.index, operator.name))
+        for index, (stream, pact) in enumerate(inputs):
+            self.add_input(operator, stream.depth, summaries[index] if summaries else identity(depth))
+            self.connect(stream, operator, index, pact)
+        return Stream(((operator, 0),), depth)
+
+    def add_input(self, operator: Operator, depth: int, summary: Summary) -> int:
+        """One more input of an operator, to be connected."""
+        location = self.reachability.add_location(depth)
+        self.reachability.add_edge(location, operator.output_location, summary)
+        operator.input_locations.append(location)
+        operator.queues.append([])
+        self.internal[operator.index].append(summary)
+        return len(operator.queues) - 1
+
+    def connect(self, stream: Stream, target: Operator, target_input: int, pact: Pact | None = None) -> None:
+        """Send a stream to an input."""
+        for source, port in stream.ports:
+            channel = Channel(len(self.channels), target, target_input, pact or Pipeline())
+            self.channels.append(channel)
+            source.channels[port].append(channel)
+            self.reachability.add_edge(
+                source.output_location, target.input_locations[target_input], identity(stream.depth)
+            )
+            if self.worker.sink:
+                self.worker.sink(Connects(self.worker.index, self.id, source.index, target.index))
+
+    def add_source(self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int) -> Stream:
+        """Add an operator with one input that is fed from outside the dataflow, never before `frontier()`."""
+        stream = self.add(operator, depth=depth)
+        self.add_input(operator, depth, identity(depth))
+        self.tracker.add_source(operator.input_locations[0], frontier)
+        return stream
+
+    def feed(self, operator: Operator, message: Message) -> None:
+        """Give a message to a source from outside."""
+        update, location = self.tracker.update, operator.input_locations[0]
+        for time in message.times:
+            update(location, time, 1)
+        operator.queues[0].append(message)
+        self.worker.schedule(operator)
+
+    def release(self) -> None:
+        """Let go of every operator's holdings; the dataflow is over."""
+        if self.dropped:
+            return
+        self.dropped = True
+        for operator in self.operators:
+            self.worker.waiting.discard(operator)
+            operator.release()
+            operator.queues = [[] for _ in operator.queues]
+        for action in self.on_drop:
+            action()
+        self.on_drop.clear()

@@ -1,0 +1,129 @@
+"""The operator: a node of a dataflow, a small class that a worker steps.
+
+Contract between an operator and its worker:
+- `step(inputs)` gets every queued message of each input; these no longer count as in flight, but until the step ends
+  the operator may still send and hold at their times.                                                       [trusted]
+- It sends only at times at or after a message of this step or a time it holds.                              [checked]
+- It holds only such times; held times keep the frontiers behind it from passing.                            [checked]
+- It is stepped again when a message arrives, when it said so by returning True, or, if `waits`, when the frontier of
+  its input 0 has passed a time it holds. A change of frontier alone is not a step.
+- All state is in fields; `release()` lets go of whatever outlives a step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, less_equal
+
+if TYPE_CHECKING:
+    from kpg.dataflow.channel import Channel
+    from kpg.dataflow.graph import Dataflow
+
+Times = tuple[Time, ...]
+Inputs = list[list["Message"]]
+
+
+class Message(NamedTuple):
+    """A payload, and times that are together at or before all times within it."""
+
+    times: Times
+    payload: Any
+
+
+class Operator:
+    """A node of a dataflow. Subclasses implement `step`."""
+
+    waits = False
+
+    dataflow: Dataflow
+    index: int
+    depth: int
+    input_locations: list[int]
+    output_location: int
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.held: Times = ()
+        self.queues: Inputs = []
+        self.channels: list[list[Channel]] = []
+        self.scheduled = False
+        self._current: Times = ()
+
+    def step(self, inputs: Inputs) -> bool:
+        """Do what can be done now; True asks to be stepped again."""
+        raise NotImplementedError(self.name)
+
+    def release(self) -> None:
+        """Let go of everything held outside this dataflow."""
+
+    def tidy(self) -> None:
+        """An input was closed somewhere: let go of what is not needed any more."""
+
+    def frontier(self, input_index: int = 0) -> Frontier:
+        """What may still arrive at an input."""
+        return self.dataflow.tracker.frontier(self.input_locations[input_index])
+
+    def output_frontier(self) -> Frontier:
+        """What may still be sent."""
+        return self.dataflow.tracker.frontier(self.output_location)
+
+    def send(self, payload: Any, times: Times, port: int = 0) -> None:
+        """Send a payload at times this operator may still use."""
+        self._check(times)
+        message = Message(times, payload)
+        for channel in self.channels[port]:
+            channel.send(message)
+
+    def hold(self, times: Times) -> None:
+        """Replace the times held: what this operator may still send at after this step."""
+        if times == self.held:
+            return
+        self._check(times)
+        update = self.dataflow.tracker.update
+        for time in times:
+            update(self.output_location, time, 1)
+        for time in self.held:
+            update(self.output_location, time, -1)
+        self.held = times
+        if self.waits:
+            self.dataflow.worker.waiting.update([self]) if times else self.dataflow.worker.waiting.discard(self)
+
+    def due(self) -> bool:
+        """Whether the frontier of input 0 has passed a held time."""
+        frontier = self.frontier(0)
+        return any(not frontier.beyond(time) for time in self.held)
+
+    def run(self) -> bool:
+        """One step, with the accounting around it."""
+        inputs, self.queues = self.queues, [[] for _ in self.queues]
+        tracker = self.dataflow.tracker
+        current: list[Time] = []
+        for index, messages in enumerate(inputs):
+            if messages:
+                location, summary = self.input_locations[index], self.dataflow.internal[self.index][index]
+                for message in messages:
+                    for time in message.times:
+                        tracker.update(location, time, -1)
+                        current.append(summary.apply(time))
+        self._current = tuple(current)
+        again = self.step(inputs)
+        self._current = ()
+        return again
+
+    def _check(self, times: Times) -> None:
+        if times is self.held:
+            return
+        for time in times:
+            for allowed in self._current:
+                if less_equal(allowed, time):
+                    break
+            else:
+                for allowed in self.held:
+                    if less_equal(allowed, time):
+                        break
+                else:
+                    raise AssertionError(
+                        f"{self.name} uses time {time}, but may only use what is at or after {self._current + self.held}"
+                    )

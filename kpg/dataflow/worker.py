@@ -1,0 +1,158 @@
+"""A worker: one thread of control that runs any number of dataflows.
+
+It steps operators that have something to do, the earliest of a dataflow first, so that what arrives together is
+processed together; when nothing is queued it exchanges progress and steps the operators whose frontier has passed a
+time they hold. Operators and dataflows with nothing to do are never looked at.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.dataflow.clock import Clock
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.operator import Operator
+from kpg.dataflow.transport import Alone, DataFrame, Frame, ProgressFrame, Transport
+from kpg.errors import KpgError
+from kpg.events import Dropped, EventSink, Installed, Progressed, Stepped
+
+CLOCK = -1
+LATER = 1 << 40  # a step asked for again comes after all that is queued
+
+
+class Worker:
+    """One of `peers` workers that run the same dataflows."""
+
+    def __init__(
+        self, index: int = 0, peers: int = 1, transport: Transport | None = None, start: Time = (0,)
+    ) -> None:
+        self.index = index
+        self.peers = peers
+        self.transport: Transport = transport or Alone()
+        self.clock = Clock(start, peers)
+        self.dataflows: dict[int, Dataflow] = {}
+        self.waiting: set[Operator] = set()
+        self.sink: EventSink | None = None
+        self.steps = 0
+        self._ready: list[tuple[int, int, Operator]] = []
+        self._next_id = 0
+        self._early: dict[int, list[Frame]] = {}
+
+    # Building and dropping
+
+    def install(self, name: str, build: Callable[[Dataflow], None]) -> Dataflow:
+        """Build a dataflow; the same calls in the same order on every worker."""
+        dataflow = Dataflow(self, self._next_id, name)
+        self._next_id += 1
+        if self.sink:
+            self.sink(Installed(self.index, dataflow.id, name))
+        try:
+            build(dataflow)
+            dataflow.reachability.check_cycles()
+        except BaseException:
+            dataflow.release()
+            self._ready = [entry for entry in self._ready if entry[2].dataflow is not dataflow]
+            heapq.heapify(self._ready)
+            raise
+        self.dataflows[dataflow.id] = dataflow
+        for frame in self._early.pop(dataflow.id, []):
+            self._take(frame)
+        return dataflow
+
+    def drop(self, dataflow: Dataflow, reason: str = "dropped") -> None:
+        """End a dataflow and release everything it holds."""
+        if self.dataflows.pop(dataflow.id, None) is not None:
+            dataflow.release()
+            if self.sink:
+                self.sink(Dropped(self.index, dataflow.id, dataflow.name, reason))
+
+    # Running
+
+    def schedule(self, operator: Operator, later: bool = False) -> None:
+        """See that an operator is stepped."""
+        if not operator.scheduled:
+            operator.scheduled = True
+            order = operator.dataflow.id * 65536 + operator.index + (LATER if later else 0)
+            heapq.heappush(self._ready, (order, id(operator), operator))
+
+    def step(self) -> bool:
+        """Step one operator, or exchange progress; False when there is nothing left to do for now."""
+        if self._ready:
+            self._run(heapq.heappop(self._ready)[2])
+            return True
+        return self.exchange() | self.wake()
+
+    def run(self) -> None:
+        """Step until nothing is left to do for now."""
+        while self._ready or self.exchange() | self.wake():
+            while self._ready:
+                self._run(heapq.heappop(self._ready)[2])
+
+    def _run(self, operator: Operator) -> None:
+        operator.scheduled = False
+        dataflow = operator.dataflow
+        if dataflow.dropped:
+            return
+        self.steps += 1
+        if self.sink:
+            self.sink(Stepped(self.index, dataflow.id, operator.index, sum(map(len, operator.queues))))
+        try:
+            again = operator.run()
+        except KpgError as error:
+            dataflow.failure = error
+            self.drop(dataflow, f"failed: {error.what}")
+            return
+        if again and not dataflow.dropped:
+            self.schedule(operator, later=True)
+
+    def wake(self) -> bool:
+        """Schedule the operators whose frontier has passed a time they hold."""
+        due = [operator for operator in self.waiting if operator.due()] if self.waiting else []
+        for operator in due:
+            self.schedule(operator)
+        return bool(due)
+
+    # Progress
+
+    def advance_to(self, frontier: Frontier) -> None:
+        """Move the clock of this worker."""
+        self.clock.advance_to(frontier)
+
+    def exchange(self) -> bool:
+        """Tell the peers what changed here and hear what changed there."""
+        if self.peers == 1:
+            return False
+        changes = [(CLOCK, self.clock.take_changes())]
+        changes += [(dataflow.id, dataflow.tracker.take_changes()) for dataflow in self.dataflows.values()]
+        told = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
+        if told:
+            self.transport.broadcast(ProgressFrame(told))
+            if self.sink:
+                self.sink(Progressed(self.index, CLOCK, sum(len(list_) for _, list_ in told)))
+        frames = self.transport.receive()
+        for frame in frames:
+            self._take(frame)
+        return bool(frames)
+
+    def _take(self, frame: Frame) -> None:
+        if isinstance(frame, DataFrame):
+            dataflow = self._find(frame.dataflow, frame)
+            if dataflow is not None:
+                dataflow.channels[frame.channel].deliver(frame.message)
+            return
+        for dataflow_id, changes in frame.changes:
+            if dataflow_id == CLOCK:
+                self.clock.receive(changes)
+            else:
+                dataflow = self._find(dataflow_id, ProgressFrame(((dataflow_id, changes),)))
+                if dataflow is not None:
+                    dataflow.tracker.receive(changes)
+
+    def _find(self, dataflow_id: int, frame: Frame) -> Dataflow | None:
+        dataflow = self.dataflows.get(dataflow_id)
+        if dataflow is None and dataflow_id >= self._next_id:
+            self._early.setdefault(dataflow_id, []).append(frame)  # a peer has built it before us
+        return dataflow

@@ -1,0 +1,104 @@
+"""The progress of one dataflow: counts of what is in flight, and the frontiers that follow from them.
+
+A pointstamp is (location, time). Its count is the number of messages and capabilities there, summed over all workers;
+a worker sees its own changes at once and those of its peers as their messages arrive, each an atomic set of changes
+in the order they were made. Then, for every location L,
+
+    frontier(L)  =  the minimal elements of { s(t) : (l, t) has a positive count, s in paths(l, L) }
+                    together with the frontiers of the sources that reach L
+
+is never beyond a message that L may still receive (safety), and advances when the work before L is done (liveness).
+A count may be negative for a while, when a peer's −1 overtakes another peer's +1: it is then simply not positive; the
+matching positive counts of the sender's capability still stand, because each peer's changes arrive in order.
+
+Frontiers are pulled, not pushed: a dataflow in which nothing moves costs nothing, however often the clock advances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.progress.reachability import Reachability
+
+Change = tuple[int, Time, int]  # location, time, difference of count
+
+
+class Tracker:
+    """Counts of pointstamps over one graph of locations."""
+
+    def __init__(self, reachability: Reachability, shared: bool = False) -> None:
+        self.reachability = reachability
+        self.shared = shared  # whether there are peers to tell
+        self.counts: dict[int, dict[Time, int]] = {}
+        self.sources: dict[int, Callable[[], Frontier]] = {}
+        self._unsent: dict[tuple[int, Time], int] = {}
+
+    def add_source(self, location: int, frontier: Callable[[], Frontier]) -> None:
+        """Say that messages enter at `location` from outside, never before what `frontier` then returns."""
+        self.sources[location] = frontier
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing at all is in flight."""
+        return not self.counts
+
+    def update(self, location: int, time: Time, difference: int) -> None:
+        """Count a change made by this worker, to be told to its peers."""
+        self._apply(location, time, difference)
+        if not self.shared:
+            return
+        key = (location, time)
+        total = self._unsent.get(key, 0) + difference
+        if total:
+            self._unsent[key] = total
+        else:
+            del self._unsent[key]
+
+    def take_changes(self) -> list[Change]:
+        """What the peers have not been told, as one atomic list."""
+        changes = [(location, time, count) for (location, time), count in self._unsent.items()]
+        self._unsent.clear()
+        return changes
+
+    def receive(self, changes: Iterable[Change]) -> None:
+        """Count the changes of a peer."""
+        for location, time, difference in changes:
+            self._apply(location, time, difference)
+
+    def _apply(self, location: int, time: Time, difference: int) -> None:
+        counts = self.counts.get(location)
+        if counts is None:
+            self.counts[location] = {time: difference}
+            return
+        total = counts.get(time, 0) + difference
+        if total:
+            counts[time] = total
+        else:
+            del counts[time]
+            if not counts:
+                del self.counts[location]
+
+    def frontier(self, location: int) -> Frontier:
+        """What may still arrive at `location`."""
+        paths = self.reachability.paths_to(location)
+        times: set[Time] = set()
+        for place, counts in self.counts.items():
+            summaries = paths.get(place)
+            if summaries is not None:
+                for time, count in counts.items():
+                    if count > 0:
+                        for summary in summaries:
+                            times.add(summary.apply(time))
+        for place, frontier in self.sources.items():
+            summaries = paths.get(place)
+            if summaries is not None:
+                for time in frontier().elements:
+                    for summary in summaries:
+                        times.add(summary.apply(time))
+        return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
+
+    def passed(self, location: int, time: Time) -> bool:
+        """Whether nothing at or before `time` can arrive at `location` any more."""
+        return not self.frontier(location).beyond(time)
