@@ -1,0 +1,71 @@
+# Everything a fresh machine needs is Python 3.11 (or newer) and make; each target does its own set-up.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+
+# Checked code must not meet unchecked code in the cache: Numba's cache does not tell the two apart.
+CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
+KERNEL_TESTS  := tests/kernels tests/testing
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-nojit check format conformance bench wheel clean
+
+help:  ## show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
+
+demo: $(READY)  ## run the main job: a changing graph, queries that come and go
+	@echo "==> demo: queries over a changing graph (the first run compiles kernels)"
+	$(PY) examples/demo.py
+
+test: $(READY)  ## check, then every test, then the kernels again without the JIT
+	@$(MAKE) --no-print-directory check
+	@echo "==> test: every test and every fenced block of the docs"
+	$(PY) -m pytest -q
+	@$(MAKE) --no-print-directory test-nojit
+
+test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with bounds checks
+	@echo "==> test-nojit: kernels and twins as plain Python"
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(KERNEL_TESTS)
+	@echo "==> test-nojit: kernels and twins with bounds checks"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED_CACHE) HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(KERNEL_TESTS)
+
+check: $(READY)  ## lint, types, architecture
+	@echo "==> check: lint"
+	$(VENV)/bin/ruff check .
+	@echo "==> check: types"
+	$(VENV)/bin/mypy
+	@echo "==> check: architecture"
+	$(PY) -m pytest -q tests/test_architecture.py
+
+format: $(READY)  ## sort imports and mend what ruff can mend
+	@echo "==> format: imports and simple lint"
+	$(VENV)/bin/ruff check --fix .
+
+conformance: $(READY)  ## write docs/conformance.md anew from the tests
+	@echo "==> conformance: which test proves which row"
+	$(PY) tools/conformance.py
+
+bench: $(READY)  ## run the benchmarks; one of them: make bench ONLY=E1
+	@echo "==> bench: $(or $(ONLY),all experiments)"
+	$(PY) -m benchmarks $(ONLY)
+
+wheel: $(READY)  ## build the wheel into dist/
+	@echo "==> wheel: dist/"
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls -l dist/*.whl
+
+clean:  ## remove the environment, caches and build products
+	@echo "==> clean"
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@echo "==> set-up: $(VENV) (once, and again when pyproject.toml changes)"
+	@test -n "$(PYTHON)" || { echo "no python3.11 or python3 found; say which: make PYTHON=/path/to/python"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than 3.11; say which: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
