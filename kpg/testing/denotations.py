@@ -1,0 +1,212 @@
+"""What each operator means, on plain multisets: a dict from row (a tuple, columns by position) to count.
+
+Written to be obviously right, not fast. Counts may be negative, as they may be in the engine for a while:
+
+    a row is *there*          when its count is positive       (distinct, semijoin, antijoin, min, max, top_k)
+    a group is *there*        when its counts do not sum to 0  (count, sum, avg)
+    everything else           is linear or bilinear in counts
+
+Named like the operators, so import the module: `from kpg.testing import denotations`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+Row: TypeAlias = tuple[Any, ...]
+Multiset: TypeAlias = dict[Row, int]
+Columns: TypeAlias = tuple[int, ...]
+Reducer: TypeAlias = Callable[[Row, list[tuple[Row, int]]], Iterable[tuple[Row, int]]]
+
+
+def consolidate(rows: Iterable[tuple[Row, int]]) -> Multiset:
+    """Each row once, with the sum of its counts, and none whose counts cancel."""
+    total: defaultdict[Row, int] = defaultdict(int)
+    for row, count in rows:
+        total[row] += count
+    return {row: count for row, count in total.items() if count}
+
+
+def at(row: Row, columns: Columns) -> Row:
+    """The given columns of a row."""
+    return tuple(row[column] for column in columns)
+
+
+def rest(row: Row, columns: Columns) -> Row:
+    """All columns of a row but the given ones."""
+    return tuple(value for column, value in enumerate(row) if column not in columns)
+
+
+# Linear operators: row by row, counts follow.
+
+
+def map(rows: Multiset, function: Callable[[Row], Row]) -> Multiset:
+    """Each row replaced by another."""
+    return consolidate((function(row), count) for row, count in rows.items())
+
+
+def select(rows: Multiset, columns: Columns) -> Multiset:
+    """Each row cut down to, and ordered as, the given columns; a special case of map."""
+    return map(rows, lambda row: at(row, columns))
+
+
+def filter(rows: Multiset, keep: Callable[[Row], bool]) -> Multiset:
+    """The rows for which `keep` holds."""
+    return {row: count for row, count in rows.items() if keep(row)}
+
+
+def flat_map(rows: Multiset, function: Callable[[Row], Iterable[Row]]) -> Multiset:
+    """Each row replaced by any number of others."""
+    return explode(rows, lambda row: [(made, 1) for made in function(row)])
+
+
+def explode(rows: Multiset, function: Callable[[Row], Iterable[tuple[Row, int]]]) -> Multiset:
+    """Each row replaced by any number of others, each with a count that multiplies the row's own."""
+    return consolidate((made, count * times) for row, count in rows.items() for made, times in function(row))
+
+
+def concat(*collections: Multiset) -> Multiset:
+    """All rows of all collections; counts add."""
+    return consolidate(pair for rows in collections for pair in rows.items())
+
+
+def negate(rows: Multiset) -> Multiset:
+    """The same rows, counts of the other sign."""
+    return {row: -count for row, count in rows.items()}
+
+
+# Joins: rows of two collections with equal keys.
+
+
+def join(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
+    """Left row, then right row without its key, for every pair of equal keys; counts multiply."""
+    return consolidate(
+        (a + rest(b, right_key), m * n)
+        for a, m in left.items()
+        for b, n in right.items()
+        if at(a, left_key) == at(b, right_key)
+    )
+
+
+def semijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
+    """The left rows whose key is among the keys that are there on the right; how often does not matter."""
+    keys = distinct(select(right, right_key))
+    return filter(left, lambda row: at(row, left_key) in keys)
+
+
+def antijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
+    """The left rows that `semijoin` drops."""
+    return concat(left, negate(semijoin(left, right, left_key, right_key)))
+
+
+# Reductions: all rows of a key at once.
+
+
+def groups(rows: Multiset, key: Columns) -> dict[Row, Multiset]:
+    """The rows by their key, each still whole."""
+    by_key: defaultdict[Row, Multiset] = defaultdict(dict)
+    for row, count in rows.items():
+        by_key[at(row, key)][row] = count
+    return by_key
+
+
+def reduce(rows: Multiset, key: Columns, function: Reducer) -> Multiset:
+    """Key, then what `function(key, [(value, count), ...])` makes of the key's sorted values (the other columns)."""
+    return consolidate(
+        (group + made, count)
+        for group, members in groups(rows, key).items()
+        for made, count in function(group, sorted((rest(row, key), count) for row, count in members.items()))
+    )
+
+
+def distinct(rows: Multiset) -> Multiset:
+    """Each row that is there, once."""
+    return threshold(rows, 1)
+
+
+def threshold(rows: Multiset, least: int) -> Multiset:
+    """Each row that is there at least so often, once."""
+    return {row: 1 for row, count in rows.items() if count >= least}
+
+
+def count(rows: Multiset, key: Columns) -> Multiset:
+    """Key, then how many rows it has, copies counted."""
+    totals = {group: builtins.sum(members.values()) for group, members in groups(rows, key).items()}
+    return {group + (total,): 1 for group, total in totals.items() if total}
+
+
+def sum(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """Key, then the sum of a column, copies counted."""
+    return {
+        group + (builtins.sum(row[column] * count for row, count in members.items()),): 1
+        for group, members in groups(rows, key).items()
+        if builtins.sum(members.values())
+    }
+
+
+def avg(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """Key, then the sum of a column divided by the count."""
+    sizes = {row[:-1]: row[-1] for row in count(rows, key)}
+    return {row[:-1] + (row[-1] / sizes[row[:-1]],): 1 for row in sum(rows, key, column)}
+
+
+def min(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """Key, then the least value of a column among rows that are there."""
+    return {
+        group + (builtins.min(row[column] for row in members),): 1
+        for group, members in groups(distinct(rows), key).items()
+    }
+
+
+def max(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """Key, then the greatest value of a column among rows that are there."""
+    return {
+        group + (builtins.max(row[column] for row in members),): 1
+        for group, members in groups(distinct(rows), key).items()
+    }
+
+
+def top_k(rows: Multiset, key: Columns, column: int, k: int, *, largest: bool = True) -> Multiset:
+    """The k rows of each key with the largest (or least) value of a column; equal values go to the lesser row.
+
+    Copies count: two copies of a row take two of the k places.
+    """
+    sign = -1 if largest else 1
+    kept: Multiset = {}
+    for members in groups(rows, key).values():
+        left = k
+        for row in sorted(members, key=lambda row: (sign * row[column], row)):
+            taken = builtins.min(left, builtins.max(members[row], 0))
+            if taken:
+                kept[row] = taken
+                left -= taken
+    return kept
+
+
+def argmax(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """The row of each key with the greatest value of a column; equal values go to the lesser row."""
+    return top_k(rows, key, column, 1)
+
+
+def argmin(rows: Multiset, key: Columns, column: int) -> Multiset:
+    """The row of each key with the least value of a column; equal values go to the lesser row."""
+    return top_k(rows, key, column, 1, largest=False)
+
+
+# Recursion.
+
+
+def iterate(rows: Multiset, step: Callable[[Multiset], Multiset], limit: int = 1000) -> Multiset:
+    """Apply `step` to the rows, then to the result, and so on, until nothing changes.
+
+    For a monotone step this is the least fixed point at or above the rows.
+    """
+    for _ in range(limit):
+        following = step(rows)
+        if following == rows:
+            return rows
+        rows = following
+    raise RecursionError(f"no fixed point within {limit} rounds")

@@ -1,0 +1,77 @@
+"""What the engine should compute, by recomputing everything at every time.
+
+    an operator is right  iff  accumulate(operator(updates), t) == denotation(accumulate(updates, t))  for all t
+
+"All t" are the times of input and output closed under join. Denotations of the operators are in
+`kpg.testing.denotations`; here is the property itself. Cost: quadratic and worse, for inputs of a few dozen updates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeAlias, TypeVar
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, join, less_equal
+
+Data = TypeVar("Data", bound=Hashable)
+Update: TypeAlias = tuple[Data, Time, int]
+Collection: TypeAlias = dict[Data, int]
+
+
+def accumulate(updates: Iterable[Update[Data]], at: Time) -> Collection[Data]:
+    """The collection at time `at`: sum the diffs of all updates at or before it.
+
+    >>> accumulate([("a", (0,), 1), ("b", (1,), 1), ("a", (2,), -1)], (1,))
+    {'a': 1, 'b': 1}
+    """
+    total: Counter[Data] = Counter()
+    for data, time, diff in updates:
+        if less_equal(time, at):
+            total[data] += diff
+    return {data: diff for data, diff in total.items() if diff}
+
+
+def times_to_check(*streams: Iterable[Update[Any]]) -> set[Time]:
+    """All times seen, closed under join: the only places an output can change.
+
+    Pairs of times are enough for two coordinates; with more, a third time can matter.
+    """
+    closed: set[Time] = set()
+    for time in {time for updates in streams for _, time, _ in updates}:
+        closed |= {join(time, other) for other in closed} | {time}  # still closed: joins of joins are among these
+    return closed
+
+
+def assert_agrees(
+    output: Iterable[Update[Any]],
+    denotation: Callable[..., Collection[Any]],
+    *inputs: Iterable[Update[Any]],
+    since: Frontier | None = None,
+) -> None:
+    """The output is what the denotation says of the inputs, at every time (beyond `since`, if given)."""
+    output, streams = list(output), [list(updates) for updates in inputs]
+    for at in sorted(times_to_check(output, *streams)):
+        if since is None or since.beyond(at):
+            want = denotation(*(accumulate(updates, at) for updates in streams))
+            have = accumulate(output, at)
+            assert have == want, f"at {at}: have {have}, want {want}"
+
+
+def assert_adequate(
+    operator: Callable[..., Iterable[Update[Any]]],
+    denotation: Callable[..., Collection[Any]],
+    *inputs: Iterable[Update[Any]],
+) -> None:
+    """The operator is right on these inputs: run it, then `assert_agrees`."""
+    streams = [list(updates) for updates in inputs]
+    assert_agrees(operator(*streams), denotation, *streams)
+
+
+def consolidated(updates: Iterable[Update[Data]]) -> list[Update[Data]]:
+    """The same updates, each (data, time) once, none with diff zero, sorted by time then data."""
+    total: Counter[tuple[Time, Data]] = Counter()
+    for data, time, diff in updates:
+        total[time, data] += diff
+    return [(data, time, diff) for (time, data), diff in sorted(total.items()) if diff]  # type: ignore[type-var]
