@@ -1,0 +1,259 @@
+"""Symbols: each distinct string and binary value once, known by a small number.
+
+    ids of values are equal  ⇔  the values are equal, byte for byte        (a string never equals a binary value)
+
+An id is not negative; null is the lane value NULL and has no symbol. Ids say nothing about order: `ranks()[id]` does,
+code point by code point, all strings before all binary values. Ids that nothing refers to are given back by `reclaim`
+and may then name another value, so whoever keeps ids must either report them as live or `hold` them.
+
+Interning costs Python work per distinct value of each chunk only; ranks cost a merge of old and new, when asked.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.columns.schema import NULL, is_bytes, is_text
+from kpg.columns.updates import Ints
+from kpg.errors import SchemaMismatch
+
+Value: TypeAlias = str | bytes
+
+_FREE = object()  # stands in the table where no symbol is
+_MAX_CHUNK_BYTES = 2**31 - 1  # what Arrow's 32-bit offsets can address
+_ENTRY_BYTES = 200  # about what Python's string, dict and list entries cost beside the text
+
+
+class Held:
+    """Ids that `reclaim` spares for as long as this object lives."""
+
+    __slots__ = ("__weakref__", "ids")
+
+    def __init__(self, ids: Ints) -> None:
+        self.ids = ids
+
+
+class Symbols:
+    """The table of symbols of one db."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Value, int] = {}
+        self._values: list[Any] = []  # by id; _FREE where none is
+        self._free: list[int] = []
+        self._text_bytes = 0
+        self._held: weakref.WeakSet[Held] = weakref.WeakSet()
+        self._order: list[int] = []  # ids by value, as of the last ranks()
+        self._unranked: list[int] = []
+        self._ranks: Ints = np.empty(0, np.int64)
+        self._hashes: Ints = np.empty(0, np.int64)
+        self._unhashed: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def intern(self, values: pa.Array | pa.ChunkedArray | Sequence[Value | None]) -> Ints:
+        """The ids of values, new ones made as needed; null gives NULL. All values are of one type."""
+        if isinstance(values, pa.ChunkedArray):
+            if values.num_chunks == 1:
+                return self._intern_array(values.chunk(0))
+            return np.concatenate([np.empty(0, np.int64), *map(self._intern_array, values.chunks)])
+        if isinstance(values, pa.Array):
+            return self._intern_array(values)
+        return self._intern_list(values)
+
+    def _intern_list(self, values: Sequence[Value | None]) -> Ints:
+        known = list(map(self._ids.get, values))  # type: ignore[arg-type]  # no key is None
+        if None in known:
+            for row, (value, id_) in enumerate(zip(values, known, strict=True)):
+                if id_ is None:
+                    known[row] = NULL if value is None else self.intern_one(value)
+        return np.array(known, np.int64)
+
+    def _intern_array(self, array: Any) -> Ints:
+        if pa.types.is_dictionary(array.type):
+            encoded = array
+        elif pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type):
+            encoded = array.dictionary_encode()
+        elif is_text(array.type):
+            encoded = array.cast(pa.large_string()).dictionary_encode()
+        elif is_bytes(array.type):
+            encoded = array.cast(pa.large_binary()).dictionary_encode()
+        else:
+            raise SchemaMismatch(f"symbols are strings or binary values, not {array.type}")
+        indices = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        used = np.zeros(len(encoded.dictionary) + 1, np.bool_)  # the last entry stands for null
+        used[indices] = True
+        used[-1] = False
+        chosen = np.flatnonzero(used)
+        ids = np.full(len(used), NULL, np.int64)
+        ids[chosen] = self._intern_list(_python_values(encoded.dictionary, chosen))
+        return ids[indices]
+
+    def intern_one(self, value: Value) -> int:
+        """The id of one value."""
+        id_ = self._ids.get(value)
+        if id_ is not None:
+            return id_
+        self._text_bytes += _size(value)
+        if self._free:
+            id_ = self._free.pop()
+            self._values[id_] = value
+        else:
+            id_ = len(self._values)
+            self._values.append(value)
+        self._ids[value] = id_
+        self._unranked.append(id_)
+        self._unhashed.append(id_)
+        return id_
+
+    def values(self, ids: Ints) -> list[Any]:
+        """The Python values of ids, None for NULL."""
+        table = self._values
+        return [table[id_] if id_ >= 0 else None for id_ in ids.tolist()]
+
+    def text(self, ids: Ints, type: pa.DataType | None = None) -> Any:
+        """The values of ids as an Arrow array of `type` (string unless said), chunked if 2 GiB or more."""
+        type = pa.string() if type is None else type
+        large = pa.large_string() if is_text(type) else pa.large_binary()
+        distinct, inverse = self.distinct(ids)
+        values = self.values(distinct)
+        dictionary = pa.array(values, large)
+        if isinstance(dictionary, pa.ChunkedArray):
+            dictionary = dictionary.combine_chunks()
+        expanded = dictionary.take(pa.array(inverse))
+        lengths = np.array([0 if value is None else _size(value) for value in values], np.int64)[inverse]
+        if not len(ids) or int(lengths.sum()) <= _MAX_CHUNK_BYTES:
+            return expanded.cast(type)
+        return pa.chunked_array([expanded.slice(*cut).cast(type) for cut in _cuts(lengths)], type)
+
+    def distinct(self, ids: Ints) -> tuple[Ints, Ints]:
+        """Each id (or NULL) once, and for each row which of them it is."""
+        if len(ids) == 1:
+            return ids, np.zeros(1, np.int64)
+        if len(self._values) > 4 * len(ids):  # a table by id would be mostly empty
+            return np.unique(ids, return_inverse=True)
+        slots = np.where(ids < 0, len(self._values), ids)
+        used = np.zeros(len(self._values) + 1, np.bool_)
+        used[slots] = True
+        found = np.flatnonzero(used)
+        position = np.empty(len(used), np.int64)
+        position[found] = np.arange(len(found))
+        return np.where(found == len(self._values), NULL, found), position[slots]
+
+    def ranks(self) -> Ints:
+        """By id, a number that orders ids as their values; only for live ids, and only until new symbols come."""
+        if self._unranked:
+            fresh = set(self._unranked)
+            order = [id_ for id_ in self._order if id_ not in fresh and self._values[id_] is not _FREE]
+            self._order = self._sorted(order + [id_ for id_ in fresh if self._values[id_] is not _FREE])
+            self._ranks = np.full(len(self._values), -1, np.int64)
+            self._ranks[self._order] = np.arange(len(self._order))
+            self._unranked = []
+        return self._ranks
+
+    def _sorted(self, ids: list[int]) -> list[int]:
+        # Sorting what is mostly sorted is a merge.
+        table = self._values
+        strings = [id_ for id_ in ids if isinstance(table[id_], str)]
+        binaries = [id_ for id_ in ids if not isinstance(table[id_], str)]
+        return sorted(strings, key=table.__getitem__) + sorted(binaries, key=table.__getitem__)
+
+    def order(self) -> Ints:
+        """By rank, the id: `order()[ranks()[id]] == id` for every live id."""
+        self.ranks()
+        return np.array(self._order, np.int64)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether `ranks` is at hand without work."""
+        return not self._unranked
+
+    def hashes(self) -> Ints:
+        """By id, a hash of the value that is the same in every process."""
+        if self._unhashed:
+            grown = np.zeros(len(self._values), np.int64)
+            grown[: len(self._hashes)] = self._hashes
+            for id_ in self._unhashed:
+                grown[id_] = _hash(self._values[id_]) if self._values[id_] is not _FREE else 0
+            self._hashes, self._unhashed = grown, []
+        return self._hashes
+
+    def hold(self, ids: Ints) -> Held:
+        """Spare these ids from `reclaim` until the returned object is gone."""
+        held = Held(ids)
+        self._held.add(held)
+        return held
+
+    def reclaim(self, live_ids: Ints | Iterable[int]) -> int:
+        """Free every symbol that is neither live nor held; how many those were."""
+        live = np.zeros(len(self._values), np.bool_)
+        for ids in [np.asarray(live_ids, np.int64), *(held.ids for held in self._held)]:
+            live[ids[ids >= 0]] = True
+        dead = [id_ for id_ in np.flatnonzero(~live).tolist() if self._values[id_] is not _FREE]
+        for id_ in dead:
+            value = self._values[id_]
+            self._values[id_] = _FREE
+            self._text_bytes -= _size(value)
+            del self._ids[value]
+        self._free.extend(reversed(dead))  # low ids first
+        return len(dead)
+
+    @property
+    def bytes(self) -> int:
+        """About what the table holds in memory."""
+        return self._text_bytes + _ENTRY_BYTES * len(self._ids) + self._ranks.nbytes + self._hashes.nbytes
+
+
+def _size(value: Value) -> int:
+    """The length in UTF-8 bytes, which also proves that the value has one."""
+    if isinstance(value, str):
+        if value.isascii():
+            return len(value)
+        try:
+            return len(value.encode())
+        except UnicodeEncodeError as error:
+            raise SchemaMismatch(
+                "text that is not Unicode",
+                detail=f"{value[:40]!r} has a lone surrogate at {error.start}.",
+                hint="Decode the bytes with the right encoding, or use a binary column.",
+            ) from None
+    return len(value)
+
+
+def _hash(value: Value) -> int:
+    if isinstance(value, str):
+        digest = blake2b(value.encode(), digest_size=8).digest()
+    else:
+        digest = blake2b(value, digest_size=8, person=b"binary").digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _python_values(dictionary: Any, chosen: Ints) -> list[Any]:
+    if len(chosen) < len(dictionary):
+        dictionary = dictionary.take(pa.array(chosen))
+    try:
+        return dictionary.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError as error:
+        raise SchemaMismatch(
+            "text that is not UTF-8",
+            detail=f"{bytes(error.object)[:40]!r}: {error.reason} at {error.start}.",
+            hint="Decode the bytes with the right encoding, or use a binary column.",
+        ) from None
+
+
+def _cuts(lengths: Ints) -> Iterable[tuple[int, int]]:
+    """(offset, length) of slices that each fit 32-bit offsets."""
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(ends):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(ends, before + _MAX_CHUNK_BYTES, side="right")), start + 1)
+        yield start, stop - start
+        start = stop
