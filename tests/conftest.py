@@ -1,11 +1,24 @@
 """Shared test settings: how hard Hypothesis looks, and machine code that is never older than its source."""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from kpg.kernels import warm
 
 # The first call of a kernel compiles it, so a per-example deadline would fail at random.
 settings.register_profile("kpg", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=False, max_examples=50)
 settings.register_profile("nojit", deadline=None, print_blob=True, max_examples=25)  # a hundred times slower per row
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kpg"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_signature_per_kernel() -> Iterator[None]:
+    """Start without stale machine code; at the end, no test may have made Numba compile a second variant."""
+    warm.discard_stale()
+    yield
+    twice = {name: kernel.signatures for name, kernel in warm.jitted().items() if len(kernel.signatures) > 1}
+    assert not twice, f"compiled more than once, so some call passes other types (a slice? a read-only array?): {twice}"

@@ -74,4 +74,4 @@ def consolidated(updates: Iterable[Update[Data]]) -> list[Update[Data]]:
     total: Counter[tuple[Time, Data]] = Counter()
     for data, time, diff in updates:
         total[time, data] += diff
-    return [(data, time, diff) for (time, data), diff in sorted(total.items()) if diff]  # type: ignore[type-var]
+    return [(data, time, diff) for (time, data), diff in sorted(total.items()) if diff]

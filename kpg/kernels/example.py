@@ -1,0 +1,22 @@
+"""How a kernel is called, said once: what it is compiled with before anyone needs it.
+
+Each module whose kernels Python calls ends with
+
+    def examples() -> Iterator[Example]:
+        yield merge, (TABLE, TABLE, COLUMN, NUMBER)
+
+Only the types of the arguments matter; nothing is run. A jitted function that only other kernels call needs no example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Example: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
+
+TABLE = np.zeros((1, 1), np.int64)  # int64[lanes, n]: data, times, diffs, frontiers
+COLUMN = np.zeros(1, np.int64)  # int64[n]: positions, counts, one lane
+NUMBER = 0

@@ -1,0 +1,156 @@
+"""Kernels are compiled before they are needed, once, for one signature, from the source as it is."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kpg.kernels import warm
+
+pytestmark = pytest.mark.jit
+
+CALLEE = """
+from kpg.kernels.example import NUMBER
+from kpg.kernels.jit import jit
+
+@jit
+def answer(x):
+    return x + 1
+
+def examples():
+    yield answer, (NUMBER,)
+"""
+CALLER = """
+from kpg.kernels.example import NUMBER
+from kpg.kernels.jit import jit
+from {package}.callee import answer
+
+@jit
+def twice(x):
+    return answer(x) + answer(x)
+
+def examples():
+    yield twice, (NUMBER,)
+"""
+OTHER = """
+from kpg.kernels.example import NUMBER
+from kpg.kernels.jit import jit
+
+@jit
+def alone(x):
+    return -x
+
+def examples():
+    yield alone, (NUMBER,)
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A small package of kernels of its own, so that compiling takes a moment; its name is never used twice."""
+    name = "kernels_" + tmp_path.name.replace("-", "_")
+    (tmp_path / name).mkdir()
+    for module, text in {"callee": CALLEE, "caller": CALLER, "other": OTHER}.items():
+        (tmp_path / name / f"{module}.py").write_text(text.format(package=name))
+    (tmp_path / name / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield name
+    for loaded in [each for each in sys.modules if each.split(".")[0] == name]:
+        del sys.modules[loaded]
+    warm._WARM.discard(name)
+
+
+def in_a_new_process(package: str, code: str, **environment: str) -> str:
+    """What the code prints in a process that has loaded nothing yet."""
+    paths = os.pathsep.join([*sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", f"from kpg.kernels import warm\npackage = {package!r}\n{code}"],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_warming_compiles_each_kernel_once_and_then_nothing(package):
+    assert warm.is_cold(package)
+    assert warm.warm(progress=False, package=package) == 3
+    assert not warm.is_cold(package)
+    assert warm.warm(progress=False, package=package) == 0
+    assert {name: len(kernel.signatures) for name, kernel in warm.jitted(package).items()} == {
+        f"{package}.callee.answer": 1,
+        f"{package}.caller.twice": 1,
+        f"{package}.other.alone": 1,
+    }
+
+
+def test_a_new_process_finds_the_cache_warm(package):
+    warm.warm(progress=False, package=package)
+    assert in_a_new_process(package, "print(warm.warm(package=package))") == "0"
+
+
+def test_code_that_calls_changed_code_is_compiled_anew(package):
+    """Numba alone would go on using the caller's old machine code."""
+    warm.warm(progress=False, package=package)
+    callee = Path(sys.modules[f"{package}.callee"].__file__)
+    callee.write_text(callee.read_text().replace("x + 1", "x + 100"))
+    run = f"print(warm.discard_stale(package)); from {package}.caller import twice; print(twice(0))"
+    assert in_a_new_process(package, run).splitlines() == [f"['{package}.callee', '{package}.caller']", "200"]
+
+
+def test_code_compiled_with_bounds_checks_is_not_taken_for_code_without(package):
+    warm.warm(progress=False, package=package)
+    look = "print(warm.is_cold(package))"
+    assert in_a_new_process(package, look, NUMBA_BOUNDSCHECK="1") == "True"
+
+
+def test_a_damaged_note_means_cold(package):
+    warm.warm(progress=False, package=package)
+    (warm.cache(package) / f"{package}.json").write_text("{")
+    assert warm.is_cold(package)
+
+
+def test_without_the_jit_nothing_is_cold(package):
+    assert in_a_new_process(package, "print(warm.warm(package=package))", NUMBA_DISABLE_JIT="1") == "0"
+
+
+def test_a_bar_is_shown_on_stderr_when_asked_for(package, capsys):
+    warm.warm(progress=True, package=package)
+    shown = capsys.readouterr()
+    assert "compiling kernels" in shown.err and not shown.out
+
+
+def test_a_log_file_gets_one_line_and_only_when_it_takes_long(package, monkeypatch):
+    quiet, patient = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    warm.warm(package=package)
+    (warm.cache(package) / f"{package}.json").unlink()
+    warm._WARM.discard(package)
+    monkeypatch.setattr(sys, "stderr", patient)
+    monkeypatch.setattr(warm, "PATIENCE_SECONDS", -1.0)
+    warm.warm(package=package)
+    assert patient.getvalue().count("\n") == 1
+
+
+def test_every_kernel_says_how_it_is_called():
+    """A jitted function has an example, or is called by other kernels only."""
+    shown = {id(kernel) for kernel, _ in warm.declared()}
+    called = {name for kernel in warm.jitted().values() for name in kernel.py_func.__code__.co_names}
+    missing = [
+        name
+        for name, kernel in warm.jitted().items()
+        if id(kernel) not in shown and kernel.py_func.__name__ not in called
+    ]
+    assert not missing, f"no example for {', '.join(missing)}"
+
+
+def test_every_kernel_is_compiled_for_one_signature():
+    """However the engine has been run by now: the examples are what it calls with."""
+    for kernel, arguments in warm.declared():
+        warm.compile_kernel(kernel, arguments)
+    assert all(len(kernel.signatures) == 1 for kernel, _ in warm.declared())
