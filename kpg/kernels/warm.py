@@ -7,7 +7,8 @@ Numba notices when a kernel's own file changes, but not when a kernel it calls c
 cached code still holds the old callee. So each module is remembered with a digest of itself and of all kernel modules
 it imports, and its cached code is discarded when that differs.
 
-Cost: a tenth of a second the first time a process asks, if the cache is warm; if it is cold, the time to compile, under a progress bar.
+Cost: if the cache is warm, a tenth of a second the first time a process asks; if it is cold, the time to compile,
+under a progress bar.
 """
 
 from __future__ import annotations

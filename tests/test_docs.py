@@ -1,0 +1,66 @@
+"""Every fenced block runs, page by page, top to bottom; and what a user can meet is on a page."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from kpg import errors
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FENCE = re.compile(r"^```python[ \t]*(?P<mark>.*)\n(?P<code>(?s:.*?))^```[ \t]*$", re.MULTILINE)
+
+
+def blocks(text: str) -> list[tuple[int, str, str]]:
+    """The line before each block's first one, its mark, its code."""
+    found = FENCE.finditer(text)
+    return [(text[: each.start("code")].count("\n"), each["mark"].strip(), each["code"]) for each in found]
+
+
+def play(page: str, text: str) -> None:
+    """Run the blocks of a page in one namespace of its own; a traceback shows the page's own line numbers."""
+    namespace = {"__name__": page}
+    for line, mark, code in blocks(text):
+        if mark != "no-run":
+            exec(compile("\n" * line + code, page, "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    play(str(page), page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_marks_of_blocks_are_known(page):
+    assert {mark for _, mark, _ in blocks(page.read_text())} <= {"", "no-run"}
+
+
+def test_blocks_share_a_page_and_unmarked_ones_must_run():
+    page = "```python\nx = 1\n```\n```python no-run\nnonsense\n```\n```python\nassert x == 1\nraise KeyError\n```\n"
+    with pytest.raises(KeyError) as caught:
+        play("page.md", page)
+    assert caught.traceback[-1].lineno + 1 == 9
+
+
+def test_every_error_is_documented():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    made = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
+    missing = [name for name in made if f"`{name}`" not in page]
+    assert not missing, f"docs/errors.md says nothing of {', '.join(missing)}"
+
+
+def test_the_page_of_errors_names_no_error_that_is_gone():
+    rows = re.findall(r"^\| \**`(\w+)`", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+    assert rows and all(hasattr(errors, name) for name in rows)
+
+
+def test_the_tree_in_the_docstring_is_the_tree():
+    """Each class stands under its parent, indented below it."""
+    parents: dict[int, str] = {}
+    for indent, name in re.findall(r"^( +)([A-Z]\w+)(?: |$)", errors.__doc__ or "", re.MULTILINE):
+        parents[len(indent)] = name
+        if len(indent) > 4:
+            assert getattr(errors, name).__bases__ == (getattr(errors, parents[len(indent) - 2]),), name

@@ -1,0 +1,89 @@
+"""`import kpg` is fast and light, and the wheel holds the package and nothing else."""
+
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kpg
+
+ROOT = Path(__file__).parent.parent
+BUDGET_SECONDS = 0.5
+
+
+def run(code: str, **environment: str) -> str:
+    """What a new Python prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def seconds(code: str) -> float:
+    """How long a new Python takes, at its best: a busy machine is not our fault."""
+    took = []
+    for _ in range(5):
+        start = time.perf_counter()
+        run(code)
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+def test_import_is_fast():
+    assert seconds("import kpg") - seconds("pass") < BUDGET_SECONDS
+
+
+def test_import_loads_no_engine():
+    """Numba alone takes most of the budget on a slow machine, so it waits until a db is opened."""
+    heavy = "{'numba', 'llvmlite', 'pyarrow', 'numpy', 'rich', 'pandas', 'hypothesis'}"
+    assert run(f"import sys, kpg; print(sorted({heavy} & sys.modules.keys()))") == "[]"
+
+
+@pytest.mark.jit
+def test_importing_kernels_compiles_nothing():
+    code = "from kpg.kernels import warm; print(sum(len(kernel.signatures) for kernel in warm.jitted().values()))"
+    assert run(code) == "0"
+
+
+def test_every_public_name_is_found():
+    """What `kpg.__all__` promises exists, and what is imported on first use is promised."""
+    assert set(kpg.ENGINE) <= set(kpg.__all__) <= set(dir(kpg))
+    assert all(hasattr(kpg, name) for name in kpg.__all__)
+    assert not hasattr(kpg, "no_such_name")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built with the build backend of this environment: nothing is downloaded."""
+    place = tmp_path_factory.mktemp("wheel")
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(ROOT))
+    (built,) = place.glob("kpg-*.whl")
+    return built
+
+
+def pip(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    held = {name for name in names if ".dist-info/" not in name}
+    assert held == {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "kpg").rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_the_wheel_installs_and_imports(wheel, tmp_path):
+    pip("install", "--no-deps", "--target", str(tmp_path), str(wheel))
+    found = run("import kpg; print(kpg.__file__)", PYTHONPATH=str(tmp_path), PYTHONSAFEPATH="1")
+    assert Path(found).is_relative_to(tmp_path)
