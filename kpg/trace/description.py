@@ -1,0 +1,30 @@
+"""Which times a batch covers, and what it promises about them.
+
+    For every time t beyond `since`:
+        Σ diffs in the batch at times ≤ t   ==   Σ diffs of the true updates with lower ≤ time, not upper ≤ time, time ≤ t
+
+Nothing is promised about times not beyond `since`. `lower`, `upper` and `since` are frontiers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The interval [lower, upper) of times, seen from `since`."""
+
+    lower: Frontier
+    upper: Frontier
+    since: Frontier
+
+
+def elements(frontier: Frontier, depth: int) -> Ints:
+    """A frontier as kernels take it: int64[elements, depth]."""
+    return np.array(frontier.elements, np.int64).reshape(len(frontier.elements), depth)

@@ -1,0 +1,277 @@
+"""A trace: the batches of one collection, kept few by merging.
+
+    pending  ─ batches beyond the physical frontier: not merged, readers may cut between them
+    tail     ─ one batch of fewer than TAIL_ROWS rows, into which small batches are merged at once
+    layers   ─ at most one for each level, oldest and highest first; level k holds one batch of at most ROOM << k rows, or
+               two that are being merged
+
+Together they accumulate, at every time beyond `since`, to what was inserted. A merge that ends with more rows than its
+level has room for moves up one level, and begins a merge there if that level is taken.
+
+Charging. Each insert gives every merge under way `fuel` rows of work for each of its rows, at least 4 ROOM << k in all before a
+batch enters at level k (twice that if it is larger than a tail). A merge at level k reads at most 2 ROOM << k rows, so it
+ends before the next batch reaches its level: asserted where a batch moves up.
+
+Idle work (`exert`) finishes merges, restores geometric sizes, merges where retractions may cancel a good part of what
+they meet, and compacts once more each batch whose upper the since has passed. Then it is quiet until something changes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.trace.batch import Batch
+from kpg.trace.layer import ROOM_ROWS, Layer, count_negatives, level_of
+from kpg.trace.merger import ALL, merge_now
+
+if TYPE_CHECKING:
+    from kpg.trace.handle import TraceHandle
+
+Effort = Literal["eager", "default", "lazy"]
+
+TAIL_ROWS = 4096
+FUEL = {"eager": 8, "default": 8, "lazy": 4}  # rows read of each merge for each row inserted
+SIP = 1024  # less fuel than this is saved up, for it would not pay its call
+
+
+class Spine:
+    """All batches of a collection, oldest first; see the module for how they are kept."""
+
+    def __init__(self, key_lanes: int, lanes: int, depth: int, width: int = 1, effort: Effort = "default") -> None:
+        self.key_lanes, self.lanes, self.depth, self.width = key_lanes, lanes, depth, width
+        self.upper = Frontier.start(depth)
+        self._fuel_per_row = FUEL[effort]
+        self._eager = effort == "eager"
+        self._saved = 0  # fuel not yet spent
+        self._given = 0  # fuel since a batch last entered the layers
+        self._layers: list[Layer] = []
+        self._tail: Batch | None = None
+        self._pending: deque[Batch] = deque()
+        self._handles: list[weakref.ref[TraceHandle]] = []
+        self._since = Frontier.start(depth)
+        self._physical = Frontier.start(depth)
+        self._physical_known = True
+        self._read = False  # whether there ever was a handle
+
+    # readers
+
+    @property
+    def handles(self) -> tuple[TraceHandle, ...]:
+        """The handles that hold this trace."""
+        return tuple([handle for ref in self._handles if (handle := ref()) is not None and not handle.released])
+
+    @property
+    def since(self) -> Frontier:
+        """The meet of the handles' since: times beyond it can be told apart. Never goes back."""
+        handles = self.handles
+        if handles:
+            met = handles[0].since
+            for handle in handles[1:]:
+                met = met.meet(handle.since)
+            self._since = met
+        elif self._read:
+            self._since = CLOSED
+        return self._since
+
+    @property
+    def physical(self) -> Frontier:
+        """Batches through this frontier may have been merged; none reaches across it or any later upper."""
+        if not self._physical_known:
+            self._physical_known = True
+            met = CLOSED
+            for handle in self.handles:
+                met = met.meet(handle.physical)
+            self._physical = self._physical.join(met)
+        return self._physical
+
+    def physical_moved(self) -> None:
+        """A handle's physical frontier changed."""
+        self._physical_known = False
+
+    def register(self, handle: TraceHandle) -> None:
+        """Heed a new handle."""
+        self._read = True
+        self._handles = [ref for ref in self._handles if ref() is not None]
+        self._handles.append(weakref.ref(handle))
+        self._physical_known = False
+
+    def unregister(self, handle: TraceHandle) -> None:
+        """Forget a handle."""
+        self._handles = [ref for ref in self._handles if (other := ref()) is not None and other is not handle]
+        self._physical_known = False
+
+    # batches
+
+    def _settled(self) -> list[Batch]:
+        """The batches that are in layers or the tail, oldest first."""
+        batches: list[Batch] = []
+        for layer in self._layers:
+            batches += layer.batches
+        if self._tail is not None:
+            batches.append(self._tail)
+        return batches
+
+    def batches_through(self, upper: Frontier | None) -> tuple[Batch, ...]:
+        """All batches whose upper precedes or equals the given one; all if None."""
+        batches = (*self._settled(), *self._pending)
+        if upper is None or self.upper.precedes(upper):
+            return batches
+        chosen = tuple([batch for batch in batches if batch.upper.precedes(upper)])
+        for batch in batches[len(chosen) :]:
+            assert upper.precedes(batch.lower), f"a batch from {batch.lower} to {batch.upper} reaches across {upper}"
+        return chosen
+
+    @property
+    def rows(self) -> int:
+        """How many updates are held."""
+        return sum(map(len, self.batches_through(None)))
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays of all batches hold."""
+        return sum(batch.nbytes for batch in self.batches_through(None))
+
+    @property
+    def batch_count(self) -> int:
+        """How many batches a reader meets."""
+        return len(self.batches_through(None))
+
+    def insert(self, batch: Batch) -> None:
+        """Append the batch that continues this trace; an empty one only moves the upper."""
+        assert batch.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
+        self.upper = batch.upper
+        rows = len(batch)
+        if rows:
+            self._pending.append(batch)
+            self._saved += self._fuel_per_row * rows
+            if self._saved >= SIP:
+                self._spend()
+        if self._pending:
+            self._absorb()
+
+    def _absorb(self) -> None:
+        """Move what the physical frontier has passed from pending to the tail."""
+        physical = self.physical
+        while self._pending and self._pending[0].upper.precedes(physical):
+            self._admit(self._pending.popleft())
+
+    def _admit(self, batch: Batch) -> None:
+        if self._tail is not None:
+            batch = merge_now(self._tail, batch, self.since)
+        rows = len(batch)
+        self._tail = batch if 0 < rows < TAIL_ROWS else None
+        if rows >= TAIL_ROWS:
+            self._enter(batch)
+
+    # layers
+
+    def _spend(self) -> None:
+        """Give what fuel was saved up to each merge under way."""
+        fuel, self._saved = self._saved, 0
+        self._given += fuel
+        self._fuel(fuel)
+
+    def _fuel(self, fuel: int) -> None:
+        for layer in tuple(self._layers):  # oldest first, so that a level is free before a batch moves up to it
+            if layer.merge is not None:
+                layer.merge.work(fuel)
+                self._look(layer)
+
+    def _look(self, layer: Layer) -> None:
+        """If a layer's merge is done, put its result where it belongs."""
+        if layer.merge is None or not layer.merge.done:
+            return
+        layer.finish()
+        place = self._layers.index(layer)
+        natural = level_of(len(layer.batch))
+        if len(layer.batch) == 0:
+            self._layers.pop(place)
+        elif natural <= layer.level:
+            below = self._layers[place + 1].level + 1 if place + 1 < len(self._layers) else 0
+            layer.level = max(natural, below)
+        else:
+            layer.level = natural
+            if place and self._layers[place - 1].level <= natural:
+                self._layers.pop(place)
+                self._join(self._layers[place - 1], layer.batch)
+
+    def _join(self, layer: Layer, newer: Batch) -> None:
+        layer.join(newer, self.since)
+        self._look(layer)
+
+    def _enter(self, batch: Batch) -> None:
+        """Bring in a batch that is too large for the tail."""
+        level = level_of(len(batch))
+        while self._layers and self._layers[-1].level < level:  # older, so it cannot stay below: merge it along
+            batch = merge_now(self._layers.pop().complete(), batch, self.since)
+            level = max(level, level_of(len(batch)))
+        owed = (4 if level == 0 else 8) * (ROOM_ROWS << level)
+        self._fuel(max(0, owed - self._given))
+        self._given = 0
+        if len(batch) == 0:
+            return
+        if self._layers and self._layers[-1].level <= level:
+            self._join(self._layers[-1], batch)
+        else:
+            self._layers.append(Layer(level, batch))
+        if self._eager:
+            self._fuel(ALL)
+
+    # idle work
+
+    def exert(self, fuel: int) -> bool:
+        """Do about `fuel` rows of idle work; returns whether more remains."""
+        if self._pending:
+            self._absorb()
+        while fuel > 0:
+            layer = next((layer for layer in self._layers if layer.merge is not None), None)
+            if layer is None:
+                if not self._begin():
+                    return False
+            else:
+                assert layer.merge is not None
+                fuel -= max(1, layer.merge.work(fuel))
+                self._look(layer)
+        return True
+
+    def _begin(self) -> bool:
+        """Begin the next piece of idle work, if there is any; no merge is under way."""
+        since, layers = self.since, self._layers
+        if self._tail is not None:
+            tail = Layer(0, self._tail)
+            if tail.unsettled(since):
+                tail.compact(since)
+                self._tail = tail.complete() if len(tail.complete()) else None
+                return True
+            if layers and self._wasteful(len(layers)):
+                newer, self._tail = self._tail, None
+                self._join(layers[-1], newer)
+                return True
+        if len(layers) > 1 and (len(layers[-2].batch) < 2 * len(layers[-1].batch) or self._wasteful(len(layers) - 1)):
+            self._join(layers[-2], layers.pop().batch)
+            return True
+        for layer in layers:
+            if layer.unsettled(since):
+                layer.compact(since)
+                self._look(layer)
+                return True
+        return False
+
+    def _wasteful(self, place: int) -> bool:
+        """Whether merging all from some layer before `place` on may cancel a quarter of their rows."""
+        positive = negative = 0
+        if self._tail is not None:
+            negative = count_negatives(self._tail)
+            positive = len(self._tail) - negative
+        for number in range(len(self._layers) - 1, -1, -1):
+            layer = self._layers[number]
+            rows, minus = len(layer.batch), layer.negatives
+            cancelling = 2 * (min(negative, rows - minus) + min(positive, minus))
+            if number < place and 4 * cancelling >= rows + positive + negative:
+                return True
+            positive += rows - minus
+            negative += minus
+        return False
