@@ -56,7 +56,7 @@ def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
 def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
     """The rows of some lanes as an Arrow table."""
     if not len(schema):
-        struct = pa.array([{}] * data.shape[1], pa.struct([]))
+        struct: Any = pa.array([{}] * data.shape[1], pa.struct([]))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
     columns = [decode_arrow(type_, data[lane], symbols) for lane, type_ in enumerate(schema.types)]
     return pa.Table.from_arrays(columns, schema=schema.to_arrow())
@@ -217,10 +217,9 @@ def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: In
 def _encode_series(type_: Type, series: Any, name: str, symbols: Symbols, out: Ints) -> None:
     """A pandas column. What pandas holds to be missing is null, except that NaN is a number if null is not allowed."""
     if series.dtype == object:
-        missing = series.isna().to_numpy()
-        is_nan = type_.kind == "float64" and not type_.nullable
-        values = series.tolist()
-        values = [None if gone and not (is_nan and value == value) else value for value, gone in zip(values, missing, strict=True)]
+        nan_is_null = type_.kind != "float64" or type_.nullable
+        pairs = zip(series.tolist(), series.isna().to_numpy(), strict=True)
+        values = [None if gone and (nan_is_null or not isinstance(value, float)) else value for value, gone in pairs]
         out[:] = encode_list(type_, values, name, symbols)
         return
     plain = isinstance(series.dtype, np.dtype)

@@ -99,9 +99,10 @@ def _encode_binary(type_: Type, value: Any, symbols: Symbols) -> int:
 
 def _encode_date(type_: Type, value: Any, symbols: Symbols) -> int:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value.toordinal() - EPOCH_ORDINAL
+        return int(value.toordinal()) - EPOCH_ORDINAL
     if isinstance(value, np.datetime64) and np.datetime_data(value)[0] == "D" and not np.isnat(value):
-        return int(value.astype(np.int64))
+        days: int = value.astype(np.int64).item()
+        return days
     raise TypeError(_not_a(type_, value))
 
 
@@ -113,14 +114,15 @@ def _encode_timestamp(type_: Type, value: Any, symbols: Symbols) -> int:
     if getattr(value, "nanosecond", 0):  # pandas
         raise ValueError(f"{value} is finer than a microsecond")
     since = (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)) - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return int(since.days * 86_400 + since.seconds) * 1_000_000 + int(since.microseconds)
 
 
 def _exact_microseconds(value: np.datetime64) -> int:
     rounded = value.astype("M8[us]")
     if rounded != value:
         raise ValueError(f"{value} is finer than a microsecond, or too far from 1970")
-    return int(rounded.astype(np.int64))
+    since: int = rounded.astype(np.int64).item()
+    return since
 
 
 def _encode_decimal(type_: Type, value: Any, symbols: Symbols) -> int:
@@ -187,7 +189,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
+        array = pc.call_function("run_end_decode", [array])
     if pa.types.is_dictionary(array.type) and type_.kind not in SYMBOLIC:
         array = array.dictionary_decode()
     if not _accepts(type_, array.type):
@@ -221,7 +223,7 @@ def _accepts(type_: Type, source: pa.DataType) -> bool:
         return kinds.is_floating(source) or kinds.is_integer(source)
     if type_.kind == "decimal":
         return kinds.is_decimal(source) or kinds.is_integer(source)
-    test = {
+    test: dict[str, Callable[[pa.DataType], bool]] = {
         "bool": kinds.is_boolean,
         "string": is_text,
         "binary": is_bytes,
@@ -414,7 +416,8 @@ def refuse(type_: Type, name: str, row: int, why: str) -> NoReturn:
         hint = "-2**63 stands for null in a nullable column; a column without null can hold it."
     if "after the point" in why or "finer than" in why:
         hint = "Round it first: kpg never drops digits silently."
-    raise SchemaMismatch(f"column {name!r} cannot hold the value in row {row}", detail=why[0].upper() + why[1:] + ".", hint=hint)
+    detail = why[0].upper() + why[1:] + "."
+    raise SchemaMismatch(f"column {name!r} cannot hold the value in row {row}", detail=detail, hint=hint)
 
 
 def _refuse_type(type_: Type, name: str, found: str) -> NoReturn:

@@ -27,7 +27,8 @@ _FLIP = np.int64(MAX)
 
 def to_lane(values: Floats) -> Ints:
     """The lane of floats."""
-    bits: Ints = np.where(values == values, values + 0.0, np.nan).view(np.int64)  # NaN differs from itself; -0.0 + 0.0 is 0.0
+    canonical = np.where(values == values, values + 0.0, np.nan)  # NaN differs from itself; -0.0 + 0.0 is 0.0
+    bits: Ints = canonical.view(np.int64)
     flipped: Ints = bits ^ ((bits >> _SHIFT) & _FLIP)
     return flipped
 

@@ -2,9 +2,9 @@
 
 Every column is exactly one int64 lane, and the order of lanes is the order of values:
 
-    int64       the number                      float64    order-preserving bits; NaN is one value above +inf; -0.0 is 0.0
-    bool        0 or 1                          date       days since 1970-01-01
-    decimal     the number times 10**scale      timestamp  microseconds since 1970-01-01 UTC
+    int64     the number                    float64    its bits, made to sort; NaN is one value above +inf; -0.0 is 0.0
+    bool      0 or 1                        date       days since 1970-01-01
+    decimal   the number times 10**scale    timestamp  microseconds since 1970-01-01 UTC
     string, binary   a symbol id: equal exactly when the values are; order comes from `Symbols.ranks`
 
 Null, in a column that may hold it, is the lane value NULL (-2**63), which sorts first. No other value of any type is
@@ -164,7 +164,7 @@ def _parse_union(spec: object) -> Type:
     members = typing.get_args(spec)
     others = [member for member in members if member is not type(None)]
     if len(others) != 1 or len(members) != 2:
-        raise TypeMismatch(f"a column holds one type, not {spec}", hint="The only union is with None, as in int | None.")
+        raise TypeMismatch(f"a column holds one type, not {spec}", hint="The only union is with None: int | None.")
     return parse_type(others[0]).optional()
 
 

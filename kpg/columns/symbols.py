@@ -58,8 +58,11 @@ class Symbols:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def intern(self, values: pa.Array | pa.ChunkedArray | Sequence[Value | None]) -> Ints:
-        """The ids of values, new ones made as needed; null gives NULL. All values are of one type."""
+    def intern(self, values: Any) -> Ints:
+        """The ids of an Arrow array, a chunked array or a list of str or of bytes; new ones are made as needed.
+
+        Null gives NULL. All values are of one type.
+        """
         if isinstance(values, pa.ChunkedArray):
             if values.num_chunks == 1:
                 return self._intern_array(values.chunk(0))
@@ -94,7 +97,8 @@ class Symbols:
         chosen = np.flatnonzero(used)
         ids = np.full(len(used), NULL, np.int64)
         ids[chosen] = self._intern_list(_python_values(encoded.dictionary, chosen))
-        return ids[indices]
+        mapped: Ints = ids[indices]
+        return mapped
 
     def intern_one(self, value: Value) -> int:
         """The id of one value."""
@@ -124,14 +128,14 @@ class Symbols:
         large = pa.large_string() if is_text(type) else pa.large_binary()
         distinct, inverse = self.distinct(ids)
         values = self.values(distinct)
-        dictionary = pa.array(values, large)
+        dictionary: Any = pa.array(values, large)
         if isinstance(dictionary, pa.ChunkedArray):
             dictionary = dictionary.combine_chunks()
-        expanded = dictionary.take(pa.array(inverse))
+        expanded = dictionary.take(pa.array(inverse, pa.int64()))
         lengths = np.array([0 if value is None else _size(value) for value in values], np.int64)[inverse]
         if not len(ids) or int(lengths.sum()) <= _MAX_CHUNK_BYTES:
             return expanded.cast(type)
-        return pa.chunked_array([expanded.slice(*cut).cast(type) for cut in _cuts(lengths)], type)
+        return pa.chunked_array([expanded.slice(*cut).cast(type) for cut in _cuts(lengths)])
 
     def distinct(self, ids: Ints) -> tuple[Ints, Ints]:
         """Each id (or NULL) once, and for each row which of them it is."""

@@ -1,0 +1,196 @@
+"""Casts: a value as another type. What has no counterpart fails the row; null stays null.
+
+to int64     float64 and decimal lose their fraction (towards zero); bool is 0 or 1; string in decimal digits
+to float64   the nearest float                 to bool     int64: is it not zero; string: true or false
+to decimal   rounded half to even from float64 and decimal; from string exact or failed
+to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
+to date      of a timestamp its day; string in ISO 8601       to timestamp   of a date its midnight UTC
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from kpg.columns import floats
+from kpg.columns.arithmetic import Checked, as_bool, as_float, coerce, int_to_float, refuse
+from kpg.columns.column import DAY_MICROSECONDS, limits
+from kpg.columns.node import Constant, Node, Partial, Scope, Total
+from kpg.columns.schema import MAX_DIGITS, NULL, Type
+from kpg.columns.syntax import Call
+from kpg.columns.text import PerValue
+from kpg.columns.updates import Ints
+
+_INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LARGEST_FLOAT: Final = 2.0**63  # the first float above int64
+
+
+def cast(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+    """The rule of cast."""
+    (argument,) = arguments
+    source = argument.type
+    target: Type = call.options[0]
+    type_ = target.optional(target.nullable or source.nullable)
+    if isinstance(argument, Constant) and argument.untyped:
+        return Constant(target.optional(), None, NULL, scope.symbols)
+    code = scope.code(f"no such {target.optional(False)} in {call!r}")
+    if source.kind == target.kind:
+        return _same_kind(argument, type_, scope, code)
+    rule = _RULES.get((source.kind, target.kind))
+    if rule is None:
+        refuse(call, arguments, f"There is no cast from {source} to {target}.")
+    return coerce(rule(argument, type_.optional(source.nullable), scope, code), type_, scope)
+
+
+def _same_kind(argument: Node, type_: Type, scope: Scope, code: int) -> Node:
+    if type_.kind != "decimal":
+        return coerce(argument, type_, scope)
+    down = 10 ** max(0, argument.type.scale - type_.scale)
+    up = 10 ** max(0, type_.scale - argument.type.scale)
+    return Partial(type_, (argument,), partial(_rescale, up, down, *limits(type_)), code)
+
+
+def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
+    whole, rest = np.divmod(lane, down)
+    half = 2 * rest - down  # from -down to down - 2: no overflow, down is at most 10**18
+    rounded = whole + ((half > 0) | ((half == 0) & (whole % 2 == 1)))
+    wide = np.abs(rounded) > (10**MAX_DIGITS - 1) // up
+    scaled = rounded * up
+    return scaled, wide | (scaled < low) | (scaled > high)
+
+
+def _float_to_int(low: int, high: int, lane: Ints) -> Checked:
+    values = np.trunc(floats.from_lane(lane))
+    failed = ~((values >= -_LARGEST_FLOAT) & (values < _LARGEST_FLOAT))
+    numbers = np.where(failed, 0.0, values).astype(np.int64)
+    return numbers, failed | (numbers < low) | (numbers > high)
+
+
+def _float_to_decimal(scale: int, low: int, high: int, lane: Ints) -> Checked:
+    with np.errstate(all="ignore"):
+        values = np.rint(floats.from_lane(lane) * 10.0**scale)
+    failed = ~((values >= low) & (values <= high))
+    return np.where(failed, 0.0, values).astype(np.int64), failed
+
+
+def _decimal_to_int(scale: int, lane: Ints) -> Ints:
+    whole: Ints = np.sign(lane) * (np.abs(lane) // 10**scale)
+    return whole
+
+
+def _int_to_decimal(scale: int, high: int, lane: Ints) -> Checked:
+    limit = high // 10**scale
+    return lane * 10**scale, (lane > limit) | (lane < -limit)
+
+
+def _truth(lane: Ints) -> Ints:
+    return as_bool(lane != 0)
+
+
+def _identity(lane: Ints) -> Ints:
+    return lane
+
+
+def _midnight(days: Ints) -> Ints:
+    return days * DAY_MICROSECONDS
+
+
+def _day(microseconds: Ints) -> Ints:
+    return microseconds // DAY_MICROSECONDS
+
+
+# --- by value ---------------------------------------------------------------------------------------------------------
+
+
+def _parse_int(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _parse_float(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+def _parse_decimal(text: str) -> Decimal:
+    try:
+        if "_" in text:
+            raise ValueError(text)
+        return Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError(text) from None
+
+
+def _parse_bool(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+# --- which function for which types -----------------------------------------------------------------------------------
+
+Conversion = Callable[[Node, Type, Scope, int], Node]
+
+
+def _total(function: Callable[..., Ints]) -> Conversion:
+    return lambda node, type_, scope, code: Total(type_, (node,), function)
+
+
+def _by_value(function: Callable[[Any], Any]) -> Conversion:
+    return lambda node, type_, scope, code: PerValue(type_, (node,), function, scope, code)
+
+
+def _from_float_to_int(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+    return Partial(type_, (node,), partial(_float_to_int, *limits(type_)), code)
+
+
+def _from_float_to_decimal(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+    return Partial(type_, (node,), partial(_float_to_decimal, type_.scale, *limits(type_)), code)
+
+
+def _from_decimal_to_int(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+    return Total(type_, (node,), partial(_decimal_to_int, node.type.scale))
+
+
+def _from_decimal_to_float(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+    return as_float(node)
+
+
+def _from_int_to_decimal(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+    return Partial(type_, (node,), partial(_int_to_decimal, type_.scale, limits(type_)[1]), code)
+
+
+_RULES: Final[dict[tuple[str, str], Conversion]] = {
+    ("int64", "float64"): _total(int_to_float),
+    ("int64", "bool"): _total(_truth),
+    ("int64", "decimal"): _from_int_to_decimal,
+    ("float64", "int64"): _from_float_to_int,
+    ("float64", "decimal"): _from_float_to_decimal,
+    ("bool", "int64"): _total(_identity),
+    ("decimal", "int64"): _from_decimal_to_int,
+    ("decimal", "float64"): _from_decimal_to_float,
+    ("date", "timestamp"): _total(_midnight),
+    ("timestamp", "date"): _total(_day),
+    ("string", "int64"): _by_value(_parse_int),
+    ("string", "float64"): _by_value(_parse_float),
+    ("string", "decimal"): _by_value(_parse_decimal),
+    ("string", "bool"): _by_value(_parse_bool),
+    ("string", "date"): _by_value(datetime.date.fromisoformat),
+    ("string", "timestamp"): _by_value(datetime.datetime.fromisoformat),
+    ("string", "binary"): _by_value(str.encode),
+    ("binary", "string"): _by_value(bytes.decode),
+} | {(kind, "string"): _by_value(_show) for kind in ("int64", "float64", "bool", "decimal", "date", "timestamp")}

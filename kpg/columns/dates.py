@@ -1,0 +1,59 @@
+"""Parts of dates and timestamps, in UTC: year, month, day, weekday, hour, minute, second. They never fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from kpg.columns.arithmetic import refuse
+from kpg.columns.column import DAY_MICROSECONDS
+from kpg.columns.node import Node, Scope, Total
+from kpg.columns.schema import INT64
+from kpg.columns.syntax import Call
+from kpg.columns.updates import Ints
+
+
+def _year(days: Ints) -> Ints:
+    return days.view("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
+
+
+def _month(days: Ints) -> Ints:
+    return days.view("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
+
+
+def _day(days: Ints) -> Ints:
+    dates = days.view("M8[D]")
+    first = dates.astype("M8[M]").astype("M8[D]")
+    return days - first.view(np.int64) + 1
+
+
+def _weekday(days: Ints) -> Ints:
+    return (days + 3) % 7  # day 0 was a Thursday
+
+
+def _of_day(part: Callable[[Ints], Ints], microseconds: Ints) -> Ints:
+    return part(microseconds // DAY_MICROSECONDS)
+
+
+def _of_clock(unit: int, modulus: int, microseconds: Ints) -> Ints:
+    return microseconds // unit % modulus
+
+
+_DAYS: Final = {"dt.year": _year, "dt.month": _month, "dt.day": _day, "dt.weekday": _weekday}
+_CLOCK: Final = {"dt.hour": (3_600_000_000, 24), "dt.minute": (60_000_000, 60), "dt.second": (1_000_000, 60)}
+
+
+def part(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+    """The rule of every dt function."""
+    (argument,) = arguments
+    type_ = INT64.optional(argument.type.nullable)
+    if argument.type.kind == "timestamp":
+        if call.op in _CLOCK:
+            return Total(type_, arguments, partial(_of_clock, *_CLOCK[call.op]))
+        return Total(type_, arguments, partial(_of_day, _DAYS[call.op]))
+    if argument.type.kind == "date" and call.op in _DAYS:
+        return Total(type_, arguments, _DAYS[call.op])
+    refuse(call, arguments, 'Dates have years, months and days, timestamps hours, too: .cast("timestamp") the rest.')

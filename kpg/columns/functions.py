@@ -1,0 +1,106 @@
+"""The functions users begin expressions with: col, lit, when, coalesce, min_of, max_of, udf, row_udf."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from kpg.columns.schema import Type, parse_type
+from kpg.columns.syntax import Apply, Call, Column, Expression, Literal, wrap
+from kpg.errors import TypeMismatch
+
+
+class RowByRow(UserWarning):
+    """A function runs as Python for each row: about a hundred times slower than a function of arrays."""
+
+
+def col(name: str) -> Expression:
+    """The value of a column.
+
+    >>> col("price") * col("quantity") > 100
+    col("price") * col("quantity") > 100
+    """
+    return Column(name)
+
+
+def lit(value: object) -> Expression:
+    """A constant. Beside a column it may be written bare: `col("a") + 1`."""
+    return Literal(value)
+
+
+def coalesce(*values: object) -> Expression:
+    """The first value that is not null."""
+    return Call("coalesce", tuple(map(wrap, values)))
+
+
+def min_of(*values: object) -> Expression:
+    """The least of some values of a row; null if one of them is."""
+    return Call("min_of", tuple(map(wrap, values)))
+
+
+def max_of(*values: object) -> Expression:
+    """The greatest of some values of a row; null if one of them is."""
+    return Call("max_of", tuple(map(wrap, values)))
+
+
+class When:
+    """Conditions and values that still lack an `otherwise`."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: tuple[Expression, ...]) -> None:
+        self._steps = steps
+
+    def when(self, condition: object, value: object) -> When:
+        """A value for rows where no earlier condition is true and this one is."""
+        return When((*self._steps, wrap(condition), wrap(value)))
+
+    def otherwise(self, value: object) -> Expression:
+        """The value where no condition is true."""
+        return Call("when", (*self._steps, wrap(value)))
+
+
+def when(condition: object, value: object) -> When:
+    """A value where a condition is true; say what else with `otherwise`.
+
+    >>> when(col("a") > 0, "up").otherwise("down")
+    when(col("a") > 0, "up").otherwise("down")
+    """
+    return When((wrap(condition), wrap(value)))
+
+
+class Function:
+    """A user's function, ready to be called with expressions."""
+
+    __slots__ = ("_function", "_kind", "_returns")
+
+    def __init__(self, function: Callable[..., Any], returns: Type, kind: str) -> None:
+        self._function = function
+        self._returns = returns
+        self._kind = kind
+
+    def __call__(self, *arguments: object) -> Expression:
+        return Apply(self._function, self._returns, self._kind, tuple(map(wrap, arguments)))
+
+
+def udf(function: Callable[..., Any], *, returns: object, kind: str = "numpy") -> Function:
+    """A function of arrays as a function of columns: `udf(np.hypot, returns=float)(col("x"), col("y"))`.
+
+    It is called with one array for each argument and returns one value for each row. With kind "numpy" rows with a null
+    argument are left out and give null; with kind "arrow" the function gets Arrow arrays and sees nulls itself. It must
+    not depend on what other rows it gets: batches are cut anywhere. A row on which it raises fails; the others do not.
+    """
+    if kind not in ("numpy", "arrow"):
+        raise TypeMismatch(f"no such kind of udf: {kind!r}", hint="kind is 'numpy' or 'arrow'; see row_udf, too.")
+    return Function(function, parse_type(returns), kind)
+
+
+def row_udf(function: Callable[..., Any], *, returns: object) -> Function:
+    """A function of one row's Python values as a function of columns. Slow: about a microsecond a row and more.
+
+    For what arrays cannot do. A row with a null argument gives null without a call; a row on which it raises fails.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    warnings.warn(f"{name} runs once for each row; udf takes whole arrays", RowByRow, stacklevel=2)
+    return Function(function, parse_type(returns), "rows")

@@ -1,0 +1,38 @@
+"""The order of strings and binary values, whose ids have none.
+
+    order_keys(symbols, a, b) = (x, y)   with   x[i] < y[j]  ⇔  value(a[i]) < value(b[j])
+
+Ranks of the whole table are used if they are at hand or the batch is large; a small batch sorts only its own values.
+The key of a null means nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Ints
+
+_SMALL_PART = 8  # a batch of fewer distinct values than an eighth of the table is sorted by itself
+
+
+def order_keys(symbols: Symbols, *lanes: Ints) -> list[Ints]:
+    """Numbers for the ids of some lanes that compare, across lanes, as their values."""
+    if not symbols.ranked and _SMALL_PART * sum(map(len, lanes)) < len(symbols):
+        return _local_keys(symbols, lanes)
+    ranks = symbols.ranks()
+    if not len(ranks):
+        return list(lanes)  # no symbols: all null
+    return [ranks[np.maximum(lane, 0)] for lane in lanes]
+
+
+def _local_keys(symbols: Symbols, lanes: tuple[Ints, ...]) -> list[Ints]:
+    ids = np.unique(np.concatenate(lanes))
+    ids = ids[ids >= 0]
+    if not len(ids):
+        return list(lanes)
+    values = symbols.values(ids)
+    order = sorted(range(len(ids)), key=values.__getitem__)
+    ranks = np.empty(len(ids), np.int64)
+    ranks[order] = np.arange(len(ids))
+    return [ranks[np.minimum(np.searchsorted(ids, lane), len(ids) - 1)] for lane in lanes]

@@ -1,0 +1,393 @@
+"""Expressions over columns, as users write them: trees that say what to compute, and print as their source.
+
+    repr(expression), read as Python where col, lit, when, ... are known, builds the same expression
+
+An expression knows no schema: `kpg.columns.expression.bind` gives it types and makes it run. Operators build trees, so
+an expression has no truth value and `==` does not compare two expressions; `structure()` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, TypeAlias
+
+from kpg.columns.schema import Type, parse_type
+from kpg.errors import TypeMismatch
+
+Name: TypeAlias = str  # inside Expression, `str` is the property
+
+# How tightly operators bind, as in Python; anything with a dot or a call binds tightest.
+_INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
+    "|": 2,
+    "&": 3,
+    "+": 4,
+    "-": 4,
+    "*": 5,
+    "/": 5,
+    "//": 5,
+    "%": 5,
+}
+_PREFIX: Final = {"neg": "-", "~": "~"}
+_TIGHT: Final = 7
+_FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
+
+
+class Expression:
+    """A value for each row, computed from the row's columns."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def structure(self) -> Hashable:
+        """A key that is equal for expressions that are written alike."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        raise TypeMismatch(
+            f"{self!r} has no truth value of its own",
+            hint="Combine conditions with & | ~ and parentheses, not with and, or, not, in, or a < b < c.",
+        )
+
+    def __add__(self, other: object) -> Expression:
+        return Call("+", (self, wrap(other)))
+
+    def __radd__(self, other: object) -> Expression:
+        return Call("+", (wrap(other), self))
+
+    def __sub__(self, other: object) -> Expression:
+        return Call("-", (self, wrap(other)))
+
+    def __rsub__(self, other: object) -> Expression:
+        return Call("-", (wrap(other), self))
+
+    def __mul__(self, other: object) -> Expression:
+        return Call("*", (self, wrap(other)))
+
+    def __rmul__(self, other: object) -> Expression:
+        return Call("*", (wrap(other), self))
+
+    def __truediv__(self, other: object) -> Expression:
+        return Call("/", (self, wrap(other)))
+
+    def __rtruediv__(self, other: object) -> Expression:
+        return Call("/", (wrap(other), self))
+
+    def __floordiv__(self, other: object) -> Expression:
+        return Call("//", (self, wrap(other)))
+
+    def __rfloordiv__(self, other: object) -> Expression:
+        return Call("//", (wrap(other), self))
+
+    def __mod__(self, other: object) -> Expression:
+        return Call("%", (self, wrap(other)))
+
+    def __rmod__(self, other: object) -> Expression:
+        return Call("%", (wrap(other), self))
+
+    def __neg__(self) -> Expression:
+        return Call("neg", (self,))
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return Call("==", (self, wrap(other)))
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return Call("!=", (self, wrap(other)))
+
+    def __lt__(self, other: object) -> Expression:
+        return Call("<", (self, wrap(other)))
+
+    def __le__(self, other: object) -> Expression:
+        return Call("<=", (self, wrap(other)))
+
+    def __gt__(self, other: object) -> Expression:
+        return Call(">", (self, wrap(other)))
+
+    def __ge__(self, other: object) -> Expression:
+        return Call(">=", (self, wrap(other)))
+
+    def __and__(self, other: object) -> Expression:
+        return Call("&", (self, wrap(other)))
+
+    def __rand__(self, other: object) -> Expression:
+        return Call("&", (wrap(other), self))
+
+    def __or__(self, other: object) -> Expression:
+        return Call("|", (self, wrap(other)))
+
+    def __ror__(self, other: object) -> Expression:
+        return Call("|", (wrap(other), self))
+
+    def __invert__(self) -> Expression:
+        return Call("~", (self,))
+
+    def abs(self) -> Expression:
+        """The distance from zero."""
+        return Call("abs", (self,))
+
+    def is_null(self) -> Expression:
+        """Whether there is no value; never null itself."""
+        return Call("is_null", (self,))
+
+    def not_null(self) -> Expression:
+        """The value, of a type without null; a row without value fails."""
+        return Call("not_null", (self,))
+
+    def is_in(self, values: Iterable[object]) -> Expression:
+        """Whether the value is one of some constants."""
+        return Call("is_in", (self,), tuple(Literal(value) for value in values))
+
+    def cast(self, type_: object) -> Expression:
+        """The value as another type; a row whose value has no counterpart fails. Null stays null."""
+        return Call("cast", (self,), (parse_type(type_),))
+
+    def hash(self) -> Expression:
+        """A number of 64 bits that depends on the value alone, in every process; null has one, too."""
+        return Call("hash", (self,))
+
+    def named(self, name: Name) -> Expression:
+        """The same value, for a column of this name."""
+        return Named(self, name)
+
+    alias = named
+
+    @property
+    def str(self) -> Text:
+        """Functions of strings."""
+        return Text(self)
+
+    @property
+    def dt(self) -> Calendar:
+        """Functions of dates and timestamps."""
+        return Calendar(self)
+
+
+class Column(Expression):
+    """The value of one column."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def structure(self) -> Hashable:
+        return ("column", self.name)
+
+    def __repr__(self) -> str:
+        return f"col({_quote(self.name)})"
+
+
+class Literal(Expression):
+    """The same value for every row."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def structure(self) -> Hashable:
+        return ("literal", type(self.value).__name__, repr(self.value))
+
+    def __repr__(self) -> str:
+        return f"lit({_quote(self.value)})"
+
+
+class Call(Expression):
+    """A function or operator, its arguments, and options that are not expressions."""
+
+    __slots__ = ("arguments", "op", "options")
+
+    def __init__(self, op: str, arguments: tuple[Expression, ...], options: tuple[Any, ...] = ()) -> None:
+        self.op = op
+        self.arguments = arguments
+        self.options = options
+
+    def structure(self) -> Hashable:
+        options = tuple(o.structure() if isinstance(o, Expression) else o for o in self.options)
+        return (self.op, *(argument.structure() for argument in self.arguments), options)
+
+    def __repr__(self) -> str:
+        if self.op in _INFIX:
+            binding = _INFIX[self.op]
+            left, right = self.arguments
+            chained = binding == 1  # a < b < c means something else in Python
+            both_plain = isinstance(left, Literal) and isinstance(right, Literal)
+            shown = repr(left) if both_plain else _show(left, binding + chained)
+            return f"{shown} {self.op} {_show(right, binding + 1)}"
+        if self.op in _PREFIX:
+            return _PREFIX[self.op] + _show_receiver(self.arguments[0], 6)
+        if self.op == "when":
+            *pairs, last = self.arguments
+            steps = [f"when({_bare(c)}, {_bare(v)})" for c, v in zip(pairs[::2], pairs[1::2], strict=True)]
+            return ".".join(steps) + f".otherwise({_bare(last)})"
+        if self.op == "is_in":
+            return f"{_show_receiver(self.arguments[0])}.is_in([{', '.join(_bare(o) for o in self.options)}])"
+        given = [_bare(argument) for argument in self.arguments]
+        if self.op in _FUNCTIONS:
+            return f"{self.op}({', '.join(given)})"
+        given = given[1:] + [_quote(str(o)) if isinstance(o, Type) else repr(o) for o in self.options]
+        return f"{_show_receiver(self.arguments[0])}.{self.op}({', '.join(given)})"
+
+
+class Named(Expression):
+    """An expression with a name for its column."""
+
+    __slots__ = ("expression", "name")
+
+    def __init__(self, expression: Expression, name: str) -> None:
+        self.expression = expression
+        self.name = name
+
+    def structure(self) -> Hashable:
+        return ("named", self.name, self.expression.structure())
+
+    def __repr__(self) -> str:
+        return f"{_show_receiver(self.expression)}.named({_quote(self.name)})"
+
+
+class Apply(Expression):
+    """A user's function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time."""
+
+    __slots__ = ("arguments", "function", "kind", "returns")
+
+    def __init__(
+        self, function: Callable[..., Any], returns: Type, kind: str, arguments: tuple[Expression, ...]
+    ) -> None:
+        self.function = function
+        self.returns = returns
+        self.kind = kind
+        self.arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """What to call the function in messages."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def structure(self) -> Hashable:
+        return ("apply", self.kind, id(self.function), self.returns, *(a.structure() for a in self.arguments))
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(_bare(argument) for argument in self.arguments)})"
+
+
+class Text:
+    """Functions of strings, as in `col("name").str.lower()`. They see each distinct value of a batch once."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Expression) -> None:
+        self._receiver = receiver
+
+    def lower(self) -> Expression:
+        """In small letters."""
+        return Call("str.lower", (self._receiver,))
+
+    def upper(self) -> Expression:
+        """In capital letters."""
+        return Call("str.upper", (self._receiver,))
+
+    def strip(self) -> Expression:
+        """Without white space at either end."""
+        return Call("str.strip", (self._receiver,))
+
+    def length(self) -> Expression:
+        """How many characters (of binary values, bytes) there are."""
+        return Call("str.length", (self._receiver,))
+
+    def concat(self, *others: object) -> Expression:
+        """This and the others, one after another."""
+        return Call("str.concat", (self._receiver, *map(wrap, others)))
+
+    def contains(self, part: object) -> Expression:
+        """Whether `part`, taken literally, is in it."""
+        return Call("str.contains", (self._receiver, wrap(part)))
+
+    def starts_with(self, part: object) -> Expression:
+        """Whether it begins with `part`."""
+        return Call("str.starts_with", (self._receiver, wrap(part)))
+
+    def ends_with(self, part: object) -> Expression:
+        """Whether it ends with `part`."""
+        return Call("str.ends_with", (self._receiver, wrap(part)))
+
+    def replace(self, old: object, new: object) -> Expression:
+        """With every `old` replaced by `new`."""
+        return Call("str.replace", (self._receiver, wrap(old), wrap(new)))
+
+    def substring(self, start: object, length: object | None = None) -> Expression:
+        """The characters from position `start` (from 0; negative: from the end), at most `length` of them."""
+        given = (wrap(start),) if length is None else (wrap(start), wrap(length))
+        return Call("str.substring", (self._receiver, *given))
+
+
+class Calendar:
+    """Functions of dates and timestamps (in UTC), as in `col("born").dt.year()`."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Expression) -> None:
+        self._receiver = receiver
+
+    def year(self) -> Expression:
+        """The year, 1 to 9999."""
+        return Call("dt.year", (self._receiver,))
+
+    def month(self) -> Expression:
+        """The month, 1 to 12."""
+        return Call("dt.month", (self._receiver,))
+
+    def day(self) -> Expression:
+        """The day of the month, 1 to 31."""
+        return Call("dt.day", (self._receiver,))
+
+    def weekday(self) -> Expression:
+        """The day of the week, Monday 0 to Sunday 6."""
+        return Call("dt.weekday", (self._receiver,))
+
+    def hour(self) -> Expression:
+        """The hour of a timestamp, 0 to 23."""
+        return Call("dt.hour", (self._receiver,))
+
+    def minute(self) -> Expression:
+        """The minute of a timestamp, 0 to 59."""
+        return Call("dt.minute", (self._receiver,))
+
+    def second(self) -> Expression:
+        """The second of a timestamp, 0 to 59."""
+        return Call("dt.second", (self._receiver,))
+
+
+def wrap(value: object) -> Expression:
+    """The expression itself, or the constant."""
+    return value if isinstance(value, Expression) else Literal(value)
+
+
+def name_of(expression: Expression) -> str | None:
+    """The name an expression brings with it: the one given, or that of its column."""
+    return expression.name if isinstance(expression, (Named, Column)) else None
+
+
+def _binding(expression: Expression) -> int:
+    if isinstance(expression, Call):
+        return 6 if expression.op in _PREFIX else _INFIX.get(expression.op, _TIGHT)
+    return _TIGHT
+
+
+def _show(operand: Expression, at_least: int) -> str:
+    if isinstance(operand, Literal):
+        return _quote(operand.value)
+    return repr(operand) if _binding(operand) >= at_least else f"({operand!r})"
+
+
+def _show_receiver(operand: Expression, at_least: int = _TIGHT) -> str:
+    return repr(operand) if _binding(operand) >= at_least else f"({operand!r})"
+
+
+def _bare(expression: Expression) -> str:
+    return _quote(expression.value) if isinstance(expression, Literal) else repr(expression)
+
+
+def _quote(value: object) -> str:
+    text = repr(value)
+    if isinstance(value, str) and text[0] == "'" and '"' not in text:
+        return f'"{text[1:-1]}"'
+    return text

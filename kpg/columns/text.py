@@ -1,0 +1,157 @@
+"""Functions that need the values themselves: strings, and conversions from and to them.
+
+They run as Python on each distinct value (or combination of values) of a batch once, and are mapped back by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kpg.columns.arithmetic import refuse
+from kpg.columns.column import decode_list, encode_value
+from kpg.columns.node import Answer, Node, Scope, adapt, any_nullable, first_code, null_of, run_all, spread_to
+from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
+from kpg.columns.syntax import Call
+from kpg.columns.updates import Ints
+
+
+class PerValue(Node):
+    """A Python function of values that are not null, called once for each distinct combination in a batch.
+
+    The function raises ValueError where it has no value; `code` says what went wrong then.
+    """
+
+    __slots__ = ("_arguments", "_code", "_function", "_nullable", "_scope")
+
+    def __init__(
+        self, type_: Type, arguments: Sequence[Node], function: Callable[..., Any], scope: Scope, code: int = 0
+    ) -> None:
+        super().__init__(type_, arguments, code != 0)
+        self._arguments = tuple(arguments)
+        self._function = function
+        self._scope = scope
+        self._code = code
+        self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
+
+    def run(self, data: Ints) -> Answer:
+        values, codes = run_all(self._arguments, data)
+        skip = codes != 0 if codes is not None else None  # values of failed rows mean nothing
+        if self._nullable:
+            null = null_of(values, self._nullable)
+            skip = null if skip is None else null | skip
+        if skip is None or not skip.any():
+            computed, failed = self._apply(values)
+            return computed, first_code(codes, failed)
+        n = max(map(len, (skip, *values)))
+        skip = spread_to(skip, n)
+        computed = np.full(n, NULL, np.int64)
+        found = np.zeros(n, np.int64)
+        computed[~skip], some = self._apply([spread_to(value, n)[~skip] for value in values])
+        if some is not None:
+            found[~skip] = some
+        return computed, first_code(codes, found if some is not None else None)
+
+    def _apply(self, values: list[Ints]) -> Answer:
+        distinct, inverse = self._distinct(values)
+        pairs = zip(self._arguments, distinct, strict=True)
+        columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
+        computed = np.zeros(distinct[0].shape[0], np.int64)
+        codes = np.zeros(len(computed), np.int64)
+        for row, given in enumerate(zip(*columns, strict=True)):
+            try:
+                computed[row] = encode_value(self.type, self._function(*given), self._scope.symbols)
+            except (ValueError, TypeError, ArithmeticError):
+                codes[row] = self._code
+        return computed[inverse], codes[inverse] if codes.any() else None
+
+    def _distinct(self, values: list[Ints]) -> tuple[list[Ints], Ints]:
+        """Each combination of values once, and for each row which of them it is."""
+        n = max(map(len, values))
+        varying = [place for place, value in enumerate(values) if len(value) != 1]
+        if n == 0:
+            return [np.empty(0, np.int64)] * len(values), np.empty(0, np.int64)
+        if not varying:
+            return values, np.zeros(1, np.int64)
+        if len(varying) == 1:
+            (place,) = varying
+            symbolic = self._arguments[place].type.kind in SYMBOLIC
+            few, inverse = (
+                self._scope.symbols.distinct(values[place])
+                if symbolic
+                else np.unique(values[place], return_inverse=True)
+            )
+            return [few if i == place else spread_to(value, len(few)) for i, value in enumerate(values)], inverse
+        rows = list(zip(*(spread_to(value, n).tolist() for value in values), strict=True))
+        position = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+        return list(np.array(list(position), np.int64).T), np.array([position[row] for row in rows], np.int64)
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def _texts(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Node]:
+    """The arguments, all strings or all binary values."""
+    kind = next((a.type for a in arguments if a.type.kind in SYMBOLIC), STRING)
+    settled = [adapt(a, kind, scope) for a in arguments]
+    if len({a.type.kind for a in settled}) > 1 or settled[0].type.kind not in SYMBOLIC:
+        refuse(call, arguments, 'Only strings are text: .cast("string") the rest.')
+    return settled
+
+
+def _same_type(function: Callable[..., Any]) -> Callable[[Call, Sequence[Node], Scope], Node]:
+    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+        settled = _texts(call, arguments, scope)
+        type_ = STRING if settled[0].type.kind == "string" else BINARY
+        return PerValue(type_.optional(any_nullable(settled)), settled, function, scope)
+
+    return rule
+
+
+def _condition(function: Callable[..., bool]) -> Callable[[Call, Sequence[Node], Scope], Node]:
+    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+        settled = _texts(call, arguments, scope)
+        return PerValue(BOOL.optional(any_nullable(settled)), settled, function, scope)
+
+    return rule
+
+
+def _concat(*parts: Any) -> Any:
+    return parts[0][:0].join(parts)
+
+
+def _replace(text: Any, old: Any, new: Any) -> Any:
+    return text.replace(old, new)
+
+
+def _substring(text: Any, start: int, length: int | None = None) -> Any:
+    first = max(start + len(text), 0) if start < 0 else start
+    return text[first:] if length is None else text[first : first + max(length, 0)]
+
+
+lower = _same_type(lambda text: text.lower())
+upper = _same_type(lambda text: text.upper())
+strip = _same_type(lambda text: text.strip())
+concat = _same_type(_concat)
+replace = _same_type(_replace)
+contains = _condition(lambda text, part: part in text)
+starts_with = _condition(lambda text, part: text.startswith(part))
+ends_with = _condition(lambda text, part: text.endswith(part))
+
+
+def length(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+    """The rule of str.length."""
+    (text,) = _texts(call, arguments, scope)
+    return PerValue(INT64.optional(text.type.nullable), (text,), len, scope)
+
+
+def substring(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+    """The rule of str.substring."""
+    (text,) = _texts(call, arguments[:1], scope)
+    numbers = [adapt(a, INT64, scope) for a in arguments[1:]]
+    if any(number.type.kind != "int64" for number in numbers):
+        refuse(call, arguments, "Positions and lengths are int64.")
+    settled = [text, *numbers]
+    return PerValue(text.type.optional(any_nullable(settled)), settled, _substring, scope)
