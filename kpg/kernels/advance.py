@@ -6,6 +6,9 @@ A frontier is int64[elements, depth] with at least one element. Cost: one pass, 
 Twins: kpg.testing.kernels_trace.
 """
 
+from collections.abc import Iterator
+
+from kpg.kernels.example import COLUMN, TABLE, Example
 from kpg.kernels.jit import jit
 
 
@@ -84,3 +87,10 @@ def minimal(times, out):
                 out[lane, kept] = times[lane, i]
             kept += 1
     return kept
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield advance, (TABLE, TABLE, TABLE)
+    yield split, (TABLE, TABLE, COLUMN, COLUMN)
+    yield minimal, (TABLE, TABLE)

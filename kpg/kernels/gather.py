@@ -6,8 +6,12 @@ where the last key was found, so few keys cost a logarithm each and many keys co
 Twins: kpg.testing.kernels_trace.
 """
 
-from kpg.kernels.consolidate import compare, is_zero
+from collections.abc import Iterator
+
+from kpg.kernels.consolidate import is_zero
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
+from kpg.kernels.sort import compare
 
 
 @jit
@@ -218,3 +222,14 @@ def upto(data, times, diffs, start, end, at, out_data, out_diffs, o):
                 out_diffs[lane, o] = diffs[lane, i * diff_step]
             o += 1
     return o
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield find, (TABLE, TABLE, TABLE, NUMBER)
+    yield layout, (TABLE, COLUMN, COLUMN)
+    yield take, (TABLE, TABLE, TABLE, NUMBER, TABLE, NUMBER, COLUMN, COLUMN, TABLE, TABLE, TABLE)
+    yield settle_keys, (COLUMN, TABLE, TABLE, TABLE, COLUMN, COLUMN, COLUMN, TABLE, TABLE, TABLE)
+    yield total, (TABLE, TABLE, TABLE, TABLE)
+    yield boundaries, (TABLE, NUMBER, COLUMN)
+    yield upto, (TABLE, TABLE, TABLE, NUMBER, NUMBER, COLUMN, TABLE, TABLE, NUMBER)

@@ -16,8 +16,11 @@ closure meets each distinct tail once, per first coordinate.
 Twin: kpg.testing.kernels_operators.interesting.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from kpg.kernels.example import COLUMN, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.ordering import at_most, grow, sort_columns
 
@@ -300,3 +303,8 @@ def interesting(seed_offsets, seed_times, input_offsets, input_times, output_off
             pendings += 1
         pending_offsets[key + 1] = pendings
     return eval_offsets, eval_times[:, :evals].copy(), pending_offsets, pending_times[:, :pendings].copy()
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield interesting, (COLUMN, TABLE, COLUMN, TABLE, COLUMN, TABLE, TABLE)

@@ -11,8 +11,11 @@ is being paired (l0, l1, r0, r1) and how many of its pairs are done, so a key ma
 Twin: kpg.testing.kernels_operators.match.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 
 NEAR = 8  # rows to walk before galloping: sizes that are comparable stay a plain walk
@@ -224,3 +227,9 @@ def fill(left, left_times, left_diffs, right, right_times, right_diffs, projecti
             spread(right_diffs, b, 1, boxes, n, scratch, 0)
             for k in range(total):
                 diffs[w, k] *= scratch[0, k]
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield pair, (TABLE, TABLE, NUMBER, NUMBER, COLUMN, TABLE)
+    yield fill, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, TABLE, TABLE, TABLE)

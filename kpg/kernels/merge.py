@@ -10,9 +10,13 @@ Cost: linear; the times of one datum are sorted again where representatives are 
 Twins: kpg.testing.kernels_trace.
 """
 
+from collections.abc import Iterator
+
 from kpg.kernels.advance import representative
-from kpg.kernels.consolidate import compare, is_zero
+from kpg.kernels.consolidate import is_zero
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
+from kpg.kernels.sort import compare
 
 
 @jit
@@ -208,3 +212,9 @@ def sift(times, diffs, start, root, n):
         swap(times, start + root, start + child)
         swap(diffs, start + root, start + child)
         root = child
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield merge_data, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, COLUMN, NUMBER)
+    yield merge_times, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, COLUMN, NUMBER)

@@ -11,8 +11,11 @@ those keys whose times are not sorted.
 Twins: kpg.testing.kernels_operators.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.ordering import sort_columns
 
@@ -170,3 +173,10 @@ def sums_changes(before, step_offsets, step_times, totals):
             out_diffs[0, n] = made_diffs[order[k]]
             n += 1
     return out_keys, out, out_times, out_diffs
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield running, (COLUMN, TABLE, TABLE, TABLE)
+    yield presence_changes, (NUMBER, TABLE, COLUMN, TABLE, TABLE)
+    yield sums_changes, (TABLE, COLUMN, TABLE, TABLE)
