@@ -28,7 +28,7 @@ from typing import Any
 
 import numba
 from llvmlite.binding import get_host_cpu_name
-from numba import typeof
+from numba import typeof, types
 from numba.extending import is_jitted
 
 from kpg.kernels.example import Example
@@ -78,6 +78,11 @@ def jitted(package: str = PACKAGE) -> dict[str, Any]:
         for name, value in vars(module).items()
         if is_jitted(value) and value.__module__ == module.__name__
     }
+
+
+def variants(kernel: Any) -> set[tuple[Any, ...]]:
+    """The types a kernel was compiled for; a call with a literal, from another kernel, is none of its own."""
+    return {tuple(types.unliteral(each) for each in signature) for signature in kernel.signatures}
 
 
 def declared(package: str = PACKAGE) -> list[Example]:
