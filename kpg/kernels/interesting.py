@@ -5,14 +5,16 @@ For one key let S be its seeds and G the times of S, of its input and of its out
     C  =  { s joined with any subset of G  |  s in S }
 
 `interesting` gives, per key, the times of C that are not beyond `upper`, sorted and distinct, and the *minimal* times of C
-that are beyond it. The minimal ones are enough (see kpg.operators.replay).
+that are beyond it (kpg.operators.replay says why these are enough).
 
 How. All history is first joined with the meet of the seeds, which changes no join and makes most of it equal. Then first
 coordinates e are visited in order. The rest of a time, its tail, is in C at e iff it is a join of tails of G seen so far
-that includes one at e and one of a seed: again a closure, with one coordinate less. Its seeds are the minimal joins of a
-tail at e with a seed's tail. With one coordinate left the closure is all tails at or after the least seed.
-Cost: depth 1 and 2 linear in history and output (after sorting the distinct advanced times); deeper, each time of the
+that includes one at e and one of a seed: again a closure, with a coordinate less. Its seeds are the joins of a tail at e
+with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
+Cost: depth 1 and 2 linear in history and result, after sorting the distinct advanced times; deeper, each time of the
 closure meets each distinct tail once, per first coordinate.
+
+Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
 Twin: kpg.testing.kernels_operators.interesting.
 """
 
@@ -20,9 +22,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.example import COLUMN, TABLE, Example
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.ordering import at_most, grow, sort_columns
+from kpg.kernels.ordering import ONE, ORDER, SPARE, ZERO, at_most, equal, sort_columns, sorts_before
+
+FULL = -1
+SEED = 2  # a lane of `work`, after ORDER and SPARE: whether a generator is a seed
+LANES = 3
 
 
 @jit
@@ -31,280 +37,267 @@ def beyond(upper, times, i):
     for k in range(upper.shape[0]):
         after = True
         for d in range(upper.shape[1]):
-            if times[d, i] < upper[k, d]:
-                after = False
-                break
+            after = after and times[d, i] >= upper[k, d]
         if after:
             return True
     return False
 
 
 @jit
-def advance_history(times, lo, hi, floor, out, n):
-    """Append the times not at or before floor, joined with it, to out; skips runs of equal ones."""
-    depth = times.shape[0]
-    for row in range(lo, hi):
-        new = False
-        for d in range(depth):
-            if times[d, row] > floor[d, 0]:
-                new = True
-                break
-        if not new:
-            continue
-        same = n > 0
-        for d in range(depth):
-            out[d, n] = max(times[d, row], floor[d, 0])
-            same = same and out[d, n] == out[d, n - 1]
-        if not same:
-            n += 1
-    return n
+def put(from_times, i, times, n):
+    """Write time i of one block as time n of another."""
+    for d in range(times.shape[0]):
+        times[d, n] = from_times[d, i]
 
 
 @jit
-def insert_minimal(kept, n, times, i):
-    """Keep an antichain: add column i of times to the first n of kept unless one is at or before it; drop those after."""
-    depth = kept.shape[0]
-    for k in range(n):
-        if at_most(kept, k, times, i):
+def put_minimal(from_times, i, times, lo, n):
+    """Append time i to times lo to n, an antichain in order, unless one of them is at or before it; the new n."""
+    for k in range(lo, n):
+        if at_most(times, k, from_times, i):
             return n
-    m = 0
-    for k in range(n):
-        if not at_most(times, i, kept, k):
-            for d in range(depth):
-                kept[d, m] = kept[d, k]
-            m += 1
-    for d in range(depth):
-        kept[d, m] = times[d, i]
-    return m + 1
-
-
-@jit
-def place(sorted_block, n, block, i):
-    """Where column i of block belongs among n sorted columns, and whether it is there."""
-    lo = 0
-    hi = n
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        less = False
-        equal = True
-        for d in range(block.shape[0]):
-            if sorted_block[d, middle] != block[d, i]:
-                less = sorted_block[d, middle] < block[d, i]
-                equal = False
-                break
-        if equal:
-            return middle, True
-        if less:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo, False
-
-
-@jit
-def insert_sorted(sorted_block, n, block, i):
-    """Insert column i of block among n sorted distinct columns, unless there; how many there are then."""
-    at, there = place(sorted_block, n, block, i)
-    if there:
-        return n
-    for d in range(block.shape[0]):
-        for k in range(n, at, -1):
-            sorted_block[d, k] = sorted_block[d, k - 1]
-        sorted_block[d, at] = block[d, i]
+    put(from_times, i, times, n)
     return n + 1
 
 
 @jit
-def distinct_generators(times, n, order, spare, out, seeds, lo, hi, from_seed):
-    """Sort n times into out, each once, marking those that are seeds (columns lo to hi of seeds, sorted)."""
-    for i in range(n):
-        order[i] = i
-    sort_columns(times, order, n, spare)
-    kept = 0
-    at = lo
-    for i in range(n):
-        column = order[i]
-        same = kept > 0
-        for d in range(times.shape[0]):
-            out[d, kept] = times[d, column]
-            same = same and out[d, kept] == out[d, kept - 1]
-        if same:
-            continue
-        from_seed[kept] = 0
-        if at < hi:
-            equal = True
+def gather_history(times, lo, hi, floor, out, n):
+    """Append the times not at or before floor, joined with it, to the n of out; skips repetitions next to each other."""
+    for row in range(lo, hi):
+        if not at_most(times, row, floor, ZERO):
             for d in range(times.shape[0]):
-                equal = equal and seeds[d, at] == out[d, kept]
-            if equal:
-                from_seed[kept] = 1
-                at += 1
-        kept += 1
+                out[d, n] = max(times[d, row], floor[d, 0])
+            if n == 0 or not equal(out, n - 1, out, n, out.shape[0]):
+                n += 1
+    return n
+
+
+@jit
+def sort_generators(times, n, work, out, seeds, lo, hi):
+    """Sort n times into out, each once, and mark those that are seeds (columns lo to hi of seeds, sorted); how many."""
+    depth = times.shape[0]
+    for i in range(n):
+        work[ORDER, i] = i
+    sort_columns(times, depth, work, n)
+    kept = ZERO
+    for i in range(n):
+        put(times, work[ORDER, i], out, kept)
+        if kept == 0 or not equal(out, kept - 1, out, kept, depth):
+            work[SEED, kept] = 1 if lo < hi and equal(seeds, lo, out, kept, depth) else 0
+            lo += work[SEED, kept]
+            kept += 1
     return kept
 
 
 @jit
-def close_tails(first, starts, count, tails, n, upper, found, eval_times, evals, pending, waiting):
-    """Emit the closure of `count` starting tails under n tails, at one first coordinate; stop at what is beyond upper."""
-    depth = eval_times.shape[0]
-    time = np.empty((depth, 1), np.int64)
-    time[0, 0] = first
-    tail = np.empty((depth - 1, 1), np.int64)
-    size = 0
-    for s in range(count):
-        if size == found.shape[1]:
-            found = grow(found, size)
-        size = insert_sorted(found, size, starts, s)
-    i = 0
-    while i < size:
-        for d in range(depth - 1):
-            time[d + 1, 0] = found[d, i]
-        if beyond(upper, time, 0):
-            if waiting == pending.shape[1]:
-                pending = grow(pending, waiting)
-            waiting = insert_minimal(pending, waiting, time, 0)
+def insert_tail(tails, first, lo, n, tail):
+    """Insert a tail (a column of its own) into the lanes from `first` of sorted distinct columns lo to n; the new n."""
+    lanes = tail.shape[0]
+    low = lo
+    high = n
+    while low < high:
+        middle = (low + high) >> 1
+        order = 0
+        for d in range(lanes):
+            if order == 0:
+                order = (1 if tails[first + d, middle] > tail[d, 0] else 0) - (
+                    1 if tails[first + d, middle] < tail[d, 0] else 0
+                )
+        if order == 0:
+            return n
+        if order < 0:
+            low = middle + 1
         else:
-            if evals == eval_times.shape[1]:
-                eval_times = grow(eval_times, evals)
-            for d in range(depth):
-                eval_times[d, evals] = time[d, 0]
-            evals += 1
-            for g in range(n):
-                if not at_most(tails, g, found, i):
-                    for d in range(depth - 1):
-                        tail[d, 0] = max(tails[d, g], found[d, i])
-                    if size == found.shape[1]:
-                        found = grow(found, size)
-                    size = insert_sorted(found, size, tail, 0)
-        i += 1
-    return found, eval_times, evals, pending, waiting
+            high = middle
+    for d in range(lanes):
+        for k in range(n, low, -1):
+            tails[first + d, k] = tails[first + d, k - 1]
+        tails[first + d, low] = tail[d, 0]
+    return n + 1
 
 
 @jit
-def emit_chain(times, lo, hi, upper, eval_times, evals, waiting_times):
+def emit_chain(times, lo, hi, upper, eval_times, evals, pending_times, pending):
     """Emit sorted times of a chain; the first beyond upper waits, and all later ones are after it."""
     for i in range(lo, hi):
         if beyond(upper, times, i):
-            for d in range(times.shape[0]):
-                waiting_times[d, 0] = times[d, i]
-            return eval_times, evals, 1
-        if evals == eval_times.shape[1]:
-            eval_times = grow(eval_times, evals)
-        for d in range(times.shape[0]):
-            eval_times[d, evals] = times[d, i]
+            put(times, i, pending_times, pending)
+            return evals, pending + 1
+        put(times, i, eval_times, evals)
         evals += 1
-    return eval_times, evals, 0
+    return evals, pending
 
 
 @jit
-def sweep_firsts(times, from_seed, n, upper, found, eval_times, evals, pending, waiting):
+def emit_rounds(first, least, tails, n, upper, eval_times, evals, pending_times, pending_lo, pending):
+    """Depth 2, one first coordinate: emit all rounds from `least` on, up to the first beyond upper."""
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) >> 1
+        if tails[0, middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    for at in range(low, n):
+        if evals == eval_times.shape[1]:
+            return FULL, pending
+        eval_times[0, evals] = first
+        eval_times[1, evals] = tails[0, at]
+        if beyond(upper, eval_times, evals):
+            return evals, put_minimal(eval_times, evals, pending_times, pending_lo, pending)
+        evals += 1
+    return evals, pending
+
+
+@jit
+def emit_closure(n, tails, tail_count, upper, eval_times, evals, pending_times, pending_lo, pending, tail):
+    """Deeper, one first coordinate: close the times evals to n under join with the tails, dropping those beyond upper.
+
+    Times are visited in order while joins, which sort after, are inserted behind.
+    """
+    depth = eval_times.shape[0]
+    i = evals
+    while i < n:
+        if pending == pending_times.shape[1]:
+            return FULL, pending
+        if beyond(upper, eval_times, i):
+            pending = put_minimal(eval_times, i, pending_times, pending_lo, pending)
+        else:
+            put(eval_times, i, eval_times, evals)
+            evals += 1
+            for g in range(tail_count):
+                after = True
+                for d in range(depth - 1):
+                    tail[d, 0] = max(tails[d, g], eval_times[d + 1, i])
+                    after = after and tail[d, 0] == eval_times[d + 1, i]
+                if not after:
+                    if n == eval_times.shape[1]:
+                        return FULL, pending
+                    eval_times[0, n] = eval_times[0, i]
+                    n = insert_tail(eval_times, ONE, i + 1, n, tail)
+        i += 1
+    return evals, pending
+
+
+@jit
+def sweep_firsts(times, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail):
     """Emit the closure of n sorted generators of two or more coordinates, first coordinate by first coordinate."""
-    depth = times.shape[0]
-    tails = np.empty((depth - 1, n + 1), np.int64)  # sorted distinct tails of all seen
-    seeds = np.empty((depth - 1, n + 1), np.int64)  # minimal tails of the seeds seen
-    starts = np.empty((depth - 1, 16), np.int64)
-    own = times[1:].copy()
-    start = np.empty((depth - 1, 1), np.int64)
-    tail_count = 0
-    seed_count = 0
+    rest = times.shape[0] - 1
+    tail_count = ZERO
+    seed_count = ZERO
+    pending_lo = pending
     lo = 0
     while lo < n:
         hi = lo
+        least = times[1, lo]
         while hi < n and times[0, hi] == times[0, lo]:
-            tail_count = insert_sorted(tails, tail_count, own, hi)
-            if from_seed[hi] == 1:
-                seed_count = insert_minimal(seeds, seed_count, own, hi)
+            for d in range(rest):
+                tail[d, 0] = times[d + 1, hi]
+            tail_count = insert_tail(tails, ZERO, ZERO, tail_count, tail)
+            if work[SEED, hi] == 1:
+                seed_count = put_minimal_tail(seeds, seed_count, tail)
             hi += 1
-        count = 0
-        for i in range(lo, hi):
-            for s in range(seed_count):
-                for d in range(depth - 1):
-                    start[d, 0] = max(own[d, i], seeds[d, s])
-                if count == starts.shape[1]:
-                    starts = grow(starts, count)
-                count = insert_minimal(starts, count, start, 0)
-        if depth > 2:
-            found, eval_times, evals, pending, waiting = close_tails(
-                times[0, lo], starts, count, tails, tail_count, upper, found, eval_times, evals, pending, waiting
+        if pending == pending_times.shape[1]:
+            return FULL, pending
+        if rest == 1 and seed_count > 0:
+            evals, pending = emit_rounds(
+                times[0, lo], max(least, seeds[0, 0]), tails, tail_count, upper,
+                eval_times, evals, pending_times, pending_lo, pending,
+            )  # fmt: skip
+        elif rest > 1:
+            count = evals
+            for i in range(lo, hi):
+                for s in range(seed_count):
+                    if count == eval_times.shape[1]:
+                        return FULL, pending
+                    for d in range(rest):
+                        tail[d, 0] = max(times[d + 1, i], seeds[d, s])
+                    eval_times[0, count] = times[0, lo]
+                    count = insert_tail(eval_times, ONE, evals, count, tail)
+            evals, pending = emit_closure(
+                count, tails, tail_count, upper, eval_times, evals, pending_times, pending_lo, pending, tail
             )
-        elif count > 0:
-            at, _ = place(tails, tail_count, starts, 0)
-            while at < tail_count:
-                if evals == eval_times.shape[1]:
-                    eval_times = grow(eval_times, evals)
-                eval_times[0, evals] = times[0, lo]
-                eval_times[1, evals] = tails[0, at]
-                if beyond(upper, eval_times, evals):  # so are all later tails, and they are not minimal
-                    if waiting == pending.shape[1]:
-                        pending = grow(pending, waiting)
-                    waiting = insert_minimal(pending, waiting, eval_times, evals)
-                    break
-                evals += 1
-                at += 1
+        if evals == FULL:
+            return FULL, pending
         lo = hi
-    return found, eval_times, evals, pending, waiting
+    return evals, pending
 
 
 @jit
-def interesting(seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times, upper):
-    """Per key the closure's times before upper and the minimal ones beyond: (offsets, times) twice."""
+def put_minimal_tail(tails, n, tail):
+    """Keep an antichain: add a tail unless one of the n is at or before it, drop those after it; the new n."""
+    kept = ZERO
+    for k in range(n):
+        if at_most(tails, k, tail, ZERO):
+            return n
+    for k in range(n):
+        if not at_most(tail, ZERO, tails, k):
+            put(tails, k, tails, kept)
+            kept += 1
+    put(tail, ZERO, tails, kept)
+    return kept + 1
+
+
+@jit
+def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
+                upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
+    """Fill, for keys from `key` on, the closure's times before upper and the minimal ones beyond it.
+
+    Returns the first key not done, and how many times of either kind there are.
+    """
     depth = seed_times.shape[0]
     keys = seed_offsets.shape[0] - 1
-    eval_offsets = np.zeros(keys + 1, np.int64)
-    eval_times = np.empty((depth, seed_times.shape[1] + 16), np.int64)
-    evals = 0
-    pending_offsets = np.zeros(keys + 1, np.int64)
-    pending_times = np.empty((depth, 16), np.int64)
-    pendings = 0
     most = 0
-    for key in range(keys):
-        size = seed_offsets[key + 1] - seed_offsets[key]
-        size += input_offsets[key + 1] - input_offsets[key] + output_offsets[key + 1] - output_offsets[key]
+    for k in range(key, keys):
+        size = seed_offsets[k + 1] - seed_offsets[k]
+        size += input_offsets[k + 1] - input_offsets[k] + output_offsets[k + 1] - output_offsets[k]
         most = max(most, size)
     gathered = np.empty((depth, most + 1), np.int64)
     generators = np.empty((depth, most + 1), np.int64)
-    from_seed = np.empty(most + 1, np.int64)
-    order = np.empty(most, np.int64)
-    spare = np.empty(most, np.int64)
-    found = np.empty((max(depth - 1, 1), 16), np.int64)
-    waiting_times = np.empty((depth, 16), np.int64)
+    work = np.empty((LANES, most + 1), np.int64)
+    tails = np.empty((depth, most + 1), np.int64)
+    seeds = np.empty((depth, most + 1), np.int64)
     floor = np.empty((depth, 1), np.int64)
-    for key in range(keys):
+    tail = np.empty((depth - 1, 1), np.int64)
+    while key < keys:
         lo = seed_offsets[key]
         hi = seed_offsets[key + 1]
-        waiting = 0
         if lo < hi:
             for d in range(depth):
                 least = seed_times[d, lo]
                 for i in range(lo + 1, hi):
                     least = min(least, seed_times[d, i])
                 floor[d, 0] = least
-            n = advance_history(input_times, input_offsets[key], input_offsets[key + 1], floor, gathered, 0)
-            n = advance_history(output_times, output_offsets[key], output_offsets[key + 1], floor, gathered, n)
+            n = gather_history(input_times, input_offsets[key], input_offsets[key + 1], floor, gathered, ZERO)
+            n = gather_history(output_times, output_offsets[key], output_offsets[key + 1], floor, gathered, n)
+            if evals + n + hi - lo > eval_times.shape[1] or pending == pending_times.shape[1]:
+                return key, evals, pending
             if n == 0 and (depth == 1 or hi - lo == 1):  # a chain, and nothing to join it with
-                eval_times, evals, waiting = emit_chain(seed_times, lo, hi, upper, eval_times, evals, waiting_times)
+                evals, pending = emit_chain(seed_times, lo, hi, upper, eval_times, evals, pending_times, pending)
             else:
                 for i in range(lo, hi):
-                    for d in range(depth):
-                        gathered[d, n] = seed_times[d, i]
+                    put(seed_times, i, gathered, n)
                     n += 1
-                n = distinct_generators(gathered, n, order, spare, generators, seed_times, lo, hi, from_seed)
+                n = sort_generators(gathered, n, work, generators, seed_times, lo, hi)
                 if depth == 1:
-                    eval_times, evals, waiting = emit_chain(generators, 0, n, upper, eval_times, evals, waiting_times)
+                    made, waits = emit_chain(generators, ZERO, n, upper, eval_times, evals, pending_times, pending)
                 else:
-                    found, eval_times, evals, waiting_times, waiting = sweep_firsts(
-                        generators, from_seed, n, upper, found, eval_times, evals, waiting_times, waiting
+                    made, waits = sweep_firsts(
+                        generators, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail
                     )
-        eval_offsets[key + 1] = evals
-        for i in range(waiting):
-            if pendings == pending_times.shape[1]:
-                pending_times = grow(pending_times, pendings)
-            for d in range(depth):
-                pending_times[d, pendings] = waiting_times[d, i]  # sorted: the closure is emitted in order
-            pendings += 1
-        pending_offsets[key + 1] = pendings
-    return eval_offsets, eval_times[:, :evals].copy(), pending_offsets, pending_times[:, :pendings].copy()
+                if made == FULL:
+                    return key, evals, pending
+                evals = made
+                pending = waits
+        key += 1
+        eval_offsets[key] = evals
+        pending_offsets[key] = pending
+    return key, evals, pending
 
 
 def examples() -> Iterator[Example]:
     """How the engine calls these kernels."""
-    yield interesting, (COLUMN, TABLE, COLUMN, TABLE, COLUMN, TABLE, TABLE)
+    yield interesting, (
+        NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, COLUMN, TABLE, TABLE, COLUMN, TABLE, COLUMN, TABLE,
+    )  # fmt: skip

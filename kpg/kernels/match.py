@@ -17,6 +17,7 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
+from kpg.kernels.ordering import ONE, ZERO
 
 NEAR = 8  # rows to walk before galloping: sizes that are comparable stay a plain walk
 
@@ -116,8 +117,8 @@ def pair(left, right, key_lanes, limit, state, boxes):
     left_end = left.shape[1]
     right_end = right.shape[1]
     capacity = boxes.shape[0] - 3
-    n = 0
-    total = 0
+    n = ZERO
+    total = ZERO
     if state[6] < (state[3] - state[2]) * (state[5] - state[4]):
         n, total = cut(state, boxes, n, limit)
     i = state[0]
@@ -174,9 +175,9 @@ def fill(left, left_times, left_diffs, right, right_times, right_diffs, projecti
     """Write the outputs of some boxes: data by projection, times joined, diffs multiplied; constants to one column."""
     for p in range(projection.shape[0]):
         if projection[p, 0] == 0:
-            spread(left, projection[p, 1], 0, boxes, n, data, p)
+            spread(left, projection[p, 1], ZERO, boxes, n, data, p)
         else:
-            spread(right, projection[p, 1], 1, boxes, n, data, p)
+            spread(right, projection[p, 1], ONE, boxes, n, data, p)
     left_step = 1 if left_times.shape[1] > 1 else 0
     right_step = 1 if right_times.shape[1] > 1 else 0
     total = times.shape[1]
@@ -189,19 +190,19 @@ def fill(left, left_times, left_diffs, right, right_times, right_diffs, projecti
             if right_step == 0 and d < right_times.shape[0]:
                 known = max(known, right_times[d, 0])
             if left_step == 1 and d < left_times.shape[0]:
-                spread(left_times, d, 0, boxes, n, times, d)
+                spread(left_times, d, ZERO, boxes, n, times, d)
                 for k in range(total):
                     times[d, k] = max(times[d, k], known)
             elif right_step == 1 and d < right_times.shape[0]:
-                spread(right_times, d, 1, boxes, n, times, d)
+                spread(right_times, d, ONE, boxes, n, times, d)
                 for k in range(total):
                     times[d, k] = max(times[d, k], known)
             else:
                 for k in range(total):
                     times[d, k] = known
         else:
-            spread(left_times, d, 0, boxes, n, times, d)
-            spread(right_times, d, 1, boxes, n, scratch, 0)
+            spread(left_times, d, ZERO, boxes, n, times, d)
+            spread(right_times, d, ONE, boxes, n, scratch, ZERO)
             for k in range(total):
                 times[d, k] = max(times[d, k], scratch[0, k])
     left_step = 1 if left_diffs.shape[1] > 1 else 0
@@ -215,16 +216,16 @@ def fill(left, left_times, left_diffs, right, right_times, right_diffs, projecti
         if left_step == 0 and right_step == 0:
             diffs[w, 0] = left_diffs[a, 0] * right_diffs[b, 0]
         elif left_step == 0:
-            spread(right_diffs, b, 1, boxes, n, diffs, w)
+            spread(right_diffs, b, ONE, boxes, n, diffs, w)
             for k in range(total):
                 diffs[w, k] *= left_diffs[a, 0]
         elif right_step == 0:
-            spread(left_diffs, a, 0, boxes, n, diffs, w)
+            spread(left_diffs, a, ZERO, boxes, n, diffs, w)
             for k in range(total):
                 diffs[w, k] *= right_diffs[b, 0]
         else:
-            spread(left_diffs, a, 0, boxes, n, diffs, w)
-            spread(right_diffs, b, 1, boxes, n, scratch, 0)
+            spread(left_diffs, a, ZERO, boxes, n, diffs, w)
+            spread(right_diffs, b, ONE, boxes, n, scratch, ZERO)
             for k in range(total):
                 diffs[w, k] *= scratch[0, k]
 

@@ -1,8 +1,8 @@
-"""Columns of a block compared, sorted, and given room.
+"""Columns of a block compared and sorted.
 
-A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by all lanes, lexicographically, which for
-times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers: linear when
-they are sorted already, insertion for a few.
+A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by the first lanes, lexicographically, which
+for times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers: linear
+when they are sorted already, insertion for a few.
 Twin: kpg.testing.kernels_operators.sort_columns.
 """
 
@@ -11,21 +11,25 @@ import numpy as np
 from kpg.kernels.jit import jit
 
 FEW = 12  # runs of so many columns are sorted by insertion
+ORDER = 0  # lanes of `work`: the column numbers being sorted, and room to merge them
+SPARE = 1
+ZERO = np.int64(0)  # as arguments of kernels: a literal would have the callee compiled once more, for that literal
+ONE = np.int64(1)
 
 
 @jit
 def at_most(a, i, b, j):
     """Whether time i of a is at or before time j of b."""
-    for d in range(a.shape[0]):
+    for d in range(b.shape[0]):
         if a[d, i] > b[d, j]:
             return False
     return True
 
 
 @jit
-def sorts_before(a, i, b, j):
+def sorts_before(a, i, b, j, lanes):
     """Whether column i of a sorts before column j of b."""
-    for lane in range(a.shape[0]):
+    for lane in range(lanes):
         x = a[lane, i]
         y = b[lane, j]
         if x != y:
@@ -34,52 +38,42 @@ def sorts_before(a, i, b, j):
 
 
 @jit
-def grow(block, used):
-    """A block of at least twice the room with the same first `used` columns."""
-    room = np.empty((block.shape[0], 2 * used + 16), np.int64)
-    for lane in range(block.shape[0]):
-        for i in range(used):
-            room[lane, i] = block[lane, i]
-    return room
+def equal(a, i, b, j, lanes):
+    """Whether column i of a equals column j of b."""
+    for lane in range(lanes):
+        if a[lane, i] != b[lane, j]:
+            return False
+    return True
 
 
 @jit
-def sort_columns(block, order, n, spare):
-    """Sort the first n column numbers in `order` by the columns they name; `spare` is as long."""
+def sort_columns(block, lanes, work, n):
+    """Sort the first n column numbers in work[ORDER] by the columns they name."""
     for lo in range(0, n, FEW):
         for i in range(lo + 1, min(lo + FEW, n)):
-            column = order[i]
+            column = work[ORDER, i]
             at = i
-            while at > lo and sorts_before(block, column, block, order[at - 1]):
-                order[at] = order[at - 1]
+            while at > lo and sorts_before(block, column, block, work[ORDER, at - 1], lanes):
+                work[ORDER, at] = work[ORDER, at - 1]
                 at -= 1
-            order[at] = column
+            work[ORDER, at] = column
     run = FEW
     while run < n:
         for lo in range(0, n - run, 2 * run):
-            merge_runs(block, order, lo, lo + run, min(lo + 2 * run, n), spare)
+            middle = lo + run
+            i = lo
+            j = middle
+            end = min(lo + 2 * run, n)
+            at = lo
+            if sorts_before(block, work[ORDER, middle], block, work[ORDER, middle - 1], lanes):
+                for k in range(lo, middle):
+                    work[SPARE, k] = work[ORDER, k]
+                while i < middle:
+                    if j < end and sorts_before(block, work[ORDER, j], block, work[SPARE, i], lanes):
+                        work[ORDER, at] = work[ORDER, j]
+                        j += 1
+                    else:
+                        work[ORDER, at] = work[SPARE, i]
+                        i += 1
+                    at += 1
         run += run
-
-
-@jit
-def merge_runs(block, order, lo, middle, hi, spare):
-    """Merge two neighbouring sorted runs of column numbers in place."""
-    if not sorts_before(block, order[middle], block, order[middle - 1]):
-        return
-    for i in range(lo, middle):
-        spare[i] = order[i]
-    i = lo
-    j = middle
-    at = lo
-    while i < middle and j < hi:
-        if sorts_before(block, order[j], block, spare[i]):
-            order[at] = order[j]
-            j += 1
-        else:
-            order[at] = spare[i]
-            i += 1
-        at += 1
-    while i < middle:
-        order[at] = spare[i]
-        i += 1
-        at += 1

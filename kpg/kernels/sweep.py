@@ -17,7 +17,7 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.ordering import sort_columns
+from kpg.kernels.ordering import ORDER, ZERO, sort_columns
 
 
 @jit
@@ -37,8 +37,7 @@ def running(offsets, times, diffs, before):
     one_time = times.shape[1] == 1
     step = 1 if diffs.shape[1] > 1 else 0
     most = 0 if one_time else most_rows(offsets)
-    order = np.empty(most, np.int64)
-    spare = np.empty(most, np.int64)
+    work = np.empty((2, most), np.int64)
     room = min(keys, offsets[keys]) if one_time else offsets[keys]
     step_offsets = np.zeros(keys + 1, np.int64)
     step_times = np.empty((1, room), np.int64)
@@ -60,10 +59,10 @@ def running(offsets, times, diffs, before):
             n += 1
         elif lo < hi:
             for row in range(lo, hi):
-                order[row - lo] = row
-            sort_columns(times, order, hi - lo, spare)
+                work[ORDER, row - lo] = row
+            sort_columns(times, times.shape[0], work, hi - lo)
             for k in range(hi - lo):
-                row = order[k]
+                row = work[ORDER, k]
                 if k == 0 or times[0, row] != step_times[0, n - 1]:
                     step_times[0, n] = times[0, row]
                     for w in range(width):
@@ -140,11 +139,10 @@ def sums_changes(before, step_offsets, step_times, totals):
     out_diffs = np.empty((1, count), np.int64)
     made = np.empty((width + 1, most), np.int64)
     made_diffs = np.empty(most, np.int64)
-    order = np.empty(most, np.int64)
-    spare = np.empty(most, np.int64)
+    work = np.empty((2, most), np.int64)
     n = 0
     for key in range(keys):
-        size = 0
+        size = ZERO
         for s in range(step_offsets[key], step_offsets[key + 1]):
             if s == step_offsets[key]:
                 differ, old, new = changed(before, key, totals, s)
@@ -163,14 +161,14 @@ def sums_changes(before, step_offsets, step_times, totals):
                 made_diffs[size] = 1
                 size += 1
         for k in range(size):
-            order[k] = k
-        sort_columns(made, order, size, spare)
+            work[ORDER, k] = k
+        sort_columns(made, width + 1, work, size)
         for k in range(size):
             out_keys[n] = key
             for w in range(width):
-                out[w, n] = made[w, order[k]]
-            out_times[0, n] = made[width, order[k]]
-            out_diffs[0, n] = made_diffs[order[k]]
+                out[w, n] = made[w, work[ORDER, k]]
+            out_times[0, n] = made[width, work[ORDER, k]]
+            out_diffs[0, n] = made_diffs[work[ORDER, k]]
             n += 1
     return out_keys, out, out_times, out_diffs
 

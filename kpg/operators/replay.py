@@ -18,37 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.updates import Ints
-from kpg.kernels.evaluate import ALL, COPIES, FIRST, accumulate_rows, accumulate_totals, correct
+from kpg.columns.updates import Ints, trim
+from kpg.kernels.evaluate import ALL, COPIES, FIRST, PRESENCE, SUMS, accumulate, correct
 from kpg.kernels.interesting import interesting
 from kpg.kernels.sweep import presence_changes, running, sums_changes
+from kpg.trace.gather import Run
 
-GROUP_ROWS = 1 << 20  # rows accumulated at once before a Python reducer sees them
+WANTED_ROWS = 1 << 20  # at most about so many rows are accumulated at once
 
 
-class History(Protocol):
-    """The updates of m sorted keys, per key sorted by value and time, consolidated."""
-
-    @property
-    def offsets(self) -> Ints:
-        """int64[m + 1]"""
-
-    @property
-    def data(self) -> Ints:
-        """int64[value lanes, n]"""
-
-    @property
-    def times(self) -> Ints:
-        """int64[depth, n]"""
-
-    @property
-    def diffs(self) -> Ints:
-        """int64[width, n]"""
+Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,70 +58,76 @@ class Corrections:
         return int(self.key_index.shape[0])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """The rows an output should have at each evaluation time, sorted by value; a diff of zero is no row."""
+
+    offsets: Ints
+    data: Ints
+    diffs: Ints
+
+
 def interesting_times(
-    seed_offsets: Ints, seed_times: Ints, inputs: History, outputs: History, upper: Frontier
+    seed_offsets: Ints, seed_times: Ints, inputs: Run, outputs: Run, upper: Frontier
 ) -> Interesting:
     """Close each key's seeds under join with its seeds, input and output times; split at `upper`."""
-    bounds = np.array(upper.elements, np.int64).reshape(len(upper), seed_times.shape[0])
-    return Interesting(
-        *interesting(seed_offsets, seed_times, inputs.offsets, inputs.times, outputs.offsets, outputs.times, bounds)
-    )
+    depth, seeds = seed_times.shape
+    keys = seed_offsets.shape[0] - 1
+    bounds = np.array(upper.elements, np.int64).reshape(len(upper), depth)
+    eval_offsets, pending_offsets = np.zeros(keys + 1, np.int64), np.zeros(keys + 1, np.int64)
+    eval_times = np.empty((depth, seeds + seeds // 4 + 16), np.int64)
+    pending_times = np.empty((depth, seeds + 16), np.int64)
+    key = evals = pending = 0
+    while True:
+        key, evals, pending = interesting(
+            key, evals, pending, seed_offsets, seed_times, inputs.offsets, inputs.times, outputs.offsets, outputs.times,
+            bounds, eval_offsets, eval_times, pending_offsets, pending_times,
+        )  # fmt: skip
+        if key == keys:
+            break
+        eval_times, pending_times = _grow(eval_times, evals), _grow(pending_times, pending)
+    return Interesting(eval_offsets, trim(eval_times, evals), pending_offsets, trim(pending_times, pending))
 
 
-def evaluate_presence(at_least: int, times: Interesting, inputs: History, outputs: History) -> Corrections:
+def evaluate_presence(at_least: int, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
     """One row without lanes where a key's accumulated diff is at least so much."""
-    totals = _totals(times, inputs)
-    want = np.empty((0, totals.shape[1]), np.int64)
-    return _correct(times, _one_each(totals), want, (totals[:1] >= at_least).astype(np.int64), outputs)
+    return _correct(times, _accumulate(PRESENCE, at_least, 0, times, inputs), outputs)
 
 
-def evaluate_sums(times: Interesting, inputs: History, outputs: History) -> Corrections:
+def evaluate_sums(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
     """One row whose lanes are the key's accumulated diff, where any of it is not zero."""
-    totals = _totals(times, inputs)
-    return _correct(times, _one_each(totals), totals, totals.any(axis=0, keepdims=True).astype(np.int64), outputs)
+    return _correct(times, _accumulate(SUMS, 0, inputs.diffs.shape[0], times, inputs), outputs)
 
 
-def evaluate_first(limit: int, by_copies: int, times: Interesting, inputs: History, outputs: History) -> Corrections:
+def evaluate_first(limit: int, by_copies: int, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
     """A key's first `limit` values of positive multiplicity: each once, or as many copies as are among the first."""
     kind = COPIES if by_copies else FIRST
-    rows = accumulate_rows(
-        kind, limit, 0, times.eval_times.shape[1], times.eval_offsets, times.eval_times,
-        inputs.offsets, inputs.data, inputs.times, inputs.diffs,
-    )  # fmt: skip
-    return _correct(times, *rows, outputs)
+    return _correct(times, _accumulate(kind, limit, inputs.data.shape[0], times, inputs), outputs)
 
 
-Reducer = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
-
-
-def evaluate_with(function: Reducer, times: Interesting, inputs: History, outputs: History) -> Corrections:
+def evaluate_with(function: Reducer, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
     """What a Python function makes of a key's rows: (key index, values[lanes, g], counts[g]) to (rows[lanes, k], diffs[k]).
 
     Values are sorted, counts not zero; no call for an empty group. The rows it gives may come in any order.
     """
+    evals = times.eval_times.shape[1]
     key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets))
-    bound = np.cumsum(np.diff(inputs.offsets)[key_of])
-    parts: list[tuple[Ints, Ints]] = []
-    sizes = np.zeros(key_of.shape[0] + 1, np.int64)
-    lo = 0
-    while lo < key_of.shape[0]:
-        done = int(bound[lo - 1]) if lo else 0
-        hi = max(lo + 1, int(np.searchsorted(bound, done + GROUP_ROWS, "right")))
-        offsets, values, counts = accumulate_rows(
-            ALL, 1 << 62, lo, hi, times.eval_offsets, times.eval_times,
-            inputs.offsets, inputs.data, inputs.times, inputs.diffs,
-        )  # fmt: skip
-        for i in range(lo, hi):
-            start, end = int(offsets[i - lo]), int(offsets[i - lo + 1])
-            if start < end:
-                rows, diffs = function(int(key_of[i]), values[:, start:end], counts[0, start:end])
-                parts.append(_sorted_rows(rows, diffs))
-                sizes[i + 1] = parts[-1][1].shape[0]
-        lo = hi
-    lanes = outputs.data.shape[0]
-    want = np.concatenate([np.empty((lanes, 0), np.int64), *(rows for rows, _ in parts)], axis=1)
-    want_diffs = np.concatenate([np.empty(0, np.int64), *(diffs for _, diffs in parts)]).reshape(1, -1)
-    return _correct(times, np.cumsum(sizes), want, want_diffs, outputs)
+    rows: list[Ints] = [np.empty((outputs.data.shape[0], 0), np.int64)]
+    diffs: list[Ints] = [np.empty(0, np.int64)]
+    offsets = np.zeros(evals + 1, np.int64)
+    done = 0
+    while done < evals:
+        part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
+        for i in range(part.offsets.shape[0] - 1):
+            lo, hi = int(part.offsets[i]), int(part.offsets[i + 1])
+            offsets[done + i + 1] = offsets[done + i]
+            if lo < hi:
+                made = _in_order(*function(int(key_of[done + i]), part.data[:, lo:hi], part.diffs[0, lo:hi]))
+                rows.append(made[0])
+                diffs.append(made[1])
+                offsets[done + i + 1] += made[1].shape[0]
+        done += part.offsets.shape[0] - 1
+    return _correct(times, Wanted(offsets, np.concatenate(rows, axis=1), np.concatenate(diffs).reshape(1, -1)), outputs)
 
 
 def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
@@ -153,28 +143,73 @@ def sweep_sums(offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Correct
     return Corrections(*sums_changes(before, *running(offsets, times, diffs, before)))
 
 
-def _totals(times: Interesting, inputs: History) -> Ints:
-    return accumulate_totals(times.eval_offsets, times.eval_times, inputs.offsets, inputs.times, inputs.diffs)
+def _accumulate(kind: int, limit: int, lanes: int, times: Interesting, inputs: Run) -> Wanted:
+    """The wanted rows of all evaluation times."""
+    first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
+    evals = times.eval_times.shape[1]
+    done = first.offsets.shape[0] - 1
+    if done == evals:
+        return first
+    parts = [first]
+    while done < evals:
+        parts.append(_accumulate_part(kind, limit, lanes, done, times, inputs))
+        done += parts[-1].offsets.shape[0] - 1
+    starts = np.cumsum([0] + [part.diffs.shape[1] for part in parts])
+    return Wanted(
+        np.concatenate([part.offsets[:-1] + start for part, start in zip(parts, starts, strict=False)] + [starts[-1:]]),
+        np.concatenate([part.data for part in parts], axis=1),
+        np.concatenate([part.diffs for part in parts], axis=1),
+    )
 
 
-def _one_each(totals: Ints) -> Ints:
-    return np.arange(totals.shape[1] + 1)
-
-
-def _correct(times: Interesting, want_offsets: Ints, want: Ints, want_diffs: Ints, outputs: History) -> Corrections:
-    return Corrections(
-        *correct(
-            times.eval_offsets, times.eval_times, want_offsets, want, want_diffs,
-            outputs.offsets, outputs.data, outputs.times, outputs.diffs,
-        )
+def _accumulate_part(kind: int, limit: int, lanes: int, done: int, times: Interesting, inputs: Run) -> Wanted:
+    """The wanted rows of evaluation times from `done` on, as many as fit."""
+    evals = times.eval_times.shape[1]
+    room = evals - done
+    if kind != PRESENCE and kind != SUMS:
+        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), int(np.diff(inputs.offsets).max(initial=0)))
+    offsets = np.empty(evals - done + 1, np.int64)
+    data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
+    end = accumulate(
+        kind, limit, done, evals, times.eval_offsets, times.eval_times,
+        inputs.offsets, inputs.data, inputs.times, inputs.diffs, offsets, data, diffs,
     )  # fmt: skip
+    offsets = offsets[: end - done + 1]
+    rows = int(offsets[-1])
+    return Wanted(offsets, trim(data, rows), trim(diffs, rows))
 
 
-def _sorted_rows(rows: Ints, diffs: Ints) -> tuple[Ints, Ints]:
+def _correct(times: Interesting, wanted: Wanted, outputs: Run) -> Corrections:
+    depth, evals = times.eval_times.shape
+    keys = times.eval_offsets.shape[0] - 1
+    room = evals + wanted.diffs.shape[1] + 16
+    index = np.empty((1, room), np.int64)
+    data = np.empty((wanted.data.shape[0], room), np.int64)
+    corrected = np.empty((depth, room), np.int64)
+    diffs = np.empty((1, room), np.int64)
+    key = n = 0
+    while True:
+        key, n = correct(
+            key, n, times.eval_offsets, times.eval_times, wanted.offsets, wanted.data, wanted.diffs,
+            outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
+        )  # fmt: skip
+        if key == keys:
+            return Corrections(trim(index, n)[0], trim(data, n), trim(corrected, n), trim(diffs, n))
+        index, data, corrected, diffs = (_grow(block, n) for block in (index, data, corrected, diffs))
+
+
+def _grow(block: Ints, n: int) -> Ints:
+    """A block of twice the room with the same first n columns."""
+    grown = np.empty((block.shape[0], 2 * block.shape[1]), np.int64)
+    grown[:, :n] = block[:, :n]
+    return grown
+
+
+def _in_order(rows: Ints, diffs: Ints) -> tuple[Ints, Ints]:
     """Rows of one evaluation sorted by value, equal ones summed."""
-    if rows.shape[1] < 2 or rows.shape[0] == 0:
-        return (rows, diffs) if rows.shape[1] < 2 else (rows[:, :1], diffs.sum(keepdims=True))
-    order = np.lexsort(rows[::-1])
+    if rows.shape[1] < 2:
+        return rows, diffs
+    order = np.lexsort(rows[::-1]) if rows.shape[0] else np.arange(rows.shape[1])
     rows, diffs = rows[:, order], diffs[order]
     heads = np.flatnonzero(np.concatenate([[True], (rows[:, 1:] != rows[:, :-1]).any(axis=0)]))
     return rows[:, heads], np.add.reduceat(diffs, heads)
