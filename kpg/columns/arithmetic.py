@@ -15,78 +15,32 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from kpg.columns import floats
-from kpg.columns.column import limits
-from kpg.columns.node import Bools, Constant, Node, Partial, Scope, Total, adapt_all, any_nullable
+from kpg.columns.checked import (
+    Checked,
+    absolute_ints,
+    add_constant,
+    add_ints,
+    floor_divide_ints,
+    modulo_ints,
+    multiply_ints,
+    negate_ints,
+    scaled,
+    subtract_ints,
+    within,
+)
+from kpg.columns.coercion import as_decimal, as_float, coerce, common_type, refuse
+from kpg.columns.node import Constant, Node, Partial, Scope, Total, adapt_all, any_nullable
 from kpg.columns.ordering import order_keys
-from kpg.columns.schema import FLOAT64, INT64, MAX, MAX_DIGITS, NULL, NUMERIC, SYMBOLIC, Type, decimal
+from kpg.columns.schema import FLOAT64, INT64, MAX_DIGITS, NULL, NUMERIC, SYMBOLIC, Type, decimal
 from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
+from kpg.columns.values import limits
 from kpg.errors import TypeMismatch
-
-Checked = tuple[Ints, Bools | None]
-
-# --- checked lanes --------------------------------------------------------------------------------------------------
-
-
-def add_ints(a: Ints, b: Ints) -> Checked:
-    """a + b; overflow where both differ in sign from the sum."""
-    total = a + b
-    return total, ((a ^ total) & (b ^ total)) < 0
-
-
-def add_constant(constant: int, a: Ints) -> Checked:
-    """a + constant."""
-    total = a + constant
-    return total, total < a if constant >= 0 else total > a
-
-
-def subtract_ints(a: Ints, b: Ints) -> Checked:
-    """a - b; overflow where a and b differ in sign and so do a and the difference."""
-    difference = a - b
-    return difference, ((a ^ b) & (a ^ difference)) < 0
-
-
-def multiply_ints(a: Ints, b: Ints) -> Checked:
-    """a * b; overflow where dividing does not give back."""
-    product = a * b
-    if _magnitude(a) * _magnitude(b) <= MAX:
-        return product, None
-    divisor = np.where((b == 0) | (b == -1), 1, b)  # a product with 0 fits; with -1 only that of -2**63 does not
-    wrong = (product // divisor != a) & (b != 0) & (b != -1)
-    return product, wrong | ((b == -1) & (a == NULL))
-
-
-def _magnitude(values: Ints) -> int:
-    if not values.shape[0]:
-        return 0
-    return max(-int(values.min()), int(values.max()), 0)
-
-
-def floor_divide_ints(a: Ints, b: Ints) -> Checked:
-    """a // b, rounded down; fails for b = 0 and for -2**63 // -1."""
-    failed = (b == 0) | ((a == NULL) & (b == -1))
-    return a // np.where(failed, 1, b), failed
-
-
-def modulo_ints(a: Ints, b: Ints) -> Checked:
-    """a % b, with the sign of b; fails for b = 0."""
-    failed = b == 0
-    return a % np.where(failed | (b == -1), 1, b), failed
-
-
-def negate_ints(a: Ints) -> Checked:
-    """-a; fails for -2**63."""
-    return -a, a == NULL
-
-
-def absolute_ints(a: Ints) -> Checked:
-    """abs(a); fails for -2**63."""
-    return np.abs(a), a == NULL
 
 
 def _float_function(function: Callable[..., Any], *lanes: Ints) -> Ints:
@@ -99,70 +53,6 @@ def _float_division(function: Callable[..., Any], a: Ints, b: Ints) -> Checked:
     zero = divisor == 0.0
     with np.errstate(all="ignore"):
         return floats.to_lane(function(floats.from_lane(a), np.where(zero, 1.0, divisor))), zero
-
-
-def _within(low: int, high: int, function: Callable[..., Checked], *lanes: Ints) -> Checked:
-    """A function of ints whose result must stay in the range of a type."""
-    values, failed = function(*lanes)
-    outside = (values < low) | (values > high)
-    return values, outside if failed is None else failed | outside
-
-
-def _scaled(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
-    """A function of two decimals brought to one scale: each at most 18 digits before and after."""
-    limit = 10**MAX_DIGITS - 1
-    wide = (np.abs(a) > limit // up_a) | (np.abs(b) > limit // up_b)
-    values, failed = function(a * up_a, b * up_b)
-    return values, wide if failed is None else wide | failed
-
-
-# --- conversions ----------------------------------------------------------------------------------------------------
-
-
-def int_to_float(lane: Ints) -> Ints:
-    """The lane of the nearest floats."""
-    return floats.to_lane(lane.astype(np.float64))
-
-
-def decimal_to_float(scale: int, lane: Ints) -> Ints:
-    """The lane of decimals as floats."""
-    return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
-
-
-def as_float(node: Node) -> Node:
-    """A number of any type as float64."""
-    if node.type.kind == "int64":
-        return Total(FLOAT64.optional(node.type.nullable), [node], int_to_float)
-    if node.type.kind == "decimal":
-        return Total(FLOAT64.optional(node.type.nullable), [node], partial(decimal_to_float, node.type.scale))
-    return node
-
-
-def as_decimal(node: Node, scope: Scope) -> Node:
-    """An int64 as a decimal without fraction; a decimal as it is."""
-    if node.type.kind == "decimal":
-        return node
-    if isinstance(node, Constant):
-        digits = len(str(abs(node.lane_value)))
-        if digits > MAX_DIGITS:
-            raise TypeMismatch(f"{node.value} has more than the {MAX_DIGITS} digits of a decimal")
-        return Constant(decimal(digits), node.value, node.lane_value, scope.symbols)
-    type_ = decimal(MAX_DIGITS).optional(node.type.nullable)
-    code = scope.code(f"int64 too large for {type_}")
-    return Partial(type_, [node], partial(_within, *limits(type_), _unchanged), code)
-
-
-def _unchanged(lane: Ints) -> Checked:
-    return lane, None
-
-
-# --- rules: from a call and its bound arguments to a node ------------------------------------------------------------
-
-
-def refuse(call: Call, arguments: Sequence[Node], hint: str | None = None) -> NoReturn:
-    """Say that a function has no meaning for these types."""
-    found = " and ".join("null" if isinstance(a, Constant) and a.untyped else str(a.type) for a in arguments)
-    raise TypeMismatch(f"{call.op!r} does not fit {found}", detail=f"In {call!r}.", hint=hint)
 
 
 def _common_number(call: Call, arguments: Sequence[Node]) -> str:
@@ -218,7 +108,7 @@ def _shift(call: Call, temporal: Node, other: Node, function: Callable[..., Chec
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
     code = _failure(call, scope, f"{type_.kind} out of range")
-    return Partial(type_, (temporal, other), partial(_within, *limits(type_), function), code)
+    return Partial(type_, (temporal, other), partial(within, *limits(type_), function), code)
 
 
 def multiply(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
@@ -255,10 +145,10 @@ def _decimal_binary(call: Call, arguments: Sequence[Node], scope: Scope, on_ints
     else:
         scale = max(a.scale, b.scale)
         precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-        function = partial(_scaled, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
+        function = partial(scaled, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
     type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
     code = _failure(call, scope, f"{type_} overflow")
-    return Partial(type_, arguments, partial(_within, *limits(type_), function), code)
+    return Partial(type_, arguments, partial(within, *limits(type_), function), code)
 
 
 def divide(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
@@ -356,47 +246,3 @@ def _pick_checked(wins: Any, a: Ints, b: Ints) -> Checked:
 
 def _pick_symbols(symbols: Any, wins: Any, a: Ints, b: Ints) -> Ints:
     return np.where(wins(*order_keys(symbols, a, b)), a, b)
-
-
-# --- one type for several arguments -----------------------------------------------------------------------------------
-
-
-def common_type(call: Call, arguments: Sequence[Node]) -> Type:
-    """The type all arguments can be given without changing a value: equal, up to null and the scale of decimals."""
-    first = arguments[0].type
-    for argument in arguments:
-        if argument.type.kind != first.kind:
-            refuse(call, arguments, "The types must be equal: cast one of them.")
-    nullable = any_nullable(arguments)
-    if first.kind != "decimal":
-        return first.optional(nullable)
-    scale = max(a.type.scale for a in arguments)
-    whole = max(a.type.precision - a.type.scale for a in arguments)
-    return decimal(min(MAX_DIGITS, whole + scale), scale).optional(nullable)
-
-
-def coerce(node: Node, type_: Type, scope: Scope) -> Node:
-    """A node as a type of the same kind: of a larger scale, or with null."""
-    if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
-        up = 10 ** (type_.scale - node.type.scale)
-        code = scope.code(f"{type_} overflow")
-        scaled = partial(_within, *limits(type_), partial(_scale_up, up))
-        return Partial(type_.optional(node.type.nullable), [node], scaled, code)
-    if type_.kind == "int64" and type_.nullable and not node.type.nullable:
-        if isinstance(node, Constant) and node.lane_value != NULL:
-            return node
-        return Partial(type_, [node], _refuse_lowest, scope.code("-2**63 is null in a nullable column"))
-    return node
-
-
-def _scale_up(up: int, lane: Ints) -> Checked:
-    return lane * up, np.abs(lane) > (10**MAX_DIGITS - 1) // up
-
-
-def _refuse_lowest(lane: Ints) -> Checked:
-    return lane, lane == NULL
-
-
-def as_bool(values: Bools) -> Ints:
-    """The lane of conditions."""
-    return values.astype(np.int64)

@@ -171,6 +171,12 @@ def _encode_array(schema: Schema, array: npt.NDArray[Any], symbols: Symbols) -> 
 
 def _encode_columns(schema: Schema, columns: Mapping[Any, Any], symbols: Symbols) -> Ints:
     _check_names(schema, list(columns), "the dict of columns")
+    for name, column in columns.items():
+        if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+            raise SchemaMismatch(
+                f"column {name!r} is a {type(column).__name__}, not a column",
+                hint="For one row give a list of one dict; for columns, a list or an array for each name.",
+            )
     sized = {name: columns[name] if hasattr(columns[name], "__len__") else list(columns[name]) for name in schema.names}
     lengths = {name: len(column) for name, column in sized.items()}
     if len(set(lengths.values())) > 1:

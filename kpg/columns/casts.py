@@ -19,13 +19,14 @@ from typing import Any, Final
 import numpy as np
 
 from kpg.columns import floats
-from kpg.columns.arithmetic import Checked, as_bool, as_float, coerce, int_to_float, refuse
-from kpg.columns.column import DAY_MICROSECONDS, limits
-from kpg.columns.node import Constant, Node, Partial, Scope, Total
+from kpg.columns.checked import Checked
+from kpg.columns.coercion import as_float, coerce, int_to_float, refuse
+from kpg.columns.node import Constant, Node, Partial, Scope, Total, as_bool
 from kpg.columns.schema import MAX_DIGITS, NULL, Type
 from kpg.columns.syntax import Call
 from kpg.columns.text import PerValue
 from kpg.columns.updates import Ints
+from kpg.columns.values import DAY_MICROSECONDS, limits
 
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _LARGEST_FLOAT: Final = 2.0**63  # the first float above int64
@@ -130,7 +131,10 @@ def _parse_decimal(text: str) -> Decimal:
 
 
 def _parse_bool(text: str) -> bool:
-    return {"true": True, "false": False}[text.strip().lower()]
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise ValueError(text)
+    return word == "true"
 
 
 def _show(value: Any) -> str:

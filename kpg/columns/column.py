@@ -8,7 +8,6 @@ a value of another type is refused with the row it is in. Only columns of Python
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, NoReturn
@@ -19,159 +18,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns import floats
-from kpg.columns.schema import MAX, NULL, SYMBOLIC, Type, is_bytes, is_text
+from kpg.columns.schema import NULL, SYMBOLIC, Type, is_bytes, is_text
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
+from kpg.columns.values import encode_value, limits, python_value, show
 from kpg.errors import SchemaMismatch
 
-EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
-EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-FIRST_DAY: Final = datetime.date.min.toordinal() - EPOCH_ORDINAL
-LAST_DAY: Final = datetime.date.max.toordinal() - EPOCH_ORDINAL
-DAY_MICROSECONDS: Final = 86_400_000_000
-EXACT_FLOAT: Final = 2**53  # integers up to here are floats exactly
-
-
-def limits(type_: Type) -> tuple[int, int]:
-    """The least and greatest lane value of a type, null aside."""
-    if type_.kind == "decimal":
-        return 1 - 10**type_.precision, 10**type_.precision - 1
-    if type_.kind == "date":
-        return FIRST_DAY, LAST_DAY
-    if type_.kind == "timestamp":
-        return FIRST_DAY * DAY_MICROSECONDS, (LAST_DAY + 1) * DAY_MICROSECONDS - 1
-    if type_.kind == "bool":
-        return 0, 1
-    return NULL + type_.nullable, MAX
-
-
-# --- from Python values ---------------------------------------------------------------------------------------------
-
-
-def encode_value(type_: Type, value: Any, symbols: Symbols) -> int:
-    """The lane value of one Python value; ValueError or TypeError, saying why, if it is not one of the type."""
-    if value is None:
-        if not type_.nullable:
-            raise ValueError(f"null is not a {type_}")
-        return NULL
-    lane = _ENCODERS[type_.kind](type_, value, symbols)
-    low, high = limits(type_)
-    if not low <= lane <= high:
-        raise ValueError(f"{_show(value)} is out of the range of {type_}")
-    return lane
-
-
-def _encode_int(type_: Type, value: Any, symbols: Symbols) -> int:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    raise TypeError(_not_a(type_, value))
-
-
-def _encode_float(type_: Type, value: Any, symbols: Symbols) -> int:
-    if isinstance(value, (float, np.floating)):
-        return floats.to_lane_one(float(value))
-    number = _encode_int(type_, value, symbols)
-    if abs(number) > EXACT_FLOAT:
-        raise ValueError(f"{number} may not be exact as {type_}")
-    return floats.to_lane_one(float(number))
-
-
-def _encode_bool(type_: Type, value: Any, symbols: Symbols) -> int:
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
-    raise TypeError(_not_a(type_, value))
-
-
-def _encode_string(type_: Type, value: Any, symbols: Symbols) -> int:
-    if not isinstance(value, str):
-        raise TypeError(_not_a(type_, value))
-    try:
-        return symbols.intern_one(value if type(value) is str else str.__str__(value))
-    except SchemaMismatch as error:
-        raise ValueError(f"{error.what}: {error.detail}") from None
-
-
-def _encode_binary(type_: Type, value: Any, symbols: Symbols) -> int:
-    if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(_not_a(type_, value))
-    return symbols.intern_one(bytes(value))
-
-
-def _encode_date(type_: Type, value: Any, symbols: Symbols) -> int:
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return int(value.toordinal()) - EPOCH_ORDINAL
-    if isinstance(value, np.datetime64) and np.datetime_data(value)[0] == "D" and not np.isnat(value):
-        days: int = value.astype(np.int64).item()
-        return days
-    raise TypeError(_not_a(type_, value))
-
-
-def _encode_timestamp(type_: Type, value: Any, symbols: Symbols) -> int:
-    if isinstance(value, np.datetime64) and not np.isnat(value):
-        return _exact_microseconds(value)
-    if not isinstance(value, datetime.datetime):
-        raise TypeError(_not_a(type_, value))
-    if getattr(value, "nanosecond", 0):  # pandas
-        raise ValueError(f"{value} is finer than a microsecond")
-    since = (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)) - EPOCH
-    return int(since.days * 86_400 + since.seconds) * 1_000_000 + int(since.microseconds)
-
-
-def _exact_microseconds(value: np.datetime64) -> int:
-    rounded = value.astype("M8[us]")
-    if rounded != value:
-        raise ValueError(f"{value} is finer than a microsecond, or too far from 1970")
-    since: int = rounded.astype(np.int64).item()
-    return since
-
-
-def _encode_decimal(type_: Type, value: Any, symbols: Symbols) -> int:
-    if not isinstance(value, Decimal):
-        return _encode_int(type_, value, symbols) * 10**type_.scale
-    if not value.is_finite():
-        raise ValueError(f"{value} is not a number that {type_} can hold")
-    sign, digits, exponent = value.as_tuple()
-    shift = int(exponent) + type_.scale
-    number = int("".join(map(str, digits)))
-    if number and shift > 40:  # far out of range; do not build the number
-        raise ValueError(f"{value} is out of the range of {type_}")
-    whole, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10 ** min(-shift, len(digits) + 1))
-    if rest:
-        raise ValueError(f"{value} has more than {type_.scale} digits after the point")
-    return -whole if sign else whole
-
-
-_ENCODERS: Final[dict[str, Callable[[Type, Any, Symbols], int]]] = {
-    "int64": _encode_int,
-    "float64": _encode_float,
-    "bool": _encode_bool,
-    "string": _encode_string,
-    "binary": _encode_binary,
-    "date": _encode_date,
-    "timestamp": _encode_timestamp,
-    "decimal": _encode_decimal,
+_NoneType = type(None)
+_CANNOT: Final = (pa.ArrowException, OverflowError, SchemaMismatch, ValueError)
+_PLAIN: Final[dict[str, set[type]]] = {
+    "int64": {int},
+    "float64": {float},
+    "bool": {bool},
+    "string": {str},
+    "binary": {bytes},
 }
+
+
+# --- from Python values ----
 
 
 def encode_list(type_: Type, values: Sequence[Any], name: str, symbols: Symbols) -> Ints:
     """The lane of a column of Python values."""
-    found = set(map(type, values))
-    kind = type_.kind
-    try:
-        if kind == "int64" and found == {int} and not type_.nullable:
-            return np.array(values, np.int64)
-        if kind == "float64" and found == {float}:
-            return floats.to_lane(np.array(values, np.float64))
-        if kind == "string" and (found == {str} or (type_.nullable and found == {str, type(None)})):
-            return symbols.intern(values)
-    except (OverflowError, SchemaMismatch):
-        pass  # found again below, with its row
+    lane = _encode_plain(type_, values, symbols)
+    if lane is not None:
+        return lane
     lane = np.empty(len(values), np.int64)
     for row, value in enumerate(values):
         try:
             lane[row] = encode_value(type_, value, symbols)
         except (ValueError, TypeError) as error:
             refuse(type_, name, row, str(error))
+    return lane
+
+
+def _encode_plain(type_: Type, values: Sequence[Any], symbols: Symbols) -> Ints | None:
+    """The lane of values of exactly the usual Python type, made without looking at each; None if they are not."""
+    found = set(map(type, values))
+    has_null = _NoneType in found
+    if has_null:
+        found.remove(_NoneType)
+    if found != _PLAIN.get(type_.kind) or (has_null and not type_.nullable):
+        return None
+    if type_.kind in SYMBOLIC:
+        try:
+            return symbols.intern(values)
+        except SchemaMismatch:
+            return None  # found again, with its row
+    present = [0 if value is None else value for value in values] if has_null else values
+    if type_.kind == "float64":
+        lane = floats.to_lane(np.array(present, np.float64))
+    else:
+        try:
+            lane = np.array(present, np.int64)
+        except OverflowError:
+            return None
+        if type_.nullable and np.count_nonzero(lane == NULL):
+            return None
+    if has_null:
+        lane[[row for row, value in enumerate(values) if value is None]] = NULL
     return lane
 
 
@@ -194,21 +99,19 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         array = array.dictionary_decode()
     if not _accepts(type_, array.type):
         _refuse_type(type_, name, str(array.type))
-    null_count = array.null_count if not pa.types.is_dictionary(array.type) else pc.is_null(array).true_count
-    if null_count and not type_.nullable:
-        refuse(type_, name, start + pc.index(pc.is_null(array), True).as_py(), f"null is not a {type_}")
-    if null_count == len(array):
+    null = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
+    if null is not None and not type_.nullable:
+        refuse(type_, name, start + int(np.argmax(null)), f"null is not a {type_}")
+    if array.null_count == len(array):
         out[:] = NULL
         return
     try:
         lane = _ARROW_ENCODERS[type_.kind](type_, array, symbols)
-    except (pa.ArrowInvalid, OverflowError, SchemaMismatch, ValueError) as error:
+    except _CANNOT as error:
         row = _first_failing(type_, array, symbols)
-        refuse(type_, name, start + row, f"{_show(_scalar(array, row))} is not a {type_}: {_reason(error)}")
-    _check_limits(type_, lane, array if null_count else None, name, start)
-    if null_count:
-        lane = np.where(pc.is_null(array).to_numpy(zero_copy_only=False), NULL, lane)
-    out[:] = lane
+        refuse(type_, name, start + row, f"{show(_scalar(array, row))} is not a {type_}: {_reason(error)}")
+    _check_limits(type_, lane, null, name, start)
+    out[:] = lane if null is None else np.where(null, NULL, lane)
 
 
 def _accepts(type_: Type, source: pa.DataType) -> bool:
@@ -249,7 +152,7 @@ def _float_from_arrow(type_: Type, array: Any, symbols: Symbols) -> Ints:
 
 
 def _bool_from_arrow(type_: Type, array: Any, symbols: Symbols) -> Ints:
-    return _numbers(array.cast(pa.int8()))  # type: ignore[no-any-return]
+    return _numbers(array.cast(pa.int8())).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _date_from_arrow(type_: Type, array: Any, symbols: Symbols) -> Ints:
@@ -286,20 +189,19 @@ _ARROW_ENCODERS: Final[dict[str, Callable[[Type, Any, Symbols], Ints]]] = {
 }
 
 
-def _check_limits(type_: Type, lane: Ints, nulls: Any, name: str, start: int) -> None:
-    if type_.kind in SYMBOLIC or type_.kind == "float64" or type_.kind == "bool" or not len(lane):
-        return
-    if type_.kind == "int64" and not type_.nullable:
-        return
+def _check_limits(type_: Type, lane: Ints, null: npt.NDArray[np.bool_] | None, name: str, start: int) -> None:
     low, high = limits(type_)
-    if lane.min() >= low and lane.max() <= high:
+    if low == NULL and type_.kind not in SYMBOLIC:  # any lane value will do
         return
     wrong = (lane < low) | (lane > high)
-    if nulls is not None:
-        wrong &= ~pc.is_null(nulls).to_numpy(zero_copy_only=False)
-    if wrong.any():
+    if type_.kind in SYMBOLIC:
+        wrong = (lane == NULL) & (not type_.nullable)  # a null among the values of an Arrow dictionary
+    if null is not None:
+        wrong &= ~null
+    if np.count_nonzero(wrong):
         row = int(np.argmax(wrong))
-        refuse(type_, name, start + row, f"{_raw(type_, int(lane[row]))} is out of the range of {type_}")
+        outside = f"{_raw(type_, int(lane[row]))} is out of the range of {type_}"
+        refuse(type_, name, start + row, f"null is not a {type_}" if type_.kind in SYMBOLIC else outside)
 
 
 def _first_failing(type_: Type, array: Any, symbols: Symbols) -> int:
@@ -310,7 +212,7 @@ def _first_failing(type_: Type, array: Any, symbols: Symbols) -> int:
         try:
             _ARROW_ENCODERS[type_.kind](type_, array.slice(low, middle - low), symbols)
             low = middle
-        except (pa.ArrowInvalid, OverflowError, SchemaMismatch, ValueError):
+        except _CANNOT:
             high = middle
     return low
 
@@ -334,14 +236,30 @@ def encode_numpy(type_: Type, array: npt.NDArray[Any], name: str, symbols: Symbo
         mask = np.ma.getmaskarray(array)
         encode_arrow(type_, pa.array(array.data, mask=mask), name, symbols, out)
         return
-    if array.dtype.kind in "OUS" or array.dtype.kind == "T":
+    if array.dtype.kind in "OUST":  # of Python objects, or of text and bytes of fixed or any width
         out[:] = encode_list(type_, array.tolist(), name, symbols)
         return
     if array.dtype.kind not in "iufbM":
         _refuse_type(type_, name, f"NumPy's {array.dtype}")
-    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in ("s", "ms", "us", "ns", "D"):
-        array = array.astype("M8[s]" if type_.kind == "timestamp" else "M8[D]")
-    encode_arrow(type_, pa.array(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))), name, symbols, out)
+    if array.dtype.kind == "M":
+        array = _arrow_unit(type_, array)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        arrow = pa.array(np.ascontiguousarray(native))
+    except pa.ArrowException:
+        _refuse_type(type_, name, f"NumPy's {array.dtype}")
+    encode_arrow(type_, arrow, name, symbols, out)
+
+
+def _arrow_unit(type_: Type, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Dates and moments in a unit that Arrow has."""
+    unit = np.datetime_data(array.dtype)
+    if unit == ("D", 1) and type_.kind == "timestamp":
+        return array.astype("M8[s]")
+    coarse = unit[0] in ("Y", "M", "W") and type_.kind == "date"
+    if unit[1] == 1 and unit[0] in ("D", "s", "ms", "us", "ns"):
+        return array
+    return array.astype("M8[D]" if coarse else "M8[s]" if unit[0] in ("Y", "M", "W", "D", "h", "m") else "M8[us]")
 
 
 # --- back -----------------------------------------------------------------------------------------------------------
@@ -386,19 +304,11 @@ def decode_list(type_: Type, lane: Ints, symbols: Symbols) -> list[Any]:
     elif type_.kind == "int64":
         values = lane.tolist()
     else:
-        return [None if value == NULL else _python_value(type_, value) for value in lane.tolist()]
+        return [None if value == NULL else python_value(type_, value) for value in lane.tolist()]
     if type_.nullable:
         for row in np.flatnonzero(lane == NULL).tolist():
             values[row] = None
     return values
-
-
-def _python_value(type_: Type, value: int) -> Any:
-    if type_.kind == "date":
-        return datetime.date.fromordinal(value + EPOCH_ORDINAL)
-    if type_.kind == "timestamp":
-        return EPOCH + datetime.timedelta(microseconds=value)
-    return Decimal(value).scaleb(-type_.scale)
 
 
 def decode_value(type_: Type, value: int, symbols: Symbols) -> Any:
@@ -425,15 +335,6 @@ def _refuse_type(type_: Type, name: str, found: str) -> NoReturn:
         f"column {name!r} is {type_}, not {found}",
         hint="Cast the column before inserting it, or declare the relation with its type.",
     )
-
-
-def _not_a(type_: Type, value: Any) -> str:
-    return f"{_show(value)} is a {type(value).__name__}, not a {type_}"
-
-
-def _show(value: Any) -> str:
-    text = repr(value[:60]) if isinstance(value, (str, bytes)) else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _raw(type_: Type, lane: int) -> str:

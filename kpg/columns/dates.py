@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from kpg.columns.arithmetic import refuse
-from kpg.columns.column import DAY_MICROSECONDS
+from kpg.columns.coercion import refuse
 from kpg.columns.node import Node, Scope, Total
 from kpg.columns.schema import INT64
 from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
+from kpg.columns.values import DAY_MICROSECONDS
 
 
 def _year(days: Ints) -> Ints:

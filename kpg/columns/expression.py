@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kpg.columns import arithmetic, calls, casts, dates, logic, text
-from kpg.columns.column import encode_value
+from kpg.columns import arithmetic, calls, casts, comparison, dates, logic, text
 from kpg.columns.node import Bools, Constant, Lane, Node, Scope, fold, spread_to
 from kpg.columns.schema import (
     BINARY,
@@ -37,6 +36,7 @@ from kpg.columns.schema import (
 from kpg.columns.symbols import Symbols
 from kpg.columns.syntax import Apply, Call, Column, Expression, Literal, Named, name_of, wrap
 from kpg.columns.updates import Ints
+from kpg.columns.values import encode_value
 from kpg.errors import TypeMismatch
 
 __all__ = ["Bound", "Evaluated", "Expression", "bind", "bind_condition", "name_of"]
@@ -62,16 +62,16 @@ RULES: Final[dict[str, Rule]] = {
     "abs": arithmetic.absolute,
     "min_of": arithmetic.least,
     "max_of": arithmetic.greatest,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), logic.compare),
-    "is_null": logic.is_null,
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), comparison.compare),
+    "is_null": comparison.is_null,
     "not_null": logic.not_null,
-    "is_in": logic.is_in,
+    "is_in": comparison.is_in,
     "&": logic.conjunction,
     "|": logic.disjunction,
     "~": logic.negation,
     "when": logic.when,
     "coalesce": logic.coalesce,
-    "hash": logic.hash_value,
+    "hash": comparison.hash_value,
     "cast": casts.cast,
     "str.lower": text.lower,
     "str.upper": text.upper,
@@ -130,7 +130,7 @@ class Bound:
         if values.shape[0] != n:
             values = spread_to(values, n)
         if codes is not None:
-            codes = spread_to(codes, n) if codes.any() else None
+            codes = spread_to(codes, n) if np.count_nonzero(codes) else None
         return Evaluated(values, codes, self._scope.messages)
 
     def message(self, code: int) -> str:

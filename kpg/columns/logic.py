@@ -1,6 +1,5 @@
-"""Conditions and choices: comparisons, is_null, is_in, & | ~, when, coalesce, not_null, hash.
+"""Logic and choices: & | ~, when, coalesce, not_null.
 
-Comparisons never fail. NaN equals itself and is above +inf; decimals compare by value whatever their scale.
 & and | are three-valued and indifferent to order: false & anything is false and true | anything is true, whether the
 other side is null or failed. `when` and `coalesce` take only the failures of what they choose.
 """
@@ -8,13 +7,10 @@ other side is null or failed. `when` and `coalesce` take only the failures of wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from kpg.columns.arithmetic import as_bool, coerce, common_type, refuse
-from kpg.columns.column import encode_value
+from kpg.columns.coercion import coerce, common_type, refuse
 from kpg.columns.node import (
     Answer,
     Bools,
@@ -25,128 +21,12 @@ from kpg.columns.node import (
     adapt_all,
     any_nullable,
     first_code,
-    run_all,
     spread_to,
 )
-from kpg.columns.ordering import order_keys
-from kpg.columns.schema import BOOL, INT64, MAX, NULL, SYMBOLIC, Type
-from kpg.columns.symbols import Symbols
+from kpg.columns.schema import BOOL, NULL, Type
 from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
-from kpg.errors import SchemaMismatch, TypeMismatch
-
-_COMPARE: dict[str, Any] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
-_FEW = 8  # up to here, comparing one by one beats searching
-
-# --- comparisons ------------------------------------------------------------------------------------------------------
-
-
-def compare(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
-    """The rule of == != < <= > >=."""
-    a, b = adapt_all(arguments, scope)
-    if isinstance(a, Constant) and a.untyped and isinstance(b, Constant) and b.untyped:
-        refuse(call, (a, b), "Use is_null() to ask for null.")
-    function = _COMPARE[call.op]
-    type_ = BOOL.optional(any_nullable((a, b)))
-    number = {a.type.kind, b.type.kind} == {"decimal", "int64"} and (isinstance(a, Constant) or isinstance(b, Constant))
-    if a.type.kind != b.type.kind and not number:
-        refuse(call, (a, b), f'Types must be equal to be compared: cast one, as in .cast("{a.type.optional(False)}").')
-    if a.type.scale != b.type.scale:
-        scale = max(a.type.scale, b.type.scale)
-        ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
-        return Total(type_, (a, b), partial(_compare_scaled, function, *ups))
-    if a.type.kind in SYMBOLIC and call.op not in ("==", "!="):
-        return Total(type_, (a, b), partial(_compare_symbols, scope.symbols, function))
-    return Total(type_, (a, b), partial(_compare_lanes, function))
-
-
-def _compare_lanes(function: Any, a: Ints, b: Ints) -> Ints:
-    return as_bool(function(a, b))
-
-
-def _compare_symbols(symbols: Symbols, function: Any, a: Ints, b: Ints) -> Ints:
-    return as_bool(function(*order_keys(symbols, a, b)))
-
-
-def _compare_scaled(function: Any, up_a: int, up_b: int, a: Ints, b: Ints) -> Ints:
-    return as_bool(function(_saturated(a, up_a), _saturated(b, up_b)))
-
-
-def _saturated(lane: Ints, up: int) -> Ints:
-    """lane * up, or the largest number where that does not fit: it is above every decimal all the same."""
-    limit = MAX // up
-    return np.where(lane > limit, MAX, np.where(lane < -limit, -MAX, lane * up))
-
-
-def is_null(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
-    """The rule of is_null."""
-    return IsNull(arguments[0])
-
-
-class IsNull(Node):
-    """Whether there is no value."""
-
-    __slots__ = ("_argument",)
-
-    def __init__(self, argument: Node) -> None:
-        super().__init__(BOOL, (argument,), False)
-        self._argument = argument
-
-    def run(self, data: Ints) -> Answer:
-        values, codes = self._argument.run(data)
-        if not self._argument.type.nullable:
-            return np.zeros(len(values), np.int64), codes
-        return as_bool(values == NULL), codes
-
-
-def is_in(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
-    """The rule of is_in."""
-    (argument,) = arguments
-    type_ = argument.type.optional(False)
-    lanes = []
-    for literal in call.options:
-        if literal.value is None:
-            raise TypeMismatch("null is not among any values", detail=f"In {call!r}.", hint="Use is_null() for null.")
-        try:
-            lanes.append(encode_value(type_, literal.value, scope.symbols))
-        except (ValueError, TypeError, SchemaMismatch) as error:
-            raise TypeMismatch(f"{literal.value!r} is not a {type_}", detail=f"{error}, in {call!r}.") from None
-    return IsIn(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
-
-
-class IsIn(Node):
-    """Whether the value is one of some constants."""
-
-    __slots__ = ("_argument", "_held", "_members")
-
-    def __init__(self, argument: Node, members: Ints, symbols: Symbols) -> None:
-        super().__init__(BOOL.optional(argument.type.nullable), (argument,), False)
-        self._argument = argument
-        self._members = members
-        self._held = symbols.hold(members) if argument.type.kind in SYMBOLIC else None
-
-    def run(self, data: Ints) -> Answer:
-        values, codes = self._argument.run(data)
-        if len(self._members) <= _FEW:
-            found = np.zeros(len(values), np.bool_)
-            for member in self._members:
-                found |= values == member
-        else:
-            found = np.isin(values, self._members)
-        answer = as_bool(found)
-        if self._argument.type.nullable:
-            answer = np.where(values == NULL, NULL, answer)
-        return answer, codes
-
-
-# --- and, or, not -----------------------------------------------------------------------------------------------------
+from kpg.errors import TypeMismatch
 
 
 def conjunction(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
@@ -203,9 +83,6 @@ class Junction(Node):
     def _decides(self, values: Ints, codes: Ints | None) -> Bools:
         decisive: Bools = values == self._decisive
         return decisive if codes is None else decisive & (codes == 0)
-
-
-# --- choices ----------------------------------------------------------------------------------------------------------
 
 
 def when(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
@@ -321,38 +198,3 @@ class NotNull(Node):
         if null.any():
             codes = first_code(codes, np.where(null, self._code, 0))
         return values, codes
-
-
-# --- hash -------------------------------------------------------------------------------------------------------------
-
-
-def hash_value(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
-    """The rule of hash."""
-    return Hash(arguments[0], scope.symbols)
-
-
-class Hash(Node):
-    """A number from the value alone: of strings from their text, of all else from the lane."""
-
-    __slots__ = ("_argument", "_symbols")
-
-    def __init__(self, argument: Node, symbols: Symbols) -> None:
-        super().__init__(INT64, (argument,), False)
-        self._argument = argument
-        self._symbols = symbols
-
-    def run(self, data: Ints) -> Answer:
-        values, codes = run_all((self._argument,), data)
-        (lane,) = values
-        if self._argument.type.kind in SYMBOLIC:
-            hashes = self._symbols.hashes()
-            lane = np.where(lane < 0, NULL, hashes[np.maximum(lane, 0)]) if len(hashes) else lane
-        return mix(lane), codes
-
-
-def mix(lane: Ints) -> Ints:
-    """Each number scrambled, no two alike (the finaliser of splitmix64)."""
-    z = lane.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))).view(np.int64)

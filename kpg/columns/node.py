@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kpg.columns.column import decode_value, encode_value
+from kpg.columns.column import decode_value
 from kpg.columns.schema import NULL, SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
+from kpg.columns.values import encode_value
 from kpg.errors import SchemaMismatch
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -142,10 +143,11 @@ class Partial(Node):
         computed, failed = self._compute(*values)
         if self._nullable:
             null = null_of(values, self._nullable)
-            collides = (computed == NULL) & ~null  # only -2**63 can, and it would read as null
-            failed = collides if failed is None else (failed | collides) & ~null
-            computed = np.where(null, NULL, computed)
-        if failed is not None and failed.any():
+            collides = computed == NULL  # where not null, -2**63 would read as null
+            failed = (collides if failed is None else failed | collides) > null
+            if np.count_nonzero(null):
+                computed = np.where(null, NULL, computed)
+        if failed is not None and np.count_nonzero(failed):
             codes = first_code(codes, np.where(failed, self._code, 0))
         return computed, codes
 
@@ -174,6 +176,11 @@ def null_of(values: Sequence[Ints], places: Sequence[int]) -> Bools:
     for place in places[1:]:
         null = null | (values[place] == NULL)
     return null
+
+
+def as_bool(values: Bools) -> Ints:
+    """The lane of conditions."""
+    return values.astype(np.int64)
 
 
 def any_nullable(nodes: Sequence[Node]) -> bool:

@@ -20,10 +20,7 @@ def order_keys(symbols: Symbols, *lanes: Ints) -> list[Ints]:
     """Numbers for the ids of some lanes that compare, across lanes, as their values."""
     if not symbols.ranked and _SMALL_PART * sum(map(len, lanes)) < len(symbols):
         return _local_keys(symbols, lanes)
-    ranks = symbols.ranks()
-    if not len(ranks):
-        return list(lanes)  # no symbols: all null
-    return [ranks[np.maximum(lane, 0)] for lane in lanes]
+    return [symbols.rank_of(lane) for lane in lanes]
 
 
 def _local_keys(symbols: Symbols, lanes: tuple[Ints, ...]) -> list[Ints]:

@@ -6,12 +6,14 @@ An id is not negative; null is the lane value NULL and has no symbol. Ids say no
 code point by code point, all strings before all binary values. Ids that nothing refers to are given back by `reclaim`
 and may then name another value, so whoever keeps ids must either report them as live or `hold` them.
 
-Interning costs Python work per distinct value of each chunk only; ranks cost a merge of old and new, when asked.
+Interning costs Python work per distinct value of each chunk only. Ranks are made when asked: k new symbols among n cost
+k log n comparisons and a pass over n integers.
 """
 
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -25,6 +27,8 @@ from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
 Value: TypeAlias = str | bytes
+
+_BYTES = bytes  # inside Symbols, `bytes` is the property
 
 _FREE = object()  # stands in the table where no symbol is
 _MAX_CHUNK_BYTES = 2**31 - 1  # what Arrow's 32-bit offsets can address
@@ -49,9 +53,9 @@ class Symbols:
         self._free: list[int] = []
         self._text_bytes = 0
         self._held: weakref.WeakSet[Held] = weakref.WeakSet()
-        self._order: list[int] = []  # ids by value, as of the last ranks()
+        self._order: Ints = np.empty(0, np.int64)  # by value, all live ids but those in _unranked
         self._unranked: list[int] = []
-        self._ranks: Ints = np.empty(0, np.int64)
+        self._ranks: Ints | None = np.empty(0, np.int64)  # None when _order has changed since
         self._hashes: Ints = np.empty(0, np.int64)
         self._unhashed: list[int] = []
 
@@ -152,31 +156,42 @@ class Symbols:
         return np.where(found == len(self._values), NULL, found), position[slots]
 
     def ranks(self) -> Ints:
-        """By id, a number that orders ids as their values; only for live ids, and only until new symbols come."""
+        """By id, its place in the order of values; good until new symbols come. Freed ids come after all others."""
         if self._unranked:
-            fresh = set(self._unranked)
-            order = [id_ for id_ in self._order if id_ not in fresh and self._values[id_] is not _FREE]
-            self._order = self._sorted(order + [id_ for id_ in fresh if self._values[id_] is not _FREE])
-            self._ranks = np.full(len(self._values), -1, np.int64)
+            self._order = self._with(self._unranked)
+            self._unranked, self._ranks = [], None
+        if self._ranks is None:
+            self._ranks = np.empty(len(self._values), np.int64)
+            self._ranks[self._free] = np.arange(len(self._order), len(self._values))
             self._ranks[self._order] = np.arange(len(self._order))
-            self._unranked = []
         return self._ranks
 
-    def _sorted(self, ids: list[int]) -> list[int]:
-        # Sorting what is mostly sorted is a merge.
-        table = self._values
-        strings = [id_ for id_ in ids if isinstance(table[id_], str)]
-        binaries = [id_ for id_ in ids if not isinstance(table[id_], str)]
-        return sorted(strings, key=table.__getitem__) + sorted(binaries, key=table.__getitem__)
+    def _with(self, fresh: list[int]) -> Ints:
+        """The order of values, with that of new symbols merged in."""
+        if len(fresh) * 8 > len(self._order):
+            return np.array(sorted(self._order.tolist() + fresh, key=self._place), np.int64)
+        ids = sorted(fresh, key=self._place)
+        places = [bisect_left(self._order, self._place(id_), key=self._place) for id_ in ids]
+        return np.insert(self._order, places, ids)
+
+    def _place(self, id_: int) -> tuple[bool, Value]:
+        """What ids are sorted by: strings come first."""
+        value = self._values[id_]
+        return isinstance(value, _BYTES), value
 
     def order(self) -> Ints:
         """By rank, the id: `order()[ranks()[id]] == id` for every live id."""
         self.ranks()
-        return np.array(self._order, np.int64)
+        return self._order
+
+    def rank_of(self, ids: Ints) -> Ints:
+        """The rank of each id; null has the least, NULL."""
+        ranks = self.ranks()
+        return np.where(ids < 0, NULL, ranks[np.maximum(ids, 0)]) if len(ranks) else ids
 
     @property
     def ranked(self) -> bool:
-        """Whether `ranks` is at hand without work."""
+        """Whether `ranks` is at hand without comparing values."""
         return not self._unranked
 
     def hashes(self) -> Ints:
@@ -184,10 +199,14 @@ class Symbols:
         if self._unhashed:
             grown = np.zeros(len(self._values), np.int64)
             grown[: len(self._hashes)] = self._hashes
-            for id_ in self._unhashed:
-                grown[id_] = _hash(self._values[id_]) if self._values[id_] is not _FREE else 0
+            grown[self._unhashed] = [_hash(self._values[id_]) for id_ in self._unhashed]
             self._hashes, self._unhashed = grown, []
         return self._hashes
+
+    def hash_of(self, ids: Ints) -> Ints:
+        """The hash of each id; that of null is NULL."""
+        hashes = self.hashes()
+        return np.where(ids < 0, NULL, hashes[np.maximum(ids, 0)]) if len(hashes) else ids
 
     def hold(self, ids: Ints) -> Held:
         """Spare these ids from `reclaim` until the returned object is gone."""
@@ -196,23 +215,31 @@ class Symbols:
         return held
 
     def reclaim(self, live_ids: Ints | Iterable[int]) -> int:
-        """Free every symbol that is neither live nor held; how many those were."""
+        """Free every symbol that is neither live nor held; how many those were. Negative ids (null) are ignored."""
         live = np.zeros(len(self._values), np.bool_)
-        for ids in [np.asarray(live_ids, np.int64), *(held.ids for held in self._held)]:
+        given = live_ids if isinstance(live_ids, np.ndarray) else np.array(list(live_ids), np.int64)
+        for ids in [given, *(held.ids for held in self._held)]:
             live[ids[ids >= 0]] = True
         dead = [id_ for id_ in np.flatnonzero(~live).tolist() if self._values[id_] is not _FREE]
+        if not dead:
+            return 0
         for id_ in dead:
             value = self._values[id_]
             self._values[id_] = _FREE
             self._text_bytes -= _size(value)
             del self._ids[value]
         self._free.extend(reversed(dead))  # low ids first
+        self._order = self._order[live[self._order]]
+        self._ranks = None
+        self._unranked = [id_ for id_ in self._unranked if live[id_]]
+        self._unhashed = [id_ for id_ in self._unhashed if live[id_]]
         return len(dead)
 
     @property
     def bytes(self) -> int:
         """About what the table holds in memory."""
-        return self._text_bytes + _ENTRY_BYTES * len(self._ids) + self._ranks.nbytes + self._hashes.nbytes
+        arrays = self._order.nbytes + self._hashes.nbytes + (0 if self._ranks is None else self._ranks.nbytes)
+        return self._text_bytes + _ENTRY_BYTES * len(self._ids) + arrays
 
 
 def _size(value: Value) -> int:

@@ -134,6 +134,8 @@ class Expression:
 
     def is_in(self, values: Iterable[object]) -> Expression:
         """Whether the value is one of some constants."""
+        if isinstance(values, (Name, bytes)):
+            raise TypeMismatch(f"is_in takes several values, not {values!r}", hint="Put it in a list.")
         return Call("is_in", (self,), tuple(Literal(value) for value in values))
 
     def cast(self, type_: object) -> Expression:
@@ -263,7 +265,8 @@ class Apply(Expression):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def structure(self) -> Hashable:
-        return ("apply", self.kind, id(self.function), self.returns, *(a.structure() for a in self.arguments))
+        function = self.function if isinstance(self.function, Hashable) else id(self.function)
+        return ("apply", self.kind, function, self.returns, *(a.structure() for a in self.arguments))
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(_bare(argument) for argument in self.arguments)})"

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kpg.columns.arithmetic import refuse
-from kpg.columns.column import decode_list, encode_value
+from kpg.columns.coercion import refuse
+from kpg.columns.column import decode_list
 from kpg.columns.node import Answer, Node, Scope, adapt, any_nullable, first_code, null_of, run_all, spread_to
 from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
 from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
+from kpg.columns.values import encode_value
 
 
 class PerValue(Node):
@@ -63,7 +64,9 @@ class PerValue(Node):
         for row, given in enumerate(zip(*columns, strict=True)):
             try:
                 computed[row] = encode_value(self.type, self._function(*given), self._scope.symbols)
-            except (ValueError, TypeError, ArithmeticError):
+            except ValueError:
+                if not self._code:  # a function that has a value for everything
+                    raise
                 codes[row] = self._code
         return computed[inverse], codes[inverse] if codes.any() else None
 
