@@ -8,7 +8,7 @@ name of `ENGINE` is first used, and kernels are compiled when a db is first open
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpg.errors import (
     BadPlan,
@@ -31,26 +31,82 @@ from kpg.errors import (
 )
 
 # Public name -> the module it lives in, imported on first use. Give each one its type under TYPE_CHECKING as well.
-ENGINE: dict[str, str] = {}
+ENGINE: dict[str, str] = {
+    "Arrangement": "kpg.api.arrangement",
+    "Changes": "kpg.api.changes",
+    "Collection": "kpg.api.collection",
+    "Database": "kpg.api.database",
+    "Expression": "kpg.columns.syntax",
+    "Group": "kpg.api.group",
+    "Input": "kpg.api.input",
+    "Output": "kpg.api.output",
+    "Recursion": "kpg.api.recursion",
+    "Schema": "kpg.columns.schema",
+    "Type": "kpg.columns.schema",
+    "coalesce": "kpg.columns.functions",
+    "col": "kpg.columns.functions",
+    "decimal": "kpg.columns.schema",
+    "lit": "kpg.columns.functions",
+    "max_of": "kpg.columns.functions",
+    "min_of": "kpg.columns.functions",
+    "open": "kpg.api.database",
+    "row_udf": "kpg.columns.functions",
+    "udf": "kpg.columns.functions",
+    "when": "kpg.columns.functions",
+}
+
+if TYPE_CHECKING:
+    from kpg.api.arrangement import Arrangement
+    from kpg.api.changes import Changes
+    from kpg.api.collection import Collection
+    from kpg.api.database import Database, open
+    from kpg.api.group import Group
+    from kpg.api.input import Input
+    from kpg.api.output import Output
+    from kpg.api.recursion import Recursion
+    from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
+    from kpg.columns.schema import Schema, Type, decimal
+    from kpg.columns.syntax import Expression
 
 __all__ = [
+    "Arrangement",
     "BadPlan",
+    "Changes",
     "Closed",
+    "Collection",
     "DataError",
+    "Database",
+    "Expression",
+    "Group",
     "InUse",
+    "Input",
     "InputError",
     "KpgError",
+    "Output",
     "OverBudget",
     "Overflow",
     "ProgramError",
+    "Recursion",
     "ResourceError",
+    "Schema",
     "SchemaMismatch",
     "TimeNotReached",
     "TimeTooEarly",
     "TooManyRounds",
+    "Type",
     "TypeMismatch",
     "UndefinedName",
     "WrongThread",
+    "coalesce",
+    "col",
+    "decimal",
+    "lit",
+    "max_of",
+    "min_of",
+    "open",
+    "row_udf",
+    "udf",
+    "when",
 ]
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "kpg"
 CONTRACTS = {"types", "errors", "config", "events"}  # importable by all
 COLUMNAR = {"columns", "kernels", "algebra"}
 ENGINE = {"operators", "dataflow", "trace", "progress"} | COLUMNAR
-API = {"database", "collection", "arrangement", "plan"} | ENGINE
+API = {"api", "plan"} | ENGINE
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
     "kernels": set(),
@@ -21,10 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dataflow": {"progress"} | COLUMNAR,  # never trace
     "operators": ENGINE,
     "plan": ENGINE,
-    "arrangement": {"plan"} | ENGINE,
-    "collection": {"arrangement", "plan"} | ENGINE,
-    "database": {"collection", "arrangement", "plan"} | ENGINE,
-    "graphs": {"database", "collection", "arrangement"},  # a library on the public API
+    "api": {"plan"} | ENGINE,  # the objects people hold
+    "graphs": {"api", "columns"},  # a library on the public API
     "query": API,
     "storage": {"trace"} | COLUMNAR,
     "observe": API,
@@ -35,8 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": API | {"graphs"},
     **{name: set() for name in CONTRACTS},
 }
-# The objects people hold know each other's types: a name for the type checker, no import when run.
-KNOW_EACH_OTHER = {"database", "collection", "arrangement"}
+KNOW_EACH_OTHER: set[str] = set()
 ONLY_IN = {
     "numba": {"kernels/jit.py", "kernels/warm.py"},
     "llvmlite": {"kernels/warm.py"},

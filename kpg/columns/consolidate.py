@@ -1,13 +1,15 @@
-"""Sum the diffs of equal updates, in the order of (data, time).
+"""Sum the diffs of equal updates, in order.
 
-    consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted lexicographically by data lanes, then time lanes
+    consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted by data lanes, then time lanes
 
-A constant time stays constant; diffs that come out equal become a constant. Ways, the first that applies:
+A constant time stays constant; diffs that come out equal become a constant. Each lane needs as many bits as its greatest
+value is above its least. Ways, the first that applies:
 
-    few rows                          one kernel sorts positions by insertion
-    a row fits into 63 bits           lanes are packed after subtracting their least value, and the words sorted
-    with its position into 63 bits    likewise, when diffs differ: the position finds the diff
-    otherwise                         positions are sorted lane by lane
+    few rows                              one kernel sorts positions by insertion
+    fewer words than rows                 a table with a place for each possible word; nothing is sorted
+    row and diff fit into one word        words are sorted, and carry all there is
+    otherwise                             words of leading bits and a position are sorted; the rows tied in them are told
+                                          apart by their next bits if many, by comparison if few
 """
 
 from __future__ import annotations
@@ -15,11 +17,22 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.columns.updates import Ints, Updates, trim
-from kpg.kernels.consolidate import sum_few, sum_ordered, sum_words, uniform
-from kpg.kernels.sort import bounds, number, pack
+from kpg.kernels.consolidate import (
+    count_words,
+    distinct,
+    sum_few,
+    sum_positions,
+    sum_words,
+    tallied,
+    tally,
+    uniform,
+    unpack,
+)
+from kpg.kernels.sort import bounds, crowd, pack, rank, tag, untie
 
 FEW = 64
 WORD_BITS = 63  # so that words are never negative
+TABLE_BITS = 22  # the table must stay in the cache, or sorting is quicker
 
 
 def consolidate(updates: Updates) -> Updates:
@@ -29,84 +42,196 @@ def consolidate(updates: Updates) -> Updates:
         return updates
     if n <= FEW:
         return _few(updates, n)
-    fields = _fields(updates)
-    if fields is None:
-        return _ordered(updates, n)
-    return _packed(updates, n, fields)
+    row = _Fields(*_row_blocks(updates))
+    if row.bits <= TABLE_BITS and 1 << row.bits <= n and updates.diffs.shape[0] == 1:
+        return _tallied(updates, n, row)
+    if updates.diffs.shape[1] == 1:
+        if row.bits <= WORD_BITS:
+            return _counted(updates, n, row)
+        if len(row.lows) == 1:
+            return _lone(updates, n)
+        return _ordered(updates, n, row)
+    both = row.and_also(updates.diffs)
+    if both.bits <= WORD_BITS:
+        return _packed(updates, n, both, both.bits - row.bits)
+    return _ordered(updates, n, row)
+
+
+class _Fields:
+    """The lanes of some blocks, most significant first: the least value and the bits needed of each."""
+
+    __slots__ = ("lows", "widths", "bits")
+
+    def __init__(self, *blocks: Ints) -> None:
+        self.lows: list[int] = []
+        self.widths: list[int] = []
+        for block in blocks:
+            ends = np.empty((2, block.shape[0]), np.int64)
+            bounds(block, ends[0], ends[1])
+            low, high = ends.tolist()  # Python ints: their difference may not fit 64 bits
+            self.lows += low
+            self.widths += [(most - least).bit_length() for least, most in zip(low, high, strict=True)]
+        self.bits = sum(self.widths)
+
+    def and_also(self, block: Ints) -> _Fields:
+        """These lanes, then those of another block."""
+        made = _Fields(block)
+        made.lows = self.lows + made.lows
+        made.widths = self.widths + made.widths
+        made.bits += self.bits
+        return made
+
+    def whole(self) -> Ints:
+        """Low, drop, mask and shift of each lane, when a word holds all bits: int64[4, lanes]."""
+        shifts = []
+        at = self.bits
+        for width in self.widths:
+            at -= width
+            shifts.append(at)
+        masks = [(1 << width) - 1 for width in self.widths]
+        return np.array([self.lows, [0] * len(shifts), masks, shifts], np.int64)
+
+    def window(self, start: int, room: int) -> Ints:
+        """The same, when a word holds the `room` bits from `start` on."""
+        columns = []
+        end = start + room
+        at = 0
+        for low, width in zip(self.lows, self.widths, strict=True):
+            first, last = max(at, start), min(at + width, end)
+            taken = max(0, last - first)
+            columns.append((low, at + width - last, (1 << taken) - 1, end - last) if taken else (low, 0, 0, 0))
+            at += width
+        return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
+
+
+def _packed_words(blocks: tuple[Ints, ...], fields: Ints, n: int) -> Ints:
+    words = np.empty(n, np.int64)
+    at, first = 0, 1
+    for block in blocks:
+        lanes = block.shape[0]
+        pack(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, words)
+        at += lanes
+        first = 0
+    return words
+
+
+def _row_blocks(updates: Updates) -> tuple[Ints, ...]:
+    return (updates.data,) if updates.times.shape[1] == 1 else (updates.data, updates.times)
+
+
+def _unpacked(updates: Updates, words: Ints, kept: int, fields: Ints, diffs: Ints) -> Updates:
+    lanes = updates.data.shape[0]
+    data = np.empty((lanes, kept), np.int64)
+    unpack(words, kept, fields[0], fields[2], fields[3], data)
+    times = updates.times
+    if times.shape[1] > 1:
+        times = np.empty((times.shape[0], kept), np.int64)
+        unpack(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
+    return _finished(data, times, diffs, kept)
+
+
+def _finished(data: Ints, times: Ints, diffs: Ints, kept: int) -> Updates:
+    return Updates(trim(data, kept), shrunk(times, kept), shrunk(diffs, kept))
+
+
+def shrunk(block: Ints, n: int) -> Ints:
+    """The first n columns, or one of them if they are alike; one column also if there is none."""
+    if block.shape[1] == 1:
+        return block
+    if n == 0:
+        return np.zeros((block.shape[0], 1), np.int64)
+    return block[:, :1].copy() if uniform(block, n) else trim(block, n)
 
 
 def _few(updates: Updates, n: int) -> Updates:
     data, times, diffs = updates.data, updates.times, updates.diffs
     out_data = np.empty((data.shape[0], n), np.int64)
-    out_times = np.empty((times.shape[0], n), np.int64)
+    out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
     out_diffs = np.empty((diffs.shape[0], n), np.int64)
     kept = sum_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
-    return _finish(updates, kept, out_data, out_times, out_diffs)
+    return _finished(out_data, out_times, out_diffs, kept)
 
 
-def _finish(updates: Updates, kept: int, data: Ints, times: Ints, diffs: Ints) -> Updates:
-    if updates.times.shape[1] == 1 or kept == 0:
-        times = updates.times[:, :1].copy() if updates.times.shape[1] != 1 else updates.times
-    else:
-        times = compact_block(times, kept)
-    return Updates(trim(data, kept), times, compact_block(diffs, kept))
+def _tallied(updates: Updates, n: int, row: _Fields) -> Updates:
+    fields = row.whole()
+    words = _packed_words(_row_blocks(updates), fields, n)
+    table = np.zeros(1 << row.bits, np.int64)
+    tally(words, updates.diffs, table)
+    sums = np.empty((1, len(table)), np.int64)
+    kept = tallied(table, words, sums)
+    return _unpacked(updates, words, kept, fields, sums)
 
 
-def compact_block(block: Ints, n: int) -> Ints:
-    """The first n columns, as one column if they are alike."""
-    if n == 0 or uniform(block, n):
-        return block[:, :1].copy() if block.shape[1] else np.ones((block.shape[0], 1), np.int64)
-    return trim(block, n)
-
-
-def _fields(updates: Updates) -> Ints | None:
-    """Low, shift and mask of each data lane, and of each time lane unless the time is constant; none if too wide."""
-    blocks = [updates.data] if updates.times.shape[1] == 1 else [updates.data, updates.times]
-    lows: list[int] = []
-    bits: list[int] = []
-    for block in blocks:
-        ends = np.empty((2, block.shape[0]), np.int64)
-        bounds(block, ends[0], ends[1])
-        least, most = ends.tolist()
-        lows += least
-        bits += [(high - low).bit_length() for low, high in zip(least, most, strict=True)]
-    if sum(bits) > WORD_BITS:
-        return None
-    shifts: list[int] = []
-    shift = sum(bits)
-    for width in bits:
-        shift -= width
-        shifts.append(shift)
-    return np.array([lows, shifts, [(1 << width) - 1 for width in bits]], np.int64).reshape(3, len(bits))
-
-
-def _packed(updates: Updates, n: int, fields: Ints) -> Updates:
-    data, times, diffs = updates.data, updates.times, updates.diffs
-    lanes = data.shape[0]
-    drop = 0 if diffs.shape[1] == 1 else n.bit_length()
-    bits = 0 if fields.shape[1] == 0 else (int(fields[1, 0]) + int(fields[2, 0]).bit_length())
-    if bits + drop > WORD_BITS:
-        return _ordered(updates, n)
-    words = np.empty(n, np.int64)
-    pack(data, fields[0], fields[1], 1, words)
-    if times.shape[1] > 1:
-        pack(times, fields[0, lanes:], fields[1, lanes:], 0, words)
-    if drop:
-        number(drop, words)
+def _counted(updates: Updates, n: int, row: _Fields) -> Updates:
+    """The diff is constant, and a row fits into a word."""
+    fields = row.whole()
+    words = _packed_words(_row_blocks(updates), fields, n)
     words.sort()
-    out_data = np.empty(data.shape, np.int64)
-    out_times = np.empty(times.shape, np.int64)
-    out_diffs = np.empty((diffs.shape[0], n), np.int64)
-    kept = sum_words(words, drop, fields, lanes, diffs, out_data, out_times, out_diffs)
-    return _finish(updates, kept, out_data, out_times, out_diffs)
+    kept, diffs = _count(words, updates.diffs)
+    return _unpacked(updates, words, kept, fields, diffs)
 
 
-def _ordered(updates: Updates, n: int) -> Updates:
+def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
+    """Leave each of the sorted words once; returns how many these are and the diff of each."""
+    kept = distinct(words, 0) if diff.any() else 0
+    if kept in (0, len(words)):
+        return kept, diff
+    diffs = np.empty((diff.shape[0], kept), np.int64)
+    count_words(words, diff[:, 0].copy(), diffs)
+    return kept, diffs
+
+
+def _packed(updates: Updates, n: int, both: _Fields, diff_bits: int) -> Updates:
+    """A row and its diff fit into a word."""
+    fields = both.whole()
+    words = _packed_words((*_row_blocks(updates), updates.diffs), fields, n)
+    words.sort()
+    width = updates.diffs.shape[0]
+    diff = fields[:, -width:].copy()
+    sums = np.empty((width, distinct(words, diff_bits)), np.int64)
+    kept = sum_words(words, diff_bits, diff[0], diff[2], diff[3], sums)
+    return _unpacked(updates, words, kept, fields, sums)
+
+
+def _lone(updates: Updates, n: int) -> Updates:
+    """One lane of more than 63 bits, of one time and diff."""
+    words = np.sort(updates.data[0] if updates.data.shape[0] else updates.times[0])
+    kept, diffs = _count(words, updates.diffs)
+    lane = words[:kept].copy().reshape(1, kept)
+    if updates.data.shape[0]:
+        return _finished(lane, updates.times, diffs, kept)
+    return _finished(np.empty((0, kept), np.int64), lane, diffs, kept)
+
+
+def _ordered(updates: Updates, n: int, row: _Fields) -> Updates:
+    """A row and its diff do not fit into a word."""
     data, times, diffs = updates.data, updates.times, updates.diffs
-    lanes = list(data) if times.shape[1] == 1 else [*data, *times]
-    order = np.lexsort(lanes[::-1])
-    out_data = np.empty(data.shape, np.int64)
-    out_times = np.empty(times.shape, np.int64)
-    out_diffs = np.empty((diffs.shape[0], n), np.int64)
-    kept = sum_ordered(data, times, diffs, order, out_data, out_times, out_diffs)
-    return _finish(updates, kept, out_data, out_times, out_diffs)
+    words, exact = _tagged(updates, n, row)
+    sums = np.empty((diffs.shape[0], n), np.int64)
+    kept = sum_positions(data, times, diffs, words, (1 << n.bit_length()) - 1, exact, words, sums)
+    order = words[:kept]
+    times = times if times.shape[1] == 1 else times.take(order, axis=1)
+    return _finished(data.take(order, axis=1), times, sums, kept)
+
+
+def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, int]:
+    """The rows in order, as words that end in a position, and 1 if only equal rows have equal bits before it."""
+    blocks = _row_blocks(updates)
+    position_bits = n.bit_length()
+    ranks = np.empty((1, n), np.int64)
+    room, start, rank_bits = WORD_BITS - position_bits, 0, 0
+    while True:
+        words = _packed_words(blocks, row.window(start, room), n)
+        if rank_bits:
+            zero, mask, shift = np.array([[0], [-1], [room]], np.int64)
+            pack(ranks, zero, zero, mask, shift, 0, words)
+        tag(words, position_bits)
+        words.sort()
+        start += room
+        if start >= row.bits:
+            return words, 1
+        if 8 * crowd(words, position_bits) <= n:
+            untie(updates.data, updates.times, words, position_bits, ranks[0])
+            return words, 0
+        rank_bits = rank(words, position_bits, ranks).bit_length()
+        room = WORD_BITS - position_bits - rank_bits

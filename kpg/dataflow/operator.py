@@ -49,6 +49,7 @@ class Operator:
         self.queues: Inputs = []
         self.channels: list[list[Channel]] = []
         self.scheduled = False
+        self.restless = False
         self._current: Times = ()
 
     def step(self, inputs: Inputs) -> bool:
@@ -60,6 +61,10 @@ class Operator:
 
     def tidy(self) -> None:
         """An input was closed somewhere: let go of what is not needed any more."""
+
+    def rest(self, fuel: int) -> bool:
+        """Do about `fuel` rows of work that can wait; False when there is none left."""
+        return False
 
     def frontier(self, input_index: int = 0) -> Frontier:
         """What may still arrive at an input."""
@@ -88,7 +93,11 @@ class Operator:
             update(self.output_location, time, -1)
         self.held = times
         if self.waits:
-            self.dataflow.worker.waiting.update([self]) if times else self.dataflow.worker.waiting.discard(self)
+            waiting = self.dataflow.worker.waiting
+            if times:
+                waiting.add(self)
+            else:
+                waiting.discard(self)
 
     def due(self) -> bool:
         """Whether the frontier of input 0 has passed a held time."""

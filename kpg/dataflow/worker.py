@@ -8,6 +8,7 @@ time they hold. Operators and dataflows with nothing to do are never looked at.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 
 from kpg.algebra.frontier import Frontier
@@ -38,6 +39,7 @@ class Worker:
         self.sink: EventSink | None = None
         self.steps = 0
         self._ready: list[tuple[int, int, Operator]] = []
+        self._restless: deque[Operator] = deque()
         self._next_id = 0
         self._early: dict[int, list[Frame]] = {}
 
@@ -114,6 +116,29 @@ class Worker:
         for operator in due:
             self.schedule(operator)
         return bool(due)
+
+    def keep_busy(self, operator: Operator) -> None:
+        """See that an operator is given idle work until it says that none is left."""
+        if not operator.restless:
+            operator.restless = True
+            self._restless.append(operator)
+
+    def rest(self, fuel: int, operators: int = 4) -> bool:
+        """Spend about `fuel` rows of idle work on a few operators; False when none has any."""
+        for _ in range(min(operators, len(self._restless))):
+            operator = self._restless.popleft()
+            if not operator.dataflow.dropped and operator.rest(fuel):
+                self._restless.append(operator)
+            else:
+                operator.restless = False
+        return bool(self._restless)
+
+    def tidy(self) -> None:
+        """An input was closed: finish what is due, let operators drop what they do not need, retire dataflows."""
+        self.run()
+        for dataflow in list(self.dataflows.values()):
+            for operator in dataflow.operators:
+                operator.tidy()
 
     # Progress
 

@@ -2,8 +2,8 @@
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        in order of (d, t)
 
-Each kernel fills the front of its outputs and returns how many updates remain. Outputs have a column for each input row;
-`out_times` is left alone when the times are constant (one column). Cost: one pass over rows that are in order.
+Each kernel writes to the front of its outputs and returns how many updates remain; outputs have room for every row.
+Rows come as positions in order, or packed into words (kpg.kernels.sort). Cost: one pass.
 Twins: kpg.testing.kernels_trace.
 """
 
@@ -11,19 +11,7 @@ from collections.abc import Iterator
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-
-
-@jit
-def compare(a, i, b, j):
-    """Below, at or above 0 as column i of a sorts before, with or after column j of b."""
-    for lane in range(a.shape[0]):
-        x = a[lane, i]
-        y = b[lane, j]
-        if x < y:
-            return -1
-        if x > y:
-            return 1
-    return 0
+from kpg.kernels.sort import CHUNK, compare_rows
 
 
 @jit
@@ -39,107 +27,173 @@ def is_zero(block, i):
 def uniform(block, n):
     """1 if the first n columns are all alike, else 0."""
     for lane in range(block.shape[0]):
-        first = block[lane, 0]
+        values = block[lane]
         for i in range(1, n):
-            if block[lane, i] != first:
+            if values[i] != values[0]:
                 return 0
     return 1
 
 
 @jit
-def sum_ordered(data, times, diffs, order, out_data, out_times, out_diffs):
-    """Consolidate the rows taken in `order`, which sorts them by data, then time."""
-    n = len(order)
+def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
+    """Consolidate a few rows in any order; `order` is scratch, one entry a row. Sorts by binary insertion."""
+    time_step = 1 if times.shape[1] > 1 else 0
+    for i in range(len(order)):
+        low = 0
+        high = i
+        if i > 0 and compare_rows(data, times, time_step, order[i - 1], i) <= 0:
+            low = i
+        while low < high:
+            middle = (low + high) >> 1
+            if compare_rows(data, times, time_step, order[middle], i) <= 0:
+                low = middle + 1
+            else:
+                high = middle
+        for j in range(i, low, -1):
+            order[j] = order[j - 1]
+        order[low] = i
+    kept = sum_positions(data, times, diffs, order, -1, 0, order, out_diffs)
+    for i in range(kept):
+        for lane in range(data.shape[0]):
+            out_data[lane, i] = data[lane, order[i]]
+        if time_step == 1:
+            for lane in range(times.shape[0]):
+                out_times[lane, i] = times[lane, order[i]]
+    return kept
+
+
+@jit
+def sum_positions(data, times, diffs, words, mask, exact, order, out_diffs):
+    """Consolidate rows that are in order, given by their positions: the bits of each word that are in `mask`.
+
+    The other bits tell rows apart where they differ, and always if `exact` is 1. Writes the position of one row of each
+    sum that remains into `order`, which may be `words`, and returns how many.
+    """
+    n = len(words)
     time_step = 1 if times.shape[1] > 1 else 0
     diff_step = 1 if diffs.shape[1] > 1 else 0
     kept = 0
     i = 0
     while i < n:
-        row = order[i]
+        word = words[i]
+        row = word & mask
         for lane in range(diffs.shape[0]):
             out_diffs[lane, kept] = diffs[lane, row * diff_step]
         i += 1
         while i < n:
-            other = order[i]
-            if compare(data, row, data, other) != 0:
-                break
-            if time_step == 1 and compare(times, row, times, other) != 0:
+            other = words[i] & mask
+            if (words[i] ^ word) & ~mask != 0 or (exact == 0 and compare_rows(data, times, time_step, row, other) != 0):
                 break
             for lane in range(diffs.shape[0]):
                 out_diffs[lane, kept] += diffs[lane, other * diff_step]
             i += 1
+        order[kept] = row
         if not is_zero(out_diffs, kept):
-            for lane in range(data.shape[0]):
-                out_data[lane, kept] = data[lane, row]
-            if time_step == 1:
-                for lane in range(times.shape[0]):
-                    out_times[lane, kept] = times[lane, row]
             kept += 1
     return kept
 
 
 @jit
-def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
-    """Consolidate a few rows in any order; `order` is scratch, one entry a row."""
-    n = len(order)
-    time_step = 1 if times.shape[1] > 1 else 0
-    for i in range(n):
-        j = i
-        while j > 0:
-            before = order[j - 1]
-            sign = compare(data, before, data, i)
-            if sign == 0 and time_step == 1:
-                sign = compare(times, before, times, i)
-            if sign <= 0:
-                break
-            order[j] = before
-            j -= 1
-        order[j] = i
-    return sum_ordered(data, times, diffs, order, out_data, out_times, out_diffs)
+def distinct(words, bits):
+    """How many sorted words differ above their lowest `bits` bits; there must be one."""
+    count = 1
+    for i in range(1, len(words)):
+        count += words[i] >> bits != words[i - 1] >> bits
+    return count
 
 
 @jit
-def sum_words(words, drop, fields, lanes, diffs, out_data, out_times, out_diffs):
-    """Consolidate sorted words.
+def count_words(words, diff, out):
+    """Consolidate sorted words, each of the same diff, in place: words[:kept] and out[:, :kept]; returns kept."""
+    n = len(words)
+    kept = 0
+    start = 0
+    counts = out[0]
+    for i in range(1, n):
+        words[kept] = words[i - 1]
+        counts[kept] = i - start
+        new = words[i] != words[i - 1]
+        kept += new
+        start = i if new else start
+    words[kept] = words[n - 1]
+    counts[kept] = n - start
+    kept += 1
+    for lane in range(out.shape[0] - 1, -1, -1):
+        for i in range(kept):
+            out[lane, i] = counts[i] * diff[lane]
+    return kept
 
-    `fields` is int64[3, f]: low, shift and mask of each data lane, then of each time lane if the times are packed.
-    Below `drop` bits stands the position of the row, whose diff is then in `diffs`; with 0, `diffs` is constant.
+
+@jit
+def sum_words(words, diff_bits, low, mask, shift, out):
+    """Consolidate sorted words whose lowest bits hold the diff, as (low, mask, shift) of each lane say, in place.
+
+    Returns how many remain; their diffs are in `out`, and the words keep some of the diffs' bits.
     """
     n = len(words)
-    width = diffs.shape[0]
-    mask = (1 << drop) - 1
+    width = out.shape[0]
     kept = 0
     i = 0
     while i < n:
-        word = words[i]
-        row = word >> drop
-        start = i
-        if drop == 0:
+        first = words[i]
+        for lane in range(width):
+            out[lane, kept] = 0
+        while i < n and words[i] >> diff_bits == first >> diff_bits:
+            for lane in range(width):
+                out[lane, kept] += ((words[i] >> shift[lane]) & mask[lane]) + low[lane]
             i += 1
-            while i < n and words[i] == word:
-                i += 1
-            for lane in range(width):
-                out_diffs[lane, kept] = diffs[lane, 0] * (i - start)
-        else:
-            for lane in range(width):
-                out_diffs[lane, kept] = 0
-            while i < n and words[i] >> drop == row:
-                position = words[i] & mask
-                for lane in range(width):
-                    out_diffs[lane, kept] += diffs[lane, position]
-                i += 1
-        if not is_zero(out_diffs, kept):
-            for lane in range(lanes):
-                out_data[lane, kept] = ((row >> fields[1, lane]) & fields[2, lane]) + fields[0, lane]
-            for lane in range(lanes, fields.shape[1]):
-                out_times[lane - lanes, kept] = ((row >> fields[1, lane]) & fields[2, lane]) + fields[0, lane]
+        words[kept] = first
+        if not is_zero(out, kept):
+            kept += 1
+    return kept
+
+
+@jit
+def unpack(words, n, low, mask, shift, out):
+    """Write the lanes of the first n words."""
+    for start in range(0, n, CHUNK):
+        end = min(n, start + CHUNK)
+        part = words[start:end]
+        for lane in range(out.shape[0]):
+            values = out[lane, start:end]
+            least, bits, place = low[lane], mask[lane], shift[lane]
+            for i in range(len(part)):
+                values[i] = ((part[i] >> place) & bits) + least
+
+
+@jit
+def tally(words, diffs, table):
+    """Add the diff of each word to its place in the table."""
+    if diffs.shape[1] == 1:
+        diff = diffs[0, 0]
+        for i in range(len(words)):
+            table[words[i]] += diff
+    else:
+        values = diffs[0]
+        for i in range(len(words)):
+            table[words[i]] += values[i]
+
+
+@jit
+def tallied(table, words, out):
+    """Write the words whose place in the table is not zero, and their sums; returns how many."""
+    kept = 0
+    for word in range(len(table)):
+        if table[word] != 0:
+            words[kept] = word
+            out[0, kept] = table[word]
             kept += 1
     return kept
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
+    """How Python calls these."""
     yield uniform, (TABLE, NUMBER)
-    yield sum_ordered, (TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE)
+    yield sum_positions, (TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, COLUMN, TABLE)
     yield sum_few, (TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE)
-    yield sum_words, (COLUMN, NUMBER, TABLE, NUMBER, TABLE, TABLE, TABLE, TABLE)
+    yield distinct, (COLUMN, NUMBER)
+    yield count_words, (COLUMN, COLUMN, TABLE)
+    yield sum_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
+    yield unpack, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
+    yield tally, (COLUMN, TABLE, COLUMN)
+    yield tallied, (COLUMN, COLUMN, TABLE)

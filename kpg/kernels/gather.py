@@ -8,9 +8,10 @@ Twins: kpg.testing.kernels_trace.
 
 from collections.abc import Iterator
 
-from kpg.kernels.consolidate import compare, is_zero
+from kpg.kernels.consolidate import is_zero
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
+from kpg.kernels.sort import compare
 
 
 @jit

@@ -24,7 +24,7 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.ordering import ONE, ORDER, SPARE, ZERO, at_most, equal, sort_columns, sorts_before
+from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, equal, sort_columns
 
 FULL = -1
 SEED = 2  # a lane of `work`, after ORDER and SPARE: whether a generator is a seed

@@ -171,6 +171,17 @@ def spread(block, lane, side, boxes, n, out, to):
 
 
 @jit
+def covered(times, known, side, boxes, n):
+    """Whether all times of a side's paired rows are at or before a known time (int64[depth, 1])."""
+    for d in range(times.shape[0]):
+        for b in range(n):
+            for row in range(boxes[b, 2 * side], boxes[b, 2 * side + 1]):
+                if times[d, row] > known[d, 0]:
+                    return False
+    return True
+
+
+@jit
 def fill(left, left_times, left_diffs, right, right_times, right_diffs, projection, boxes, n, data, times, diffs):
     """Write the outputs of some boxes: data by projection, times joined, diffs multiplied; constants to one column."""
     for p in range(projection.shape[0]):
@@ -233,4 +244,5 @@ def fill(left, left_times, left_diffs, right, right_times, right_diffs, projecti
 def examples() -> Iterator[Example]:
     """How the engine calls these kernels."""
     yield pair, (TABLE, TABLE, NUMBER, NUMBER, COLUMN, TABLE)
+    yield covered, (TABLE, TABLE, NUMBER, TABLE, NUMBER)
     yield fill, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, TABLE, TABLE, TABLE)

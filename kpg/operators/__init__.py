@@ -1,0 +1,1 @@
+"""The operators: one file each, opening with its contract."""

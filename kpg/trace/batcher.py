@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import compact_block, consolidate
+from kpg.columns.consolidate import shrunk, consolidate
 from kpg.columns.updates import Ints, Updates, concatenate, no_updates
 from kpg.kernels.advance import minimal, split
 from kpg.trace.description import elements
@@ -105,8 +105,8 @@ class Batcher:
 
 def _select(updates: Updates, rows: Ints) -> Updates:
     n = len(rows)
-    diffs = updates.diffs if updates.diffs.shape[1] == 1 else compact_block(updates.diffs.take(rows, axis=1), n)
-    return Updates(updates.data.take(rows, axis=1), compact_block(updates.times.take(rows, axis=1), n), diffs)
+    diffs = updates.diffs if updates.diffs.shape[1] == 1 else shrunk(updates.diffs.take(rows, axis=1), n)
+    return Updates(updates.data.take(rows, axis=1), shrunk(updates.times.take(rows, axis=1), n), diffs)
 
 
 def _earliest(times: Ints) -> list[tuple[int, ...]]:

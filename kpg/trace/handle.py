@@ -6,7 +6,7 @@ A handle promises readers two things, and the trace keeps no more than all handl
     physical   no batch reaches across this frontier or across any upper beyond it; batches before it may be merged
 
 The logical since is set, or follows a source that is asked only when the trace is about to compact. Both only advance. A new
-handle's physical frontier is that of the trace, so batches may be asked for through any upper at or beyond it; one that
+handle's physical frontier is the upper of the trace, so batches may be asked for through that or any later upper; one that
 never cuts the trace should set it to the empty frontier, or the trace cannot merge what comes.
 
 A handle keeps its trace alive; the trace does not keep its handles alive, so that with the last handle the trace is gone.
@@ -36,7 +36,7 @@ class TraceHandle:
             raise TimeTooEarly(f"cannot read {name} since {since}", detail=f"The trace is compacted to {spine.since}.")
         self._spine: Spine | None = spine
         self.name = name
-        self.physical = spine.physical
+        self.physical = spine.upper
         self._since = since
         self._source: Callable[[], Frontier] | None = None
         spine.register(self)
@@ -90,11 +90,8 @@ class TraceHandle:
         return self.spine.batches_through(through)
 
     def clone(self, name: str) -> TraceHandle:
-        """Another handle on the same trace with the same frontiers, since fixed."""
-        made = TraceHandle(self.spine, name, self.since)
-        made.physical = self.physical
-        self.spine.physical_moved()
-        return made
+        """Another handle on the same trace with the same since, fixed; it can cut the trace from its present upper on."""
+        return TraceHandle(self.spine, name, self.since)
 
     def release(self) -> None:
         """Give up the hold; may be repeated."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import compact_block
+from kpg.columns.consolidate import shrunk
 from kpg.columns.updates import Ints, Updates, no_updates, trim
 from kpg.kernels.advance import advance
 from kpg.kernels.merge import merge_data, merge_times
@@ -50,8 +50,8 @@ class _Running:
         kept = int(self.state[2])
         if kept == 0:
             return no_updates(self.a.lanes, self.a.depth, self.a.width)
-        times = self.time if self.time is not None else compact_block(self.times, kept)
-        return Updates(trim(self.data, kept), times, compact_block(self.diffs, kept))
+        times = self.time if self.time is not None else shrunk(self.times, kept)
+        return Updates(trim(self.data, kept), times, shrunk(self.diffs, kept))
 
 
 def merge_updates(a: Updates, b: Updates) -> Updates:

@@ -84,7 +84,7 @@ class Spine:
             met = CLOSED
             for handle in self.handles:
                 met = met.meet(handle.physical)
-            self._physical = self._physical.join(met)
+            self._physical = met
         return self._physical
 
     def physical_moved(self) -> None:
@@ -236,6 +236,12 @@ class Spine:
                 fuel -= max(1, layer.merge.work(fuel))
                 self._look(layer)
         return True
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether idle work may come when the since moves on: some batch was not compacted beyond its upper yet."""
+        layers = self._layers if self._tail is None else [*self._layers, Layer(0, self._tail)]
+        return bool(self._pending) or any(layer.unsettled(CLOSED) for layer in layers)
 
     def _begin(self) -> bool:
         """Begin the next piece of idle work, if there is any; no merge is under way."""

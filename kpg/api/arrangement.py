@@ -1,0 +1,92 @@
+"""Arrangements as people hold them: an index by key, shared by every query that uses it.
+
+    by_src = edges.arrange("src")
+
+An arrangement is a collection, so everything that works on collections works on it; joins and reductions by its key read
+its index instead of making one. It can also be read directly, as of a time: `lookup` for some keys, `scan` for all.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.api.collection import Collection
+from kpg.columns.arrow import encode
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates, constant
+from kpg.errors import Closed
+from kpg.api.group import Group
+from kpg.api.installed import Installed
+from kpg.plan import nodes
+from kpg.api.reading import check_readable, to_table
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+
+class Arrangement(Collection):
+    """A collection with an index by `keys`."""
+
+    def __init__(self, db: Database, installed: Installed, described: nodes.Node) -> None:
+        schema = described.schema
+        super().__init__(db, nodes.Installed(schema, frozenset(), installed))
+        self.installed = installed
+        self._released = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that this is indexed by."""
+        return self.installed.keys
+
+    def lookup(self, *key: Any, as_of: Any = None) -> pa.Table:
+        """The rows with a key, as of a time; the last complete one if not said."""
+        return self.lookup_many([key], as_of=as_of)
+
+    def lookup_many(self, keys: Any, as_of: Any = None) -> pa.Table:
+        """The rows with any of some keys, as of a time."""
+        self._check()
+        data = encode(self.installed.schema.select(self.keys), keys, self.db.symbols)
+        wanted = consolidate(Updates(data, constant((0,)), constant((1,)))).data
+        time = check_readable(self.db, self.installed, as_of)
+        return to_table(self.db, self.installed, self.schema, time, np.ascontiguousarray(wanted))
+
+    def scan(self, as_of: Any = None) -> pa.Table:
+        """All rows, as of a time; the last complete one if not said."""
+        self._check()
+        time = check_readable(self.db, self.installed, as_of)
+        return to_table(self.db, self.installed, self.schema, time, None)
+
+    def group(self) -> Group:
+        """The groups of rows with equal key."""
+        return self.group_by(*self.keys)
+
+    @property
+    def rows(self) -> int:
+        """How many updates the trace holds now."""
+        return self.installed.handle.spine.rows
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays of the trace hold now."""
+        return self.installed.handle.spine.nbytes
+
+    def release(self) -> None:
+        """Let go: when no query uses it either, the index is freed. May be repeated."""
+        if not self._released:
+            self._released = True
+            self.installed.release()
+
+    def _check(self) -> None:
+        self.db.check()
+        if self._released:
+            raise Closed("the arrangement was released")
+
+    def __enter__(self) -> Arrangement:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()

@@ -1,0 +1,63 @@
+"""Changes as people read them: rows of Python values, with their time and diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.columns.arrow import decode, decode_rows
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates, spread
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+Change = tuple[tuple[Any, ...], Any, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Some updates of an answer: iterate for (row, time, diff), or take them as a table."""
+
+    updates: Updates
+    schema: Schema
+    db: Database
+
+    def __len__(self) -> int:
+        return len(self.updates)
+
+    def __iter__(self) -> Iterator[Change]:
+        updates = self.updates
+        rows = decode_rows(self.schema, updates.data, self.db.symbols)
+        times = spread(updates.times, len(updates)).T.tolist()
+        diffs = spread(updates.diffs, len(updates))[0].tolist()
+        for row, time, diff in zip(rows, times, diffs, strict=True):
+            yield row, time[0] if len(time) == 1 else tuple(time), diff
+
+    def to_arrow(self) -> pa.Table:
+        """The rows with columns `_time` (the epoch) and `_diff`."""
+        n = len(self.updates)
+        table = decode(self.schema, self.updates.data, self.db.symbols)
+        table = table.append_column("_time", pa.array(spread(self.updates.times, n)[0]))
+        return table.append_column("_diff", pa.array(spread(self.updates.diffs, n)[0]))
+
+
+def each_change(db: Database, schema: Schema, function: Callable[..., Any]) -> Callable[[Updates], None]:
+    """A function of updates that calls another with each (row, time, diff)."""
+
+    def show(updates: Updates) -> None:
+        for row, time, diff in Changes(updates, schema, db):
+            function(row, time, diff)
+
+    return show
+
+
+def reordered(updates: Updates, order: list[int]) -> Updates:
+    """The same updates, lanes in another order."""
+    if order == sorted(order):
+        return updates
+    return Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs)

@@ -1,0 +1,253 @@
+"""The db: one clock, named inputs, and the dataflows that people install on them.
+
+    with kpg.open() as db:
+        edges = db.input("edges", src=int, dst=int)
+        ...
+        t = db.advance()        # everything inserted so far is one transaction, complete at time t
+
+Each advance takes the next epoch and moves all inputs, so a busy and a quiet one never stall each other. A db belongs
+to the thread that opened it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.algebra.order import Time, less_equal
+from kpg.columns.schema import Schema
+from kpg.columns.symbols import Symbols
+from kpg.config import BUSY_FUEL, IDLE_FUEL, Config, Effort
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.worker import Worker
+from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
+from kpg.api.input import Input
+from kpg.api.memory import Memory
+from kpg.kernels.warm import warm
+from kpg.operators.failures import Failures
+from kpg.plan.nodes import Loop
+from kpg.plan.render import Context
+from kpg.api.recursion import Recursion
+from kpg.trace.spine import Spine
+
+
+class Database:
+    """Inputs, answers and the clock they share; made by `kpg.open()`."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.symbols = Symbols()
+        self.failures = Failures()
+        self.worker = Worker(start=(0,) * config.coordinates)
+        self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
+        self.inputs: dict[str, Input] = {}
+        self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.outputs: dict[str, Any] = {}
+        self.changed: set[Any] = set()  # outputs with changes that nobody has read
+        self.dirty: dict[str, Input] = {}
+        self.memory = Memory(config.memory_limit)
+        self.sealed: Frontier | None = None
+        self._horizons: list[Frontier] = []
+        self._closed = False
+        self._owner = threading.get_ident()
+
+    # Time
+
+    @property
+    def time(self) -> Frontier:
+        """The times that are open: inserts go there, reads do not reach it yet."""
+        return self.worker.clock.now
+
+    @property
+    def epoch(self) -> int:
+        """The open epoch."""
+        return self.time.elements[0][0] if self.time else -1
+
+    def advance(self) -> int:
+        """Make everything inserted so far one transaction; returns its epoch, at which all answers are now complete."""
+        epoch = self.epoch
+        self._require_one_coordinate()
+        self.advance_to(epoch + 1)
+        return epoch
+
+    def advance_to(self, time: int | Time | Frontier) -> None:
+        """Move the clock: everything before `time` is complete when this returns."""
+        self.check()
+        frontier = self.as_frontier(time)
+        now = self.time
+        if not now.precedes(frontier):
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {_show(now)}.")
+        busy = bool(self.dirty)
+        for source in self.dirty.values():
+            source.flush()
+        self.dirty.clear()
+        self.worker.advance_to(frontier)
+        self.worker.run()
+        self.sealed = self._last_sealed(now, frontier)
+        self.worker.rest(BUSY_FUEL if busy else IDLE_FUEL)
+        self.memory.check()
+        for output in tuple(self.changed):
+            output.notify()
+
+    def _last_sealed(self, before: Frontier, frontier: Frontier) -> Frontier:
+        if self.config.coordinates == 1 and frontier:
+            return Frontier.at((frontier.elements[0][0] - 1,))
+        return before
+
+    def horizon(self) -> Frontier:
+        """The earliest times that can still be read: the last sealed epoch, or as far back as history= asks."""
+        if self.config.history is None or self.sealed is None:
+            return Frontier.start(self.config.coordinates)
+        if self.config.coordinates > 1:
+            return self.sealed
+        return Frontier.at((max(0, self.sealed.elements[0][0] - self.config.history),))
+
+    def as_time(self, time: int | Time) -> Time:
+        """A time as its coordinates."""
+        coordinates = (time,) if isinstance(time, int) else tuple(time)
+        if len(coordinates) != self.config.coordinates or not all(isinstance(x, int) and x >= 0 for x in coordinates):
+            raise TypeMismatch(
+                f"{time!r} is not a time of this db",
+                detail=f"Times have {self.config.coordinates} coordinate(s), whole numbers from 0.",
+            )
+        return coordinates
+
+    def as_frontier(self, time: int | Time | Frontier) -> Frontier:
+        """A frontier, or the times at and after one time."""
+        return time if isinstance(time, Frontier) else Frontier.at(self.as_time(time))
+
+    def _require_one_coordinate(self) -> None:
+        if self.config.coordinates != 1:
+            raise TimeTooEarly("advance() needs a single clock", hint="Say where to with advance_to(time).")
+
+    # Relations and recursion
+
+    def input(self, name: str, schema: Schema | None = None, /, *, key: Any = None, **columns: Any) -> Input:
+        """A new named, typed relation that rows are inserted into."""
+        self.check()
+        if name in self.inputs:
+            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
+        made = Input(self, name, schema or Schema.of(columns), key)
+        self.inputs[name] = made
+        return made
+
+    def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
+        """A recursion with any number of variables, each defined by the others."""
+        return Recursion(self, Loop(name, max_rounds or self.config.max_rounds))
+
+    def __getitem__(self, name: str) -> Any:
+        """The input or output of that name."""
+        found = self.inputs.get(name) or self.outputs.get(name)
+        if found is None:
+            raise UndefinedName(
+                f"there is nothing called {name!r}",
+                detail=f"Inputs: {sorted(self.inputs)}. Outputs: {sorted(self.outputs)}.",
+            )
+        return found
+
+    # Dataflows
+
+    def install(self, name: str, build: Callable[[Dataflow], None]) -> Dataflow:
+        """Build a dataflow."""
+        self.check()
+        return self.worker.install(name, build)
+
+    def settle(self) -> None:
+        """Do all work that is due at the present time: after this, whatever was installed has its answer."""
+        self.check()
+        self.worker.run()
+        self.memory.check()
+
+    def idle(self, rows: int = 1_000_000) -> bool:
+        """Use a quiet moment to merge and compact about so many rows; False when nothing is left to do."""
+        self.check()
+        return self.worker.rest(rows, operators=1_000_000)
+
+    # Life
+
+    def check(self) -> None:
+        """Refuse use after close, and from other threads."""
+        if self._closed:
+            raise Closed("the db is closed")
+        if threading.get_ident() != self._owner:
+            raise WrongThread(
+                "the db belongs to another thread", hint="Open it with kpg.open(background=True) to share it."
+            )
+
+    def close(self) -> None:
+        """End all dataflows and release everything; may be repeated."""
+        if self._closed:
+            return
+        self.check()
+        for dataflow in list(self.worker.dataflows.values())[::-1]:
+            self.worker.drop(dataflow, "the db was closed")
+        self._closed = True
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # Looking inside
+
+    def spines(self) -> Iterator[Spine]:
+        """The traces of all arrangements."""
+        for dataflow in self.worker.dataflows.values():
+            for operator in dataflow.operators:
+                spine = getattr(operator, "spine", None)
+                found = spine() if spine is not None else None
+                if found is not None:
+                    yield found
+
+    def explain(self) -> str:
+        """One block per arrangement: what is indexed, rows, bytes, who shares it."""
+        from kpg.api.explain import explain_database
+
+        return explain_database(self)
+
+    def describe(self) -> dict[str, Any]:
+        """Inputs, outputs, dataflows and arrangements, as plain values."""
+        from kpg.api.explain import describe_database
+
+        return describe_database(self)
+
+    def _repr_html_(self) -> str:
+        from kpg.api.explain import html_database
+
+        return html_database(self)
+
+
+def _show(frontier: Frontier) -> str:
+    if frontier == CLOSED:
+        return "its end"
+    return ", ".join(str(time[0] if len(time) == 1 else time) for time in frontier)
+
+
+def reached(db: Database, time: Time) -> bool:
+    """Whether a time is complete."""
+    return not any(less_equal(element, time) for element in db.time)
+
+
+def open(
+    *,
+    history: int | None = 0,
+    memory_limit: int | None = None,
+    effort: Effort = "default",
+    max_rounds: int = 10_000_000,
+    coordinates: int = 1,
+) -> Database:
+    """Open a db in this process.
+
+    history       how many epochs before the last complete one can still be read; None keeps all
+    memory_limit  bytes; when the process holds more, calls raise OverBudget
+    effort        how eagerly indexes merge: eager, default or lazy
+    max_rounds    how many rounds a recursion may take before it is stopped
+    coordinates   of a time: 1, or more for inputs with several clocks
+    """
+    warm()
+    return Database(Config(history, memory_limit, effort, max_rounds, coordinates))

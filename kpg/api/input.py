@@ -1,0 +1,242 @@
+"""Inputs: relations that people insert into.
+
+    insert(rows), remove(rows)     at the open epoch
+    upsert(rows)                   new rows in place of those with the same key
+    update_at(rows, time, diff)    at any time that is not complete
+    close()                        no more rows will come
+
+What is inserted becomes visible to queries, all at once, with the next `db.advance()`. A relation keeps one arrangement
+of its rows: the first that was asked for, or one by all columns if none was; queries that come late read it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.api.arrangement import Arrangement
+from kpg.api.collection import Collection
+from kpg.columns.arrow import encode
+from kpg.columns.consolidate import consolidate
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.dataflow.operator import Message
+from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
+from kpg.api.installed import Installed, install_input
+from kpg.operators.source import Source
+from kpg.plan import nodes
+from kpg.trace.gather import read
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+
+class Input(Collection):
+    """A named relation: a collection whose rows come from outside."""
+
+    def __init__(self, db: Database, name: str, schema: Schema, key: str | tuple[str, ...] | None) -> None:
+        super().__init__(db, nodes.Relation(schema, frozenset(), self))
+        if not len(schema):
+            raise SchemaMismatch(f"input {name!r} has no columns", hint='Say them, as in db.input("edges", src=int).')
+        self.name = name
+        self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
+        schema.select(self.key)
+        self.closed = False
+        self._buffer: list[Updates] = []
+        self._base: Installed | None = None
+        self._source: Source | None = None
+        self._others: list[Installed] = []
+
+    # Rows in
+
+    def insert(self, rows: Any) -> None:
+        """Add rows: tuples, a dict of columns, NumPy, Arrow, pandas or polars."""
+        self._push(self._encode(rows), 1)
+
+    def remove(self, rows: Any) -> None:
+        """Take rows away, each once."""
+        self._push(self._encode(rows), -1)
+
+    def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
+        """Add rows at one time or at a time each, with one diff or a diff each; no time may be complete already."""
+        data = self._encode(rows)
+        times, diffs = self._times(time, data.shape[1]), self._diffs(diff, data.shape[1])
+        now = self.db.time
+        early = np.ones(times.shape[1], np.bool_)
+        for element in now:
+            early &= ~(times >= constant(element)).all(axis=0)
+        if early.any() and data.shape[1]:
+            first = tuple(times[:, int(np.argmax(early))].tolist())
+            raise TimeTooEarly(
+                f"cannot insert into {self.name} at {first[0] if len(first) == 1 else first}",
+                detail=f"The clock is at {now}.",
+                hint="Use the current time or a later one.",
+            )
+        self._take(Updates(data, times, diffs))
+
+    def upsert(self, rows: Any) -> None:
+        """Put rows in place of those with equal key: `db.input(..., key=)` says which columns are the key."""
+        if not self.key:
+            raise SchemaMismatch(f"input {self.name} has no key", hint='Say it, as in db.input("users", key="id", ...).')
+        data = last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key])
+        self._push(data, 1, replacing=True)
+
+    def _encode(self, rows: Any) -> Ints:
+        self.db.check()
+        if self.closed:
+            raise Closed(f"input {self.name} is closed")
+        return encode(self.schema, rows, self.db.symbols)
+
+    def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
+        time = constant(self.db.time.elements[0])
+        if replacing:
+            old = self._present(data)
+            if len(old):
+                self._take(Updates(old.data, time, -old.diffs))
+        self._take(Updates(data, time, constant((diff,))))
+
+    def _take(self, updates: Updates) -> None:
+        if not len(updates):
+            return
+        self.db.memory.check(updates.nbytes)
+        self._buffer.append(updates)
+        self.db.dirty[self.name] = self
+
+    def _present(self, data: Ints) -> Updates:
+        """The rows that have the keys of some rows, now: what is sealed and what is not yet."""
+        lanes = [self.schema.index(name) for name in self.key]
+        wanted = consolidate(Updates(np.ascontiguousarray(data[lanes]), constant((0,)), constant((1,)))).data
+        base = self.base(self.key)
+        parts: list[Updates] = []
+        order = [base.schema.index(name) for name in self.schema.names]
+        last = tuple([2**62] * self.db.config.coordinates)
+        kept, counts = read(base.handle.batches(None), last, wanted)
+        if kept.shape[1]:
+            parts.append(Updates(np.ascontiguousarray(kept[order]), constant((0,)), counts))
+        for updates in self._buffer:
+            if (updates.times != constant(self.db.time.elements[0])).any():
+                raise SchemaMismatch(f"cannot upsert into {self.name} while it holds rows for later times")
+            mask = member(updates.data[lanes], wanted)
+            if mask.any():
+                diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
+                parts.append(Updates(np.ascontiguousarray(updates.data[:, mask]), constant((0,)), diffs))
+        if not parts:
+            return Updates(data[:, :0], constant((0,)), constant((1,)))
+        return consolidate(concatenate(parts))
+
+    def _times(self, time: Any, n: int) -> Ints:
+        if isinstance(time, int) or (isinstance(time, tuple) and all(isinstance(x, int) for x in time)):
+            return constant(self.db.as_time(time))
+        times = np.asarray(time, np.int64)
+        times = times.reshape(1, -1) if times.ndim == 1 else times.T
+        if times.shape != (self.db.config.coordinates, n):
+            raise SchemaMismatch(
+                f"{n} rows need as many times", detail=f"Found {times.shape[1]} of {times.shape[0]} coordinates."
+            )
+        return np.ascontiguousarray(times)
+
+    def _diffs(self, diff: Any, n: int) -> Ints:
+        if isinstance(diff, int):
+            return constant((diff,))
+        diffs = np.asarray(diff, np.int64).reshape(1, -1)
+        if diffs.shape[1] != n:
+            raise SchemaMismatch(f"{n} rows need as many diffs", detail=f"Found {diffs.shape[1]}.")
+        return np.ascontiguousarray(diffs)
+
+    # Towards queries
+
+    def flush(self) -> None:
+        """Give what was inserted to the dataflow that arranges it."""
+        base = self.base()
+        assert self._source is not None
+        order = [self.schema.index(name) for name in base.schema.names]
+        now = self.db.time.elements
+        for updates in self._buffer:
+            data = updates.data if order == sorted(order) else updates.data[order]
+            self._source.dataflow.feed(self._source, Message(now, Updates(data, updates.times, updates.diffs)))
+        self._buffer.clear()
+
+    def base(self, keys: tuple[str, ...] | None = None) -> Installed:
+        """The arrangement this relation keeps its rows in; the first to ask chooses its key."""
+        if self._base is None:
+            chosen = keys if keys is not None else self.key or self.schema.names
+            self._source, self._base = install_input(self.db, self.name, self.schema, chosen, self._frontier)
+        return self._base
+
+    def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
+        """A living arrangement of this relation by these columns, if there is one."""
+        if self._base is None:
+            return self.base(keys)
+        for installed in (self._base, *self._others):
+            if installed.keys == keys and not installed.released:
+                return installed
+        return None
+
+    def add_arrangement(self, installed: Installed) -> None:
+        """Remember an arrangement, so that later queries share it."""
+        self._others = [other for other in self._others if not other.released] + [installed]
+
+    def _frontier(self) -> Frontier:
+        return CLOSED if self.closed else self.db.worker.clock.frontier
+
+    # End
+
+    def close(self) -> None:
+        """Say that no more rows will come; what was inserted stays and is still answered."""
+        self.db.check()
+        if not self.closed:
+            if self._buffer:
+                self.flush()
+                self.db.dirty.pop(self.name, None)
+            self.closed = True
+            self.db.worker.tidy()
+
+    def drop(self) -> None:
+        """Forget the relation and all its rows; refused while others read it."""
+        self.db.check()
+        readers = [] if self._base is None else self._base.readers()
+        readers += [other.name for other in self._others if not other.released]
+        if readers:
+            raise InUse(
+                f"cannot drop {self.name}", detail=f"Read by: {', '.join(readers)}.", hint="Release those first."
+            )
+        if self._base is not None:
+            self._base.release()
+        self._buffer.clear()
+        self.closed = True
+        self.db.dirty.pop(self.name, None)
+        self.db.inputs.pop(self.name, None)
+
+    def arrange(self, *keys: str) -> Arrangement:
+        self.schema.select(keys)
+        found = self.arranged_by(keys)
+        if found is None:
+            made = super().arrange(*keys)
+            self.add_arrangement(made.installed)
+            return made
+        return Arrangement(self.db, found.share(), self.node)
+
+    def __repr__(self) -> str:
+        return f"Input({self.name!r}, {self.schema!r})"
+
+
+def last_of_each(data: Ints, lanes: list[int]) -> Ints:
+    """Of rows with equal key, the last."""
+    n = data.shape[1]
+    order = np.lexsort((np.arange(n), *data[lanes][::-1]))
+    keys = data[lanes][:, order]
+    last = np.ones(n, np.bool_)
+    if n > 1:
+        last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return np.ascontiguousarray(data[:, np.sort(order[last])])
+
+
+def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which columns of `rows` are among those of `wanted`, each sorted once."""
+    both = np.concatenate([wanted, rows], axis=1)
+    _, inverse = np.unique(both, axis=1, return_inverse=True)
+    return np.isin(inverse.reshape(-1)[wanted.shape[1] :], inverse.reshape(-1)[: wanted.shape[1]])
+
+

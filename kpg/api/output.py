@@ -1,0 +1,246 @@
+"""Outputs: answers that are kept up to date, and how people read them.
+
+    answer = collection.output("answer")
+    answer.snapshot(as_of=t)      an Arrow table of the rows at a time
+    answer.changes()              (row, time, diff) since it was last asked
+    answer.on_change(f)           f(changes) after each advance that changed something
+
+An output owns its dataflow: `release()` drops it and everything it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kpg.algebra.frontier import Frontier
+from kpg.api.changes import Change, Changes, reordered
+from kpg.columns.consolidate import consolidate
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates, concatenate, constant
+from kpg.config import CHANGES_LIMIT
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.operator import Inputs, Operator
+from kpg.errors import Closed, InputError, InUse
+from kpg.api.installed import Installed, install_arrangement, retain
+from kpg.operators.payload import updates_of
+from kpg.plan import nodes
+from kpg.plan.render import RenderedArrangement, Renderer
+from kpg.api.reading import check_readable, to_counted_table, to_table
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+
+class Watch(Operator):
+    """Hands the updates of a stream to a function and sends nothing."""
+
+    def __init__(self, name: str, take: Callable[[Updates], None]) -> None:
+        super().__init__(name)
+        self.take = take
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            for updates in updates_of(message.payload):
+                if len(updates):
+                    self.take(updates)
+        return False
+
+
+class Output:
+    """An installed answer."""
+
+    def __init__(self, db: Database, node: nodes.Node, name: str | None, keep: bool) -> None:
+        self.db = db
+        self.schema: Schema = node.schema
+        self.name = name or f"output {len(db.outputs)}"
+        if self.name in db.outputs:
+            raise InUse(f"there is an output {self.name!r} already", hint="Choose another name, or release() that one.")
+        self._waiting: list[Updates] = []
+        self._waiting_rows = 0
+        self._listeners: list[Callable[[Changes], Any]] = []
+        self._order: list[int] = []
+        self._released = False
+        self._installed: Installed | None = None
+        self._keep_changes = True
+        if keep:
+            self._installed = install_arrangement(db, self.name, node, node.schema.names, self._extend)
+            self._dataflow = self._installed.dataflow
+        else:
+            self._dataflow = db.install(self.name, lambda dataflow: self._build_unkept(dataflow, node))
+        db.outputs[self.name] = self
+
+    def _extend(self, dataflow: Dataflow, found: RenderedArrangement) -> None:
+        self._watch(dataflow, found.arranged.stream, found.schema)
+
+    def _build_unkept(self, dataflow: Dataflow, node: nodes.Node) -> None:
+        renderer = Renderer(dataflow, self.db.context, node)
+        try:
+            rendered = renderer.consolidate(renderer.collection(node))
+            renderer.finish()
+            self._watch(dataflow, rendered.stream, rendered.schema)
+        finally:
+            renderer.release()
+        retain(dataflow, renderer)
+
+    def _watch(self, dataflow: Dataflow, stream: Any, schema: Schema) -> None:
+        self._order = [schema.index(name) for name in self.schema.names]
+        watch = Watch(f"output {self.name}", self._take)
+        dataflow.add(watch, [(stream, Pipeline())], depth=stream.depth)
+
+    # Changes
+
+    def _take(self, updates: Updates) -> None:
+        self._waiting.append(updates)
+        self._waiting_rows += len(updates)
+        self.db.changed.add(self)
+        if self._waiting_rows > CHANGES_LIMIT:
+            self._summarise()
+
+    def _summarise(self) -> None:
+        """Nobody reads: keep what changed in all, not when."""
+        if len(self._waiting) > 1:
+            last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
+            parts = [Updates(updates.data, last, updates.diffs) for updates in self._waiting]
+            self._waiting = [consolidate(concatenate(parts))]
+            self._waiting_rows = len(self._waiting[0])
+
+    def take_changes(self) -> Changes:
+        """All updates since this was last called, together."""
+        self._check()
+        self.db.settle()
+        return self._drain()
+
+    def _drain(self) -> Changes:
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        self.db.changed.discard(self)
+        empty = self._empty() if not waiting else concatenate(waiting)
+        return Changes(reordered(empty, self._order), self.schema, self.db)
+
+    def _empty(self) -> Updates:
+        from kpg.columns.updates import no_updates
+
+        return no_updates(len(self.schema), self.db.config.coordinates)
+
+    def changes(self) -> Iterator[Change]:
+        """Each (row, time, diff) since this was last asked."""
+        return iter(self.take_changes())
+
+    def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
+        """Call `function(changes)` after each advance that changed something; returns a function that stops it."""
+        self._check()
+        self._listeners.append(function)
+        return lambda: self._listeners.remove(function)
+
+    def notify(self) -> None:
+        """Tell the listeners what changed, if there are any."""
+        if self._listeners and self._waiting:
+            changes = self._drain()
+            for listener in tuple(self._listeners):
+                listener(changes)
+
+    # Reading
+
+    def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
+        """The rows as of a time, the last complete one if not said; with counts=True each once with its count."""
+        installed = self._readable()
+        time = check_readable(self.db, installed, as_of)
+        if counts:
+            return to_counted_table(self.db, installed, self.schema, time)
+        return to_table(self.db, installed, self.schema, time, None)
+
+    def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
+        """The rows as of a time as tuples, sorted by their lanes."""
+        table = self.snapshot(as_of)
+        return list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+
+    def to_pandas(self, as_of: Any = None) -> Any:
+        """The rows as of a time as a pandas DataFrame."""
+        return self.snapshot(as_of).to_pandas()
+
+    def _readable(self) -> Installed:
+        self._check()
+        if self._installed is None:
+            raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
+        return self._installed
+
+    def frontier(self) -> Frontier:
+        """What may still change."""
+        self._check()
+        return self._dataflow.operators[-1].frontier(0)
+
+    def explain(self) -> str:
+        """One block per arrangement that this answer keeps or shares."""
+        from kpg.api.explain import explain_dataflow
+
+        return explain_dataflow(self.db, self._dataflow)
+
+    # Life
+
+    def _check(self) -> None:
+        self.db.check()
+        if self._released:
+            raise Closed(f"output {self.name} was released")
+        if self._dataflow.failure is not None:
+            raise self._dataflow.failure
+
+    def release(self) -> None:
+        """Drop the answer and everything it holds; may be repeated."""
+        if self._released:
+            return
+        self._released = True
+        self.db.outputs.pop(self.name, None)
+        self.db.changed.discard(self)
+        if self._installed is not None:
+            self._installed.release()
+        else:
+            self.db.worker.drop(self._dataflow)
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        return f"Output({self.name!r}, {self.schema!r})"
+
+    def _repr_html_(self) -> str:
+        from kpg.api.explain import html_output
+
+        return html_output(self)
+
+
+class Probe:
+    """A dataflow that is installed only to know how far it has come."""
+
+    def __init__(self, db: Database, node: nodes.Node) -> None:
+        self.db = db
+        self._dataflow = db.install("probe", lambda dataflow: self._build(dataflow, node))
+
+    def _build(self, dataflow: Dataflow, node: nodes.Node) -> None:
+        renderer = Renderer(dataflow, self.db.context, node)
+        try:
+            rendered = renderer.collection(node)
+            renderer.finish()
+            self._watch = Watch("probe", lambda updates: None)
+            dataflow.add(self._watch, [(rendered.stream, Pipeline())], depth=rendered.stream.depth)
+        finally:
+            renderer.release()
+        retain(dataflow, renderer)
+
+    def frontier(self) -> Frontier:
+        """What may still come."""
+        return self._watch.frontier(0)
+
+    def passed(self, time: Any) -> bool:
+        """Whether everything at a time has come."""
+        return not self.frontier().beyond(self.db.as_time(time))
+
+    def release(self) -> None:
+        """Drop the dataflow; may be repeated."""
+        self.db.worker.drop(self._dataflow)

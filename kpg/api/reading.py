@@ -1,0 +1,101 @@
+"""Reading a trace from outside, as of a time.
+
+    the table as of t  =  the rows whose diffs at times ≤ t add up to something, as often as that says
+
+A time can be read when it is complete and not before the since of the handle. If an expression failed on a row that is
+there at that time, the answer has no value: `DataError` names the row and the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.algebra.order import Time
+from kpg.columns.arrow import decode
+from kpg.columns.schema import INT64, Schema
+from kpg.columns.updates import Ints
+from kpg.errors import DataError, TimeNotReached, TimeTooEarly
+from kpg.trace.gather import read
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+    from kpg.api.installed import Installed
+
+
+def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
+    """The time to read at: complete, not forgotten, and without failed rows."""
+    db.settle()
+    if installed.dataflow.failure is not None:
+        raise installed.dataflow.failure
+    if as_of is None:
+        if db.sealed is None:
+            raise TimeNotReached("nothing is complete yet", hint="Call db.advance() first.")
+        time = db.sealed.elements[0]
+    else:
+        time = db.as_time(as_of)
+    if installed.when_complete().beyond(time):
+        raise TimeNotReached(
+            f"{installed.name} is not complete at {_show(time)} yet",
+            detail=f"The clock is at {_show(db.time.elements[0]) if db.time else 'its end'}.",
+            hint="Call db.advance() first.",
+        )
+    since = installed.handle.since
+    if not since.beyond(time):
+        raise TimeTooEarly(
+            f"{installed.name} cannot be read as of {_show(time)} any more",
+            detail=f"It is kept since {', '.join(map(_show, since))}.",
+            hint="Open the db with history= to keep more of the past.",
+        )
+    if installed.errors is not None:
+        check_errors(db, installed, installed.errors, time)
+    return time
+
+
+def check_errors(db: Database, installed: Installed, errors: Installed, time: Time) -> None:
+    """Refuse if some row has failed at this time."""
+    numbers, counts = read(errors.handle.batches(None), time, None)
+    present = numbers[0][counts[0] != 0]
+    if len(present):
+        operator, reason, row = db.failures.describe(int(present[0]))
+        raise DataError(
+            f"{installed.name} has no answer at {_show(time)}: {reason}",
+            detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row.tolist()}.",
+            hint="Remove or correct the row, and the answer comes back.",
+        )
+
+
+def read_rows(installed: Installed, schema: Schema, time: Time, keys: Ints | None) -> tuple[Ints, Ints]:
+    """Rows and how often each is there, lanes in the order of `schema`."""
+    data, counts = read(installed.handle.batches(None), time, keys)
+    order = [installed.schema.index(name) for name in schema.names]
+    return (data if order == sorted(order) else np.ascontiguousarray(data[order])), counts[0]
+
+
+def to_table(db: Database, installed: Installed, schema: Schema, time: Time, keys: Ints | None) -> pa.Table:
+    """Rows as an Arrow table, each as often as it is there."""
+    data, counts = read_rows(installed, schema, time, keys)
+    if (counts < 0).any():
+        row = int(np.argmax(counts < 0))
+        raise DataError(
+            f"{installed.name} holds a row fewer than zero times",
+            detail=f"Its count is {int(counts[row])}.",
+            hint="Read it with counts=True, or find what removes rows that are not there.",
+        )
+    if (counts != 1).any():
+        data = np.repeat(data, counts, axis=1)
+    return decode(schema, np.ascontiguousarray(data), db.symbols)
+
+
+def to_counted_table(db: Database, installed: Installed, schema: Schema, time: Time) -> pa.Table:
+    """Rows as an Arrow table, each once, with a last column that says how often it is there."""
+    data, counts = read_rows(installed, schema, time, None)
+    name = "count" if "count" not in schema.names else "_count"
+    whole = np.concatenate([data, counts.reshape(1, -1)])
+    return decode(schema.concat(Schema.of({name: INT64})), whole, db.symbols)
+
+
+def _show(time: Time) -> str:
+    return str(time[0]) if len(time) == 1 else str(time)

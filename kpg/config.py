@@ -1,0 +1,24 @@
+"""Settings of a db, and what they are unless said otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Effort = Literal["eager", "default", "lazy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How a db is run."""
+
+    history: int | None = 0  # how many epochs before the last sealed one can still be read; None keeps all
+    memory_limit: int | None = None  # bytes
+    effort: Effort = "default"  # how eagerly traces merge
+    max_rounds: int = 10_000_000  # of one recursion
+    coordinates: int = 1  # of a time outside loops
+
+
+BUSY_FUEL = 1_000  # rows of merging that an advance with new rows gives to traces in need of it
+IDLE_FUEL = 100_000  # the same for an advance without
+CHANGES_LIMIT = 1_000_000  # rows of changes kept for a reader that does not come; more are summed up

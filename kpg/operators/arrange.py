@@ -1,0 +1,124 @@
+"""Arrange: turns a stream of updates into a trace by key, and the stream of its batches.
+
+    the trace, accumulated to t  =  the input, accumulated to t        for every t not beyond the trace's upper
+
+Updates are held until the frontier passes them; then one batch is cut, however many times it holds, put into the
+trace and sent on. The operator keeps only a weak reference to the trace: when the last reader lets go, the trace is
+freed and the batches are still sent. Dataflows that import the arrangement are fed each batch in the same step in
+which it is sealed, so that nothing is ever out of progress's sight.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+from kpg.algebra.frontier import Frontier
+from kpg.dataflow.channel import Pact
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.dataflow.operator import Inputs, Message, Operator
+from kpg.events import Sealed
+from kpg.operators.consolidate import push
+from kpg.operators.payload import Batches
+from kpg.trace.batch import Batch
+from kpg.trace.batcher import Batcher
+from kpg.trace.description import Description
+from kpg.trace.handle import TraceHandle
+from kpg.trace.spine import Spine
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A trace by key, the stream of its batches, and the depth of the scope they are seen from.
+
+    `handle` is the builder's own: readers clone it, and the builder releases it when the dataflow is built.
+    """
+
+    stream: Stream
+    handle: TraceHandle
+    key_lanes: int
+    lanes: int
+    width: int
+    trace_depth: int
+
+    @property
+    def depth(self) -> int:
+        """The coordinates of times in the scope this is read from; the trace's own may be fewer."""
+        return self.stream.depth
+
+
+class Publisher(Operator):
+    """An operator that makes batches: sends them, keeps them in a trace if anybody reads it, feeds importers."""
+
+    def __init__(self, name: str, spine: Spine) -> None:
+        super().__init__(name)
+        self.spine = weakref.ref(spine)
+        self.upper = spine.upper
+        self.importers: list[Operator] = []
+
+    def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
+        """Let everyone have a new batch."""
+        self.upper = batch.upper
+        spine = self.spine()
+        if spine is not None:
+            spine.insert(batch)
+            if not self.restless:
+                self.dataflow.worker.keep_busy(self)
+        if self.dataflow.worker.sink:
+            self.dataflow.worker.sink(Sealed(self.dataflow.worker.index, self.dataflow.id, self.index, len(batch)))
+        if times:
+            payload: Batches = (batch,)
+            self.send(payload, times)
+            for importer in self.importers:
+                importer.dataflow.feed(importer, Message(times, payload))
+
+    def rest(self, fuel: int) -> bool:
+        spine = self.spine()
+        return spine is not None and (spine.exert(fuel) or spine.unsettled)
+
+
+class Arrange(Publisher):
+    """Sorts a stream of updates into batches."""
+
+    waits = True
+
+    def __init__(self, name: str, spine: Spine) -> None:
+        super().__init__(name, spine)
+        self.key_lanes = spine.key_lanes
+        self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            push(self.batcher, message.payload)
+        if inputs[0]:
+            self.hold(self.batcher.pending().elements)
+        frontier = self.frontier(0)
+        ready = tuple([time for time in self.held if not frontier.beyond(time)])
+        if ready:
+            updates = self.batcher.seal(frontier)
+            if len(updates):
+                description = Description(self.upper, frontier, Frontier.start(self.depth))
+                self.publish(Batch(updates, self.key_lanes, description), ready)
+            self.hold(self.batcher.pending().elements)
+        return False
+
+
+class Insert(Publisher):
+    """Keeps batches that come sorted already in a trace: the arrangement of an operator that makes batches itself."""
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            for batch in message.payload:
+                self.publish(batch, message.times)
+        return False
+
+
+def arrange(
+    dataflow: Dataflow, name: str, stream: Stream, pact: Pact, *, key_lanes: int, lanes: int, width: int, effort: str
+) -> tuple[Arrange, Arranged]:
+    """Add an arrangement of a stream whose first `key_lanes` lanes are the key."""
+    spine = Spine(key_lanes, lanes, stream.depth, width, effort)
+    handle = TraceHandle(spine, f"building {name}", Frontier.start(stream.depth))
+    operator = Arrange(name, spine)
+    batches = dataflow.add(operator, [(stream, pact)], depth=stream.depth)
+    return operator, Arranged(batches, handle, key_lanes, lanes, width, stream.depth)

@@ -1,0 +1,51 @@
+"""Consolidate: each time's updates summed before they go on.
+
+    output  =  input, with equal (data, time) added and zeros dropped, sent once its times are complete
+
+An arrangement without a trace: for loops without one, and where a user wants to see net changes.
+"""
+
+from __future__ import annotations
+
+from kpg.dataflow.operator import Inputs, Operator
+from kpg.operators.payload import Payload
+from kpg.columns.updates import Updates
+from kpg.trace.batcher import Batcher
+
+
+class Consolidate(Operator):
+    """Holds updates until the frontier passes them, then sends their sum."""
+
+    waits = True
+
+    def __init__(self, name: str, lanes: int, depth: int, width: int) -> None:
+        super().__init__(name)
+        self.batcher = Batcher(lanes, depth, width)
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            push(self.batcher, message.payload)
+        self.hold(self.held_and_pending(inputs))
+        frontier = self.frontier(0)
+        ready = tuple([time for time in self.held if not frontier.beyond(time)])
+        if ready:
+            updates = self.batcher.seal(frontier)
+            if len(updates):
+                self.send(updates, ready)
+            self.hold(self.batcher.pending().elements)
+        return False
+
+    def held_and_pending(self, inputs: Inputs) -> tuple[tuple[int, ...], ...]:
+        """The times to hold once the messages of this step are taken in."""
+        return self.batcher.pending().elements if any(inputs) else self.held
+
+
+def push(batcher: Batcher, payload: Payload) -> None:
+    """Give the updates of a message to a batcher, saying when they are sorted already."""
+    if isinstance(payload, Updates):
+        if len(payload):
+            batcher.push(payload)
+    else:
+        for batch in payload:
+            if len(batch):
+                batcher.push(batch.updates, tidy=True)

@@ -1,0 +1,49 @@
+"""Import: an arrangement of another dataflow, mirrored into this one.
+
+First come the batches that the trace already holds, in one message, their times advanced to the since of the handle
+used: earlier times were forgotten and must not be presented as if they had been. Then come new batches as they are
+sealed. What the importing dataflow reads is the same trace: nothing is copied but, at most, a column of times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Updates, constant
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.operator import Message
+from kpg.operators.arrange import Arranged, Publisher
+from kpg.operators.source import Source
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.handle import TraceHandle
+
+
+def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
+    """Mirror what `publisher` arranges, as seen by `handle`, into a dataflow."""
+    spine = handle.spine
+    source = Source(f"import {name}")
+    stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth)
+    since = handle.since
+    history = tuple([advanced(batch, since) for batch in handle.batches(None) if len(batch)])
+    if history:
+        dataflow.feed(source, Message(since.elements, history))
+    publisher.importers.append(source)
+    dataflow.on_drop.append(lambda: publisher.importers.remove(source))
+    own = handle.clone(f"building {dataflow.name}")
+    return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
+
+
+def advanced(batch: Batch, since: Frontier) -> Batch:
+    """The batch as a reader at `since` may see it."""
+    if since.precedes(batch.lower) or since.precedes(batch.since):
+        return batch
+    updates = batch.updates
+    if updates.depth == 1 and batch.upper.precedes(since):  # all of it lies in the past: one time
+        times = constant(since.elements[0])
+    else:
+        joined = [np.maximum(updates.times, constant(element)) for element in since]
+        times = np.minimum.reduce(joined) if len(joined) > 1 else joined[0]
+    description = Description(batch.lower, batch.upper, since)
+    return Batch(Updates(updates.data, times, updates.diffs), batch.key_lanes, description)

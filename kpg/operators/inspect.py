@@ -1,0 +1,30 @@
+"""Inspect: the same stream, shown to a function as it passes.
+
+    output  =  input
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kpg.columns.updates import Updates
+from kpg.dataflow.operator import Inputs, Operator
+from kpg.operators.payload import updates_of
+
+
+class Inspect(Operator):
+    """Calls a function with each bundle of updates, lanes in the order asked for."""
+
+    def __init__(self, name: str, function: Callable[[Updates], Any], lanes: tuple[int, ...]) -> None:
+        super().__init__(name)
+        self.function = function
+        self.lanes = list(lanes)
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            for updates in updates_of(message.payload):
+                if len(updates):
+                    self.function(Updates(updates.data[self.lanes], updates.times, updates.diffs))
+            self.send(message.payload, message.times)
+        return False

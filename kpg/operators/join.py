@@ -1,0 +1,143 @@
+"""Join: pairs of rows with equal keys of two arrangements.
+
+    output at t  =  Σ over (k, v) in left at t, (k, w) in right at t  of  project(k, v, w)
+
+Bilinear, so each pair of batches has to meet exactly once. A new batch of one side meets the other side's trace only
+*through the upper acknowledged there*; then its own upper is acknowledged. The shared traces may hold later batches
+already, and no merge may blur that line, so the physical since of each handle is kept at it. The logical since of each
+handle is the frontier of the *other* input: earlier times cannot be asked for any more. When the other input closes,
+nothing will be asked at all and the handle is released.
+
+A meeting is a *future*: it is worked off in slices of at most `SLICE` rows, holding its batches and its times, so that
+a huge output neither blocks the worker nor fills its memory before those downstream have reduced it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.algebra.frontier import CLOSED, Frontier, minimal
+from kpg.columns.updates import Ints, Updates, concatenate
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.operators.arrange import Arranged
+from kpg.trace.batch import Batch
+from kpg.trace.handle import TraceHandle
+from kpg.trace.match import Match
+
+SLICE = 1 << 20
+
+
+@dataclass(slots=True)
+class Future:
+    """One batch of one side yet to meet a batch of the other."""
+
+    match: Match
+    times: Times
+
+
+class Side:
+    """What a join knows of one input: its trace, and how far it has acknowledged its batches."""
+
+    def __init__(self, arranged: Arranged, name: str) -> None:
+        self.handle: TraceHandle | None = arranged.handle.clone(name)
+        self.handle.set_physical(self.handle.spine.upper)
+        self.trace_depth = arranged.trace_depth
+        self.acknowledged: Frontier | None = None
+
+    def batches(self) -> tuple[Batch, ...]:
+        """The acknowledged batches."""
+        if self.handle is None or self.acknowledged is None:
+            return ()
+        return self.handle.batches(self.acknowledged)
+
+    def acknowledge(self, upper: Frontier) -> None:
+        """Count batches through `upper` as met."""
+        self.acknowledged = upper
+        if self.handle is not None:
+            self.handle.set_physical(upper)
+
+    def release(self) -> None:
+        """Let go of the trace."""
+        if self.handle is not None:
+            self.handle.release()
+            self.handle = None
+
+
+class Join(Operator):
+    """Meets batches of two arrangements."""
+
+    def __init__(self, name: str, left: Arranged, right: Arranged, projection: Ints) -> None:
+        super().__init__(name)
+        assert left.key_lanes == right.key_lanes, "both sides of a join have the same key"
+        self.key_lanes = left.key_lanes
+        self.projection = projection
+        self.sides = (Side(left, f"{name} (left)"), Side(right, f"{name} (right)"))
+        self.futures: deque[Future] = deque()
+
+    def follow_frontiers(self) -> None:
+        """Tie each trace's logical since to the other input, once the operator is placed."""
+        for index, side in enumerate(self.sides):
+            if side.handle is not None:
+                side.handle.follow(lambda other=1 - index, depth=side.trace_depth: self.frontier(other).truncate(depth))
+
+    def step(self, inputs: Inputs) -> bool:
+        for index, messages in enumerate(inputs):
+            for message in messages:
+                for batch in message.payload:
+                    self._meet(index, batch, message.times)
+                if message.payload:
+                    self.sides[index].acknowledge(message.payload[-1].upper)
+        self._work()
+        return bool(self.futures)
+
+    def _meet(self, index: int, batch: Batch, times: Times) -> None:
+        if not len(batch):
+            return
+        for other in self.sides[1 - index].batches():
+            if len(other):
+                left, right = (batch, other) if index == 0 else (other, batch)
+                match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
+                self.futures.append(Future(match, times))
+
+    def _work(self) -> None:
+        budget, parts, times = SLICE, list[Updates](), ()
+        while self.futures and budget > 0:
+            future = self.futures[0]
+            if parts and future.times != times:
+                self.send(concatenate(parts), times)
+                parts = []
+            times = future.times
+            updates = future.match.next(budget)
+            if updates is None:
+                self.futures.popleft()
+            elif len(updates):
+                budget -= len(updates)
+                parts.append(updates)
+        if parts:
+            self.send(concatenate(parts), times)
+        self.hold(minimal(time for future in self.futures for time in future.times) if self.futures else ())
+
+    def tidy(self) -> None:
+        for index, side in enumerate(self.sides):
+            if self.frontier(1 - index) == CLOSED:
+                side.release()
+
+    def release(self) -> None:
+        self.futures.clear()
+        for side in self.sides:
+            side.release()
+
+
+def join(dataflow: Dataflow, name: str, left: Arranged, right: Arranged, projection: list[tuple[int, int]]) -> Stream:
+    """Add a join of two arrangements; `projection` names (side, lane) for each lane of the output."""
+    assert left.depth == right.depth, "both sides of a join are in one scope"
+    pairs = np.array(projection, np.int64).reshape(-1, 2)
+    operator = Join(name, left, right, pairs)
+    stream = dataflow.add(operator, [(left.stream, Pipeline()), (right.stream, Pipeline())], depth=left.depth)
+    operator.follow_frontiers()
+    return stream

@@ -1,0 +1,242 @@
+"""Operators that look at one update at a time: select, filter, negate, flat_map, and whatever is made of them.
+
+    output  =  the sum over updates of f(update),   f applied to whole columns
+
+A `Linear` operator runs a list of stages, each a function from updates to updates, so that a chain of them costs one
+step. Stages keep or advance times. Rows on which an expression fails leave through port 1 as errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kpg.columns.expression import Bound
+from kpg.columns.updates import Ints, Updates, spread
+from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.operators.failures import Failures
+from kpg.operators.payload import updates_of
+
+
+class Stage(Protocol):
+    """One function from updates to updates."""
+
+    @property
+    def fallible(self) -> bool:
+        """Whether it can fail on a row."""
+
+    @property
+    def width(self) -> int:
+        """The width of the diffs that come out; 0 if it does not change."""
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        """The updates that come out; failing rows are given to `fail`."""
+
+
+class Fail(Protocol):
+    """Where a stage reports the rows it fails on."""
+
+    def rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+        """Take the rows where `failed`; `reason(row)` says why."""
+
+    def errors(self, updates: Updates) -> None:
+        """Take updates of errors that have their numbers already."""
+
+
+class Sure:
+    """A stage that never fails and leaves diffs as wide as they are."""
+
+    __slots__ = ()
+
+    @property
+    def fallible(self) -> bool:
+        return False
+
+    @property
+    def width(self) -> int:
+        return 0
+
+
+class Linear(Operator):
+    """A chain of stages as one operator; port 1 carries the errors of fallible ones."""
+
+    def __init__(self, name: str, stages: Sequence[Stage], failures: Failures | None = None) -> None:
+        super().__init__(name)
+        self.stages = tuple(stages)
+        self.failures = failures
+        self._times: Times = ()
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            self._times = message.times
+            for updates in updates_of(message.payload):
+                for stage in self.stages:
+                    if len(updates):
+                        updates = stage.apply(updates, self)
+                if len(updates):
+                    self.send(updates, message.times)
+        return False
+
+    def rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+        """Send the errors of failed rows."""
+        assert self.failures is not None, f"{self.name} was said not to fail"
+        rows = keep(updates, failed)
+        reasons = [reason(row) for row in np.flatnonzero(failed).tolist()]
+        numbers = self.failures.intern(self.name, reasons, rows.data)
+        self.errors(Updates(numbers.reshape(1, -1), rows.times, rows.diffs))
+
+    def errors(self, updates: Updates) -> None:
+        """Send updates of errors."""
+        self.send(updates, self._times, port=1)
+
+
+def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
+    """The updates where `mask` is true; constants stay constants."""
+    return Updates(
+        np.ascontiguousarray(updates.data[:, mask]),
+        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, mask]),
+    )
+
+
+def take(updates: Updates, rows: Ints) -> Updates:
+    """The updates at some positions, in that order; constants stay constants."""
+    return Updates(
+        np.take(updates.data, rows, axis=1),
+        updates.times if updates.times.shape[1] == 1 else np.take(updates.times, rows, axis=1),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.take(updates.diffs, rows, axis=1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Sure):
+    """Some lanes, in some order."""
+
+    lanes: tuple[int, ...]
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        if len(self.lanes) == 1:
+            lane = self.lanes[0]
+            return Updates(updates.data[lane : lane + 1], updates.times, updates.diffs)
+        return Updates(updates.data[list(self.lanes)], updates.times, updates.diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """One lane per bound expression."""
+
+    expressions: tuple[Bound, ...]
+
+    width = 0
+
+    @property
+    def fallible(self) -> bool:
+        return any(expression.fallible for expression in self.expressions)
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        data = np.empty((len(self.expressions), len(updates)), np.int64)
+        failed: npt.NDArray[np.bool_] | None = None
+        for lane, expression in enumerate(self.expressions):
+            result = expression.evaluate(updates.data)
+            data[lane] = result.values
+            if result.failed is not None and result.failed.any():
+                fresh = result.failed if failed is None else result.failed & ~failed
+                fail.rows(updates, fresh, result.reason)
+                failed = result.failed if failed is None else failed | result.failed
+        computed = Updates(data, updates.times, updates.diffs)
+        return computed if failed is None else keep(computed, ~failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows on which a bound expression is true: not false, not null."""
+
+    expression: Bound
+
+    width = 0
+
+    @property
+    def fallible(self) -> bool:
+        return self.expression.fallible
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        result = self.expression.evaluate(updates.data)
+        mask = result.values == 1
+        if result.failed is not None and result.failed.any():
+            fail.rows(updates, result.failed, result.reason)
+            mask &= ~result.failed
+        return updates if mask.all() else keep(updates, mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(Sure):
+    """Every diff negated."""
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        return Updates(updates.data, updates.times, -updates.diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Complement(Sure):
+    """Some lanes with their order turned round: the largest value becomes the first."""
+
+    lanes: tuple[int, ...]
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        data = updates.data.copy()
+        for lane in self.lanes:
+            np.invert(data[lane], out=data[lane])
+        return Updates(data, updates.times, updates.diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Explode(Sure):
+    """As many copies of each row as a lane says; that lane is dropped."""
+
+    lane: int
+    kept: tuple[int, ...]
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        diffs = updates.diffs * updates.data[self.lane : self.lane + 1]
+        return Updates(updates.data[list(self.kept)], updates.times, diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Sure):
+    """Each row becomes any number of rows: `function(data)` returns positions of rows, and a row of data for each."""
+
+    function: Callable[[Ints], tuple[Ints, Ints]]
+    lanes: tuple[int, ...]
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        rows, data = self.function(np.ascontiguousarray(updates.data[list(self.lanes)]))
+        taken = take(updates, rows)
+        return Updates(data, taken.times, taken.diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """One coordinate of each time raised to the value of a bound expression, where that is later."""
+
+    expression: Bound
+    coordinate: int
+
+    width = 0
+
+    @property
+    def fallible(self) -> bool:
+        return self.expression.fallible
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        result = self.expression.evaluate(updates.data)
+        times = spread(updates.times, len(updates)).copy()
+        np.maximum(times[self.coordinate], result.values, out=times[self.coordinate])
+        delayed = Updates(updates.data, times, updates.diffs)
+        if result.failed is None or not result.failed.any():
+            return delayed
+        fail.rows(updates, result.failed, result.reason)
+        return keep(delayed, ~result.failed)

@@ -1,0 +1,1 @@
+"""Collections as descriptions, and their rendering into operators."""

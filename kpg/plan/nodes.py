@@ -1,0 +1,241 @@
+"""What a collection is, as an immutable description: a graph of nodes, built without doing any work.
+
+A node knows its schema and the loops it depends on; nodes are equal only to themselves. Nothing here runs: `render`
+turns the nodes that an answer needs into the operators of one dataflow. A node that does not depend on a loop is
+rendered outside it, wherever it was written, so that what does not change with the round is done once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kpg.columns.schema import Schema
+from kpg.errors import BadPlan
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A recursion: variables that are defined by each other, and how many rounds they may take."""
+
+    name: str
+    max_rounds: int
+    definitions: dict[Variable, Node | None] = field(default_factory=dict)
+
+    def definition(self, variable: Variable) -> Node:
+        """What a variable is in the next round."""
+        result = self.definitions[variable]
+        if result is None:
+            raise BadPlan(
+                f"a variable of {self.name} has no definition", hint="Give it one with variable.set(collection)."
+            )
+        return result
+
+    def surrounding(self) -> frozenset[Loop]:
+        """The loops that this one is inside of: those its variables' sources and results depend on."""
+        found: set[Loop] = set()
+        for variable in self.definitions:
+            found |= self.definition(variable).loops | (variable.source.loops if variable.source else frozenset())
+        return frozenset(found) - {self}
+
+    def depth(self) -> int:
+        """How deep this loop is nested; 1 for one in no other."""
+        return 1 + max((loop.depth() for loop in self.surrounding()), default=0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """A collection: its columns and the loops whose variables it depends on."""
+
+    schema: Schema
+    loops: frozenset[Loop]
+
+    def scope(self) -> Loop | None:
+        """The innermost loop this depends on."""
+        return max(self.loops, key=Loop.depth, default=None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Installed(Node):
+    """An arrangement that lives in a dataflow of its own: `owner` knows its publisher and handle."""
+
+    owner: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Relation(Node):
+    """A named input, read through whatever arrangement of it exists."""
+
+    owner: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Select(Node):
+    """Columns computed from each row."""
+
+    input: Node
+    expressions: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Filter(Node):
+    """The rows on which a condition is true."""
+
+    input: Node
+    condition: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FlatMap(Node):
+    """Any number of rows from each row, by a function on columns."""
+
+    input: Node
+    function: Callable[[Any], Any]
+    label: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Negate(Node):
+    """Every diff negated."""
+
+    input: Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Explode(Node):
+    """As many copies of each row as a column says."""
+
+    input: Node
+    column: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Delay(Node):
+    """Each row no earlier than an expression says, in one coordinate of time (−1: the innermost round)."""
+
+    input: Node
+    expression: Any
+    coordinate: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Enter(Node):
+    """A collection seen inside a loop, each row from the round that an expression says."""
+
+    input: Node
+    loop: Loop
+    expression: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Concat(Node):
+    """The sum of some collections."""
+
+    inputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Consolidate(Node):
+    """Each time's updates summed."""
+
+    input: Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Arrange(Node):
+    """A collection indexed by some columns."""
+
+    input: Node
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Join(Node):
+    """Pairs of rows with equal keys; `columns` names, for each column of the schema, its side and name there."""
+
+    left: Node
+    right: Node
+    on: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduction:
+    """What is computed of each group: a kind, and what it needs.
+
+    presence   at_least                  the group's key, if its rows number at least that
+    sums       columns                   count and sums, as lanes of the diff
+    first      limit, copies, columns    the first rows by some columns; a leading "-" means descending
+    function   function, schema          whatever Python says
+    """
+
+    kind: str
+    at_least: int = 1
+    limit: int = 1
+    copies: bool = False
+    columns: tuple[str, ...] = ()
+    function: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduce(Node):
+    """A function of each group of rows with equal keys."""
+
+    input: Node
+    keys: tuple[str, ...]
+    reduction: Reduction
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Variable(Node):
+    """A collection defined by a loop: its source in round 0, its definition one round later for ever after."""
+
+    loop: Loop
+    source: Node | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Leave(Node):
+    """What a collection inside a loop has come to when the loop has settled."""
+
+    loop: Loop
+    input: Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inspect(Node):
+    """The same collection, shown to a function as it passes."""
+
+    input: Node
+    function: Callable[[Any], None]
+
+
+LINEAR = (Select, Filter, FlatMap, Negate, Explode, Delay, Inspect)
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node is directly made of; a variable's definition is the loop's affair."""
+    if isinstance(node, Concat):
+        return node.inputs
+    if isinstance(node, Join):
+        return (node.left, node.right)
+    if isinstance(node, Variable):
+        return (node.source,) if node.source else ()
+    inner = getattr(node, "input", None)
+    return (inner,) if inner is not None else ()
+
+
+def count_uses(roots: tuple[Node, ...]) -> dict[Node, int]:
+    """How many nodes read each node, over all that the roots need; a root counts as read once more."""
+    uses: dict[Node, int] = {}
+    stack: list[Node] = list(roots)
+    while stack:
+        node = stack.pop()
+        uses[node] = uses.get(node, 0) + 1
+        if uses[node] > 1:
+            continue
+        stack.extend(inputs_of(node))
+        if isinstance(node, Variable):
+            stack.append(node.loop.definition(node))
+    return uses

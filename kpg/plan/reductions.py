@@ -1,0 +1,187 @@
+"""Reductions: which arrangement a function of groups needs, and which operator maintains it.
+
+Outside loops times are totally ordered and counts, presence and sums need no output trace (`sweep`); inside loops, and
+for everything else, the general operator (`reduce`) is used. Its output is an arrangement by the same key, which a
+join on that key shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kpg.columns.schema import INT64, SYMBOLIC, Schema
+from kpg.columns.totals import part_count
+from kpg.columns.updates import Ints
+from kpg.operators import linear, replay
+from kpg.operators.ranked import first_by_rank
+from kpg.operators.reduce import Evaluate, reduce
+from kpg.operators.reducer import PythonReducer, SplitFailures
+from kpg.operators.replay import Corrections, Interesting
+from kpg.operators.sweep import Sweep, sweep_reduce
+from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
+from kpg.plan import nodes
+from kpg.trace.gather import Run
+
+if TYPE_CHECKING:
+    from kpg.plan.render import Rendered, RenderedArrangement, Renderer
+
+
+def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    """The stream of a reduction."""
+    match node.reduction.kind:
+        case "presence":
+            return _presence(renderer, node)
+        case "count":
+            return _count(renderer, node)
+        case "sums":
+            return _sums(renderer, node)
+        case "first":
+            return _first(renderer, node)
+        case "function":
+            return _function(renderer, node)
+    raise AssertionError(f"no reduction {node.reduction.kind}")
+
+
+def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    at_least = node.reduction.at_least
+    found = renderer.arranged(node.input, node.keys)
+    return _maintain(
+        renderer,
+        node,
+        found,
+        node.schema.select(node.keys),
+        "distinct" if at_least == 1 else f"threshold {at_least}",
+        partial(replay.sweep_presence, at_least),
+        lambda keys, times, inputs, outputs: replay.evaluate_presence(at_least, times, inputs, outputs),
+    )
+
+
+def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    found = _arranged_keys(renderer, node)
+    return _maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, _evaluate_sums)
+
+
+def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:
+    """An arrangement by the keys: one that exists with whatever values, else one of the keys alone."""
+    inner = node.input
+    if isinstance(inner, nodes.Arrange) or (
+        isinstance(inner, (nodes.Relation, nodes.Installed)) and inner.owner.arranged_by(node.keys) is not None
+    ):
+        return renderer.arranged(inner, node.keys)
+    rendered = renderer.collection(inner)
+    alone = renderer.reorder(rendered, rendered.schema.select(node.keys))
+    return renderer.arrange_rendered(alone, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+
+
+def _sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    rendered = renderer.collection(node.input)
+    asked = [text.split(":", 1) for text in node.reduction.columns]  # "sum:amount", "avg:amount", "count:"
+    summed = list(dict.fromkeys(column for _, column in asked if column))
+    types = {column: node.input.schema.types[node.input.schema.index(column)] for column in summed}
+    starts, at = {}, 1
+    for column in summed:
+        starts[column] = at
+        at += part_count(types[column])
+    into = IntoDiff(
+        tuple(rendered.schema.index(name) for name in node.keys),
+        tuple((rendered.schema.index(column), types[column]) for column in summed),
+    )
+    keys = rendered.schema.select(node.keys)
+    exploded = renderer.add_stages(rendered, [into], "sum", keys)
+    found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    raw = keys.concat(Schema.of({f"part {index}": INT64 for index in range(at)}))
+    accumulated = _maintain(renderer, node, found, raw, "sum", replay.sweep_sums, _evaluate_sums, share=False)
+    wanted = tuple(
+        Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
+    )
+    return renderer.add_stages(accumulated, [OutOfDiff(len(node.keys), wanted)], "total", node.schema)
+
+
+def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    """The first rows of each group by some columns, the others breaking ties."""
+    reduction = node.reduction
+    rendered = renderer.collection(node.input)
+    order = [column.removeprefix("-") for column in reduction.columns]
+    rest = [name for name in node.schema.names if name not in node.keys and name not in order]
+    schema = rendered.schema.select([*node.keys, *order, *rest])
+    ordered = renderer.reorder(rendered, schema)
+    types = [schema.types[schema.index(column)] for column in order]
+    down = tuple(len(node.keys) + at for at, column in enumerate(reduction.columns) if column.startswith("-"))
+    symbolic = any(type_.kind in SYMBOLIC for type_ in types)
+    if down and not symbolic:
+        ordered = renderer.add_stages(ordered, [linear.Complement(down)], "order", schema)
+    found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    limit, copies = reduction.limit, int(reduction.copies)
+    evaluate: Evaluate
+    if symbolic:
+        ranked = tuple(type_.kind in SYMBOLIC for type_ in types)
+        descending = tuple(column.startswith("-") for column in reduction.columns)
+        evaluate = partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies)
+    else:
+        evaluate = _ignoring_keys(partial(replay.evaluate_first, limit, copies))
+    undo = bool(down) and not symbolic
+    made = _maintain(renderer, node, found, schema, "first", None, evaluate, share=not undo)
+    if undo:
+        made = renderer.add_stages(made, [linear.Complement(down)], "order", schema)
+    return made
+
+
+def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    found = renderer.arranged(node.input, node.keys)
+    assert node.reduction.function is not None
+    outputs = node.schema.select([name for name in node.schema.names if name not in node.keys])
+    values = found.schema.select(found.schema.names[len(node.keys) :])
+    reducer = PythonReducer(
+        node.reduction.function,
+        node.schema.select(node.keys),
+        values,
+        outputs,
+        renderer.context.symbols,
+        renderer.context.failures,
+    )
+    raw = found.schema.select(node.keys)
+    raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
+    made = _maintain(renderer, node, found, raw, "reduce", None, reducer.evaluate, share=False)
+    return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
+
+
+def _maintain(
+    renderer: Renderer,
+    node: nodes.Reduce,
+    found: RenderedArrangement,
+    schema: Schema,
+    name: str,
+    sweep: Sweep | None,
+    evaluate: Evaluate,
+    share: bool = True,
+) -> Rendered:
+    """The operator that keeps a function of each group: `schema` names the lanes of its output, keys first."""
+    arranged = found.arranged
+    if sweep is not None and arranged.depth == 1:
+        stream = sweep_reduce(renderer.dataflow, name, arranged, sweep)
+    else:
+        value_lanes = len(schema) - len(node.keys)
+        operator, out = reduce(
+            renderer.dataflow, name, arranged, evaluate, value_lanes=value_lanes, effort=renderer.context.effort
+        )
+        stream = out.stream
+        made = replace(found, arranged=out, schema=schema, publisher=operator)
+        renderer.keep_handle(out.handle)
+        if share:
+            renderer.remember(node, node.keys, made)
+    return renderer.rendered(stream, schema, found.loop, tidy=True)
+
+
+def _evaluate_sums(keys: Ints, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+    return replay.evaluate_sums(times, inputs, outputs)
+
+
+def _ignoring_keys(evaluate: Callable[[Interesting, Run, Run], Corrections]) -> Evaluate:
+    def adapted(keys: Ints, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return evaluate(times, inputs, outputs)
+
+    return adapted
+
