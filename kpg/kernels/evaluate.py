@@ -3,9 +3,9 @@
     accumulate   the rows wanted at each evaluation time t, made of  Σ input at times ≤ t  as `kind` says
     correct      at each t in order:  wanted rows  −  Σ output at times ≤ t, corrections made before included
 
-Histories are runs: per key (offsets) sorted by value, then time. Evaluation times are per key sorted and distinct. Wanted rows
-are per evaluation time sorted by value, values distinct; a diff of zero stands for no row. A key with one evaluation
-time, the usual one, is a single pass; with several it is replayed (kpg.kernels.history).
+Histories are runs: per key (offsets) sorted by value, then time. Evaluation times are per key sorted and distinct.
+Wanted rows are per evaluation time sorted by value, values distinct; a diff of zero stands for no row. A key with one
+evaluation time, the usual one, is a single pass; with several it is replayed (kpg.kernels.history).
 
 Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
 Twins: kpg.testing.kernels_operators.
@@ -192,9 +192,7 @@ def accumulate(kind, limit, eval_lo, eval_hi, eval_offsets, eval_times, offsets,
                 if totals:
                     n = put_total(kind, limit, sums, ZERO, out, out_diffs, n)
                 else:
-                    n = rows_of_tally(
-                        kind, limit, data, row_lo, row_hi, work, sums, marks, ranks, out, out_diffs, n
-                    )
+                    n = rows_of_tally(kind, limit, data, row_lo, row_hi, work, sums, marks, ranks, out, out_diffs, n)
                 count_held(held, state[HELD], eval_times, t, sums, marks, -ONE)
                 out_offsets[t - eval_lo + 1] = n
             clear(sums, marks, ranks)
@@ -229,7 +227,7 @@ def correct_once(want, want_diffs, w, w_hi, data, times, diffs, row, hi, eval_ti
 
 @jit
 def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, want_ranks, firsts):
-    """Number the distinct values of wanted and output rows together; firsts: an output row, or ~(wanted row). How many."""
+    """Number the distinct values of wanted and output rows together; how many. firsts: an output row or ~(wanted row)."""
     lanes = data.shape[0]
     wants = w_hi - w_lo
     for w in range(wants):

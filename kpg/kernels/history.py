@@ -1,9 +1,9 @@
 """Replaying one key's history through sorted times, consolidating as it goes.
 
-Evaluation times t_1, t_2, … are visited in lexicographic order. With m_i the meet of t_i and all after it, an update at time
-u counts at a time t ≥ m_i iff u joined with m_i does. So updates are kept joined with m_i, equal ones summed, and those at or
-before m_i, which count from now on for ever, leave the list for a *tally*. To be looked at for each t_i are only the rest,
-the *held* updates: none at depth 1, about one per value and round at depth 2.
+Evaluation times t_1, t_2, … are visited in lexicographic order. With m_i the meet of t_i and all after it, an update
+at time u counts at a time t ≥ m_i iff u joined with m_i does. So updates are kept joined with m_i, equal ones summed,
+and those at or before m_i, which count from now on for ever, leave the list for a *tally*. To be looked at for each t_i
+are only the rest, the *held* updates: none at depth 1, about one per value and round at depth 2.
 
     held    int64[1 + depth + width, room]   the rank of the value among the key's values, the time, the diff
     tally   sums int64[width, ranks]; marks int64[2, …] count the non-zero ranks of each 64 and of each 4,096, so that

@@ -4,13 +4,13 @@ For one key let S be its seeds and G the times of S, of its input and of its out
 
     C  =  { s joined with any subset of G  |  s in S }
 
-`interesting` gives, per key, the times of C that are not beyond `upper`, sorted and distinct, and the *minimal* times of C
-that are beyond it (kpg.operators.replay says why these are enough).
+`interesting` gives, per key, the times of C that are not beyond `upper`, sorted and distinct, and the *minimal* times
+of C that are beyond it (kpg.operators.replay says why these are enough).
 
-How. All history is first joined with the meet of the seeds, which changes no join and makes most of it equal. Then first
-coordinates e are visited in order. The rest of a time, its tail, is in C at e iff it is a join of tails of G seen so far
-that includes one at e and one of a seed: again a closure, with a coordinate less. Its seeds are the joins of a tail at e
-with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
+How. All history is first joined with the meet of the seeds, which changes no join and makes most of it equal. Then
+first coordinates e are visited in order. The rest of a time, its tail, is in C at e iff it is a join of tails of G seen
+so far that includes one at e and one of a seed: again a closure, with a coordinate less. Its seeds are the joins of a
+tail at e with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
 Cost: depth 1 and 2 linear in history and result, after sorting the distinct advanced times; deeper, each time of the
 closure meets each distinct tail once, per first coordinate.
 
@@ -62,7 +62,7 @@ def put_minimal(from_times, i, times, lo, n):
 
 @jit
 def gather_history(times, lo, hi, floor, out, n):
-    """Append the times not at or before floor, joined with it, to the n of out; skips repetitions next to each other."""
+    """Append the times not at or before floor, joined with it, to the n of out, unless equal to the one before."""
     for row in range(lo, hi):
         if not at_most(times, row, floor, ZERO):
             for d in range(times.shape[0]):

@@ -6,8 +6,8 @@ The key is the first `key_lanes` lanes; both blocks are sorted by it. Two steps,
     spread  writes one lane of the pairs of some boxes; the longer side of each box is the inner loop
 
 Alternating seeks: the side with the smaller key gallops to the larger, so work is at most linear in the smaller side
-(times a logarithm of the gap) plus boxes. `state` is int64[7]: the next left and right row, then the box of the key that
-is being paired (l0, l1, r0, r1) and how many of its pairs are done, so a key may be cut anywhere.
+(times a logarithm of the gap) plus boxes. `state` is int64[7]: the next left and right row, then the box of the key
+that is being paired (l0, l1, r0, r1) and how many of its pairs are done, so a key may be cut anywhere.
 Twin: kpg.testing.kernels_operators.match.
 """
 
@@ -93,7 +93,7 @@ def put(boxes, n, l0, l1, r0, r1):
 
 @jit
 def cut(state, boxes, n, limit):
-    """Take at most `limit` more pairs of the key in `state` as up to three boxes: a rest of a row, rows, part of a row."""
+    """Take at most `limit` more pairs of the key in `state` as up to three boxes: rest of a row, rows, part of a row."""
     l0, l1, r0, r1, done = state[2], state[3], state[4], state[5], state[6]
     inner = r1 - r0
     end = min((l1 - l0) * inner, done + limit)

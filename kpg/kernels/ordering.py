@@ -1,8 +1,8 @@
 """Columns of a block compared and sorted.
 
-A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by the first lanes, lexicographically, which
-for times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers: linear
-when they are sorted already, insertion for a few.
+A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by the first lanes, lexicographically,
+which for times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers:
+linear when they are sorted already, insertion for a few.
 Twin: kpg.testing.kernels_operators.sort_columns.
 """
 

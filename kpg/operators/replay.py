@@ -7,9 +7,9 @@
 After a call with frontier `upper`, for every time t not beyond it:   Σ output ≤ t  =  f(Σ input ≤ t).
 
 Why the minimal pending times are enough. Input and output at t depend only on which of their times are ≤ t, so the
-output can be wrong only at joins of such times. Claim: wherever it is wrong beyond upper, some pending time is ≤ t. A call
-evaluates all joins with a seed that are not beyond upper; it leaves wrong only joins that are beyond upper and at or
-after a seed, and all of these are in the closure, so at or after one of its minimal times beyond upper. Conversely a
+output can be wrong only at joins of such times. Claim: wherever it is wrong beyond upper, some pending time is ≤ t. A
+call evaluates all joins with a seed that are not beyond upper; it leaves wrong only joins that are beyond upper and at
+or after a seed, and all of these are in the closure, so at or after one of its minimal times beyond upper. Conversely a
 later call joins each pending time with all times of the history then: if p ≤ t and t is a join of such times, it meets
 t. Compaction to any frontier that the pending times are beyond leaves these joins as they are.
 """
@@ -67,9 +67,7 @@ class Wanted:
     diffs: Ints
 
 
-def interesting_times(
-    seed_offsets: Ints, seed_times: Ints, inputs: Run, outputs: Run, upper: Frontier
-) -> Interesting:
+def interesting_times(seed_offsets: Ints, seed_times: Ints, inputs: Run, outputs: Run, upper: Frontier) -> Interesting:
     """Close each key's seeds under join with its seeds, input and output times; split at `upper`."""
     depth, seeds = seed_times.shape
     keys = seed_offsets.shape[0] - 1
@@ -106,9 +104,9 @@ def evaluate_first(limit: int, by_copies: int, times: Interesting, inputs: Run, 
 
 
 def evaluate_with(function: Reducer, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-    """What a Python function makes of a key's rows: (key index, values[lanes, g], counts[g]) to (rows[lanes, k], diffs[k]).
+    """What a Python function makes of a key's rows.
 
-    Values are sorted, counts not zero; no call for an empty group. The rows it gives may come in any order.
+    function(key index, values[lanes, g], counts[g]) gives (rows[output lanes, k], diffs[k]). Values are sorted, counts not zero; no call for an empty group. The rows it gives may come in any order.
     """
     evals = times.eval_times.shape[1]
     key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets))

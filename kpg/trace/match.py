@@ -1,10 +1,11 @@
 """The bilinear primitive of join: pair the updates of two sorted runs that have equal keys.
 
-    match(L, R)  =  { (projection of l and r, join of their times, product of their diffs)  |  l in L, r in R, same key }
+    match(L, R)  =  { (projection of l, r; join of their times; product of their diffs)  |  l in L, r in R, same key }
 
-delivered in slices of at most `limit` updates; a slice may end in the middle of a key, and every pair comes once. A side
-with fewer coordinates of time is read as if the missing ones were zero. Constant times or diffs on both sides stay
-constant, and so does a constant time that no paired time of the other side is after. Updates of a slice are not consolidated and in no promised order.
+delivered in slices of at most `limit` updates; a slice may end in the middle of a key, and every pair comes once. A
+side with fewer coordinates of time is read as if the missing ones were zero. Constant times or diffs on both sides stay
+constant, and so does a constant time that no paired time of the other side is after. Updates of a slice are not
+consolidated and in no promised order.
 Cost: linear in the smaller side plus outputs; memory for one slice. One row against 10M rows: about 10 µs.
 """
 

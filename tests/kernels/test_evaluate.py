@@ -1,0 +1,150 @@
+"""What is wanted at each evaluation time, and the corrections, are what recomputing everything gives."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.operators import replay
+from kpg.operators.replay import Corrections, Interesting
+from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import depths, times
+from kpg.trace.gather import Run
+
+NOTHING = np.zeros(1, np.int64)
+
+
+def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> Interesting:
+    flat = [time for one in evals for time in one]
+    none = np.empty((depth, 0), np.int64)
+    return Interesting(naive.offsets(evals), naive.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
+
+
+def rows(corrections: Corrections) -> list[naive.Correction]:
+    blocks = (corrections.data, corrections.times, corrections.diffs)
+    data, moments, diffs = map(naive.columns, blocks)
+    return [(int(k), *rest, d) for k, *rest, (d,) in zip(corrections.key_index, data, moments, diffs, strict=True)]
+
+
+@st.composite
+def histories(draw: st.DrawFn, keys: int, lanes: int, depth: int, width: int = 1) -> list[list[naive.Update]]:
+    """Per key some updates of few values and times, so that things cancel."""
+    data = st.tuples(*[st.integers(0, 2)] * lanes)
+    diff = st.tuples(*[st.sampled_from([1, -1, 1, 2])] * width)
+    return [draw(st.lists(st.tuples(data, times(depth, 3), diff), max_size=12)) for _ in range(keys)]
+
+
+def assert_corrects(
+    data: st.DataObject, evaluate: object, denotation: object, depth: int, lanes: int, out_lanes: int, width: int = 1
+) -> None:
+    keys = data.draw(st.integers(0, 3))
+    inputs = data.draw(histories(keys, lanes, depth, width))
+    outputs = data.draw(histories(keys, out_lanes, depth))
+    evals = [sorted(set(data.draw(st.lists(times(depth, 3), max_size=8)))) for _ in range(keys)]
+    got = evaluate(  # type: ignore[operator]
+        interesting(evals, depth), naive.run(inputs, lanes, depth, width), naive.run(outputs, out_lanes, depth)
+    )
+    want = []
+    for key in range(keys):
+        wanted = naive.accumulate(denotation, evals[key], inputs[key])  # type: ignore[arg-type]
+        want += [(key, v, t, d) for v, t, (d,) in naive.correct(evals[key], wanted, outputs[key])]
+    assert rows(got) == want
+
+
+@given(st.data(), depths(), st.integers(-1, 3), st.integers(0, 2))
+def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least: int, lanes: int) -> None:
+    """A5.13 A5.10: whatever the output was before, it is right at each evaluation time after."""
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_presence(at_least, times, inputs, outputs)
+
+    assert_corrects(data, evaluate, naive.presence(at_least), depth, lanes, 0)
+
+
+@given(st.data(), depths(), st.integers(1, 3))
+def test_sums_are_those_of_the_twin(data: st.DataObject, depth: int, width: int) -> None:
+    """A5.13: counts, and sums that ride in the diff."""
+    assert_corrects(data, replay.evaluate_sums, naive.sums, depth, 1, width, width)
+
+
+@given(st.data(), depths(), st.integers(1, 3), st.integers(0, 2), st.integers(0, 1))
+def test_first_values_are_those_of_the_twin(
+    data: st.DataObject, depth: int, limit: int, lanes: int, by_copies: int
+) -> None:
+    """A5.9: min, max and top-k, values once each or copies counted; negative multiplicities are not there."""
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_first(limit, by_copies, times, inputs, outputs)
+
+    denotation = naive.copies(limit) if by_copies else naive.first(limit)
+    assert_corrects(data, evaluate, denotation, depth, lanes, lanes)
+
+
+@given(st.data(), depths(), st.integers(0, 2))
+def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int) -> None:
+    """A5.9: only rows that are there, sorted, no call for an empty group; what it gives may repeat and be unsorted."""
+
+    def function(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+        assert counts.all() and naive.columns(values) == sorted(naive.columns(values))
+        total = counts.sum()
+        return np.array([[total, 7, total], [0, 0, 0]]), np.array([1, 2, 3])
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_with(function, times, inputs, outputs)
+
+    def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
+        total = sum(count for (count,) in values.values())
+        return {} if not values else {(7, 0): 6} if total == 7 else {(total, 0): 4, (7, 0): 2}
+
+    assert_corrects(data, evaluate, denotation, depth, lanes, 2)
+
+
+def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5.9: room for a few rows at a time changes nothing, between keys or within one."""
+    rng = np.random.default_rng(5)
+    inputs = [[((int(v),), (int(e), int(r)), (1,)) for v, e, r in rng.integers(0, 6, (40, 3))] for _ in range(6)]
+    outputs: list[list[naive.Update]] = [[] for _ in inputs]
+    evals = [sorted({time for _, time, _ in one}) for one in inputs]
+    asked = interesting(evals, 2)
+    arguments = (asked, naive.run(inputs, 1, 2), naive.run(outputs, 1, 2))
+    whole = rows(replay.evaluate_first(4, 1, *arguments))
+    groups = rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
+    monkeypatch.setattr(replay, "WANTED_ROWS", 8)
+    assert rows(replay.evaluate_first(4, 1, *arguments)) == whole
+    assert rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
+
+
+def chain(n: int) -> tuple[Interesting, Run]:
+    """A key with n values, each at its own time, each retracted later but one."""
+    updates = [((v,), (v,), (1,)) for v in range(n)] + [((v,), (v + 1,), (-1,)) for v in range(n - 1)]
+    return interesting([[(i,) for i in range(n)]], 1), naive.run([updates], 1, 1)
+
+
+def grid(epochs: int, rounds: int) -> tuple[Interesting, Run]:
+    """A key with a value per epoch and round, each retracted an epoch later, asked at all of them."""
+    updates = []
+    for e in range(epochs):
+        for r in range(rounds):
+            updates += [((r,), (e, r), (1,)), ((r,), (e + 1, r), (-1,))]
+    return interesting([[(e, r) for e in range(epochs) for r in range(rounds)]], 2), naive.run([updates], 1, 2)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("make", "n"), [(lambda: chain(100_000), 100_000), (lambda: grid(10_000, 4), 40_000)])
+def test_many_times_of_one_key_take_about_linear_time(make: object, n: int) -> None:
+    """A5.4: 10⁵ times on one key, and 10⁴ epochs of a few rounds, each well under a second."""
+    asked, inputs = make()  # type: ignore[operator]
+    depth = asked.eval_times.shape[0]
+    reductions = (
+        (0, lambda o: replay.evaluate_presence(1, asked, inputs, o)),
+        (1, lambda o: replay.evaluate_sums(asked, inputs, o)),
+        (1, lambda o: replay.evaluate_first(1, 0, asked, inputs, o)),
+        (1, lambda o: replay.evaluate_first(3, 1, asked, inputs, o)),
+    )
+    for lanes, evaluate in reductions:
+        start = time.perf_counter()
+        made = evaluate(naive.run([[]], lanes, depth))
+        assert time.perf_counter() - start < 1.0
+        assert len(made) > 0

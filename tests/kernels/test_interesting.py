@@ -1,0 +1,82 @@
+"""The times at which output may change: exactly the closure, split at upper."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.kernels.ordering import ORDER, sort_columns
+from kpg.operators.replay import Interesting, interesting_times
+from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import depths, times
+from kpg.trace.gather import Run
+
+
+def split(offsets: np.ndarray, block: np.ndarray) -> list[list[Time]]:
+    return [naive.columns(block[:, lo:hi]) for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def at(history: list[Time]) -> list[naive.Update]:
+    return [((value,), time, (1,)) for value, time in enumerate(history)]
+
+
+def asked(seeds: list[list[Time]], inputs: Run, outputs: Run, upper: Frontier, depth: int) -> Interesting:
+    flat = [time for one in seeds for time in one]
+    return interesting_times(naive.offsets(seeds), naive.block(flat, depth), inputs, outputs, upper)
+
+
+@given(st.data(), depths(), st.integers(0, 3))
+def test_interesting_times_are_those_of_the_twin(data: st.DataObject, depth: int, keys: int) -> None:
+    """A5.10: joins of seeds with input and output times; sorted, distinct; the minimal ones beyond upper wait."""
+    some = st.lists(times(depth, 3), max_size=6)
+    seeds = [sorted(set(data.draw(some))) for _ in range(keys)]
+    inputs = [data.draw(some) for _ in range(keys)]
+    outputs = [data.draw(some) for _ in range(keys)]
+    upper = Frontier(data.draw(st.lists(times(depth, 4), max_size=3)))
+    got = asked(
+        seeds, naive.run(list(map(at, inputs)), 1, depth), naive.run(list(map(at, outputs)), 1, depth), upper, depth
+    )
+    want = [naive.interesting(s, i + o, upper) for s, i, o in zip(seeds, inputs, outputs, strict=True)]
+    assert split(got.eval_offsets, got.eval_times) == [evals for evals, _ in want]
+    assert split(got.pending_offsets, got.pending_times) == [pending for _, pending in want]
+
+
+def test_full_buffers_are_grown() -> None:
+    """A5.10: a closure far larger than its seeds, at depths 2 and 3, and keys before and after it."""
+    for depth, width in ((2, 60), (3, 9)):
+        axes = [tuple(i if d == axis else 0 for d in range(depth)) for axis in range(depth) for i in range(width)]
+        seeds = [[(0,) * depth], sorted(set(axes)), [(1,) * depth]]
+        none = naive.run([[], [], []], 1, depth)
+        for upper in (Frontier(), Frontier([(width // 2,) * depth])):
+            got = asked(seeds, none, none, upper, depth)
+            want = [naive.interesting(s, [], upper) for s in seeds]
+            assert split(got.eval_offsets, got.eval_times) == [evals for evals, _ in want]
+            assert split(got.pending_offsets, got.pending_times) == [pending for _, pending in want]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60), st.integers(0, 2))
+def test_columns_are_sorted_as_the_twin_sorts_them(columns: list[tuple[int, int]], lanes: int) -> None:
+    """A5.4: stable, by the first lanes, through the merging of runs."""
+    block = naive.block(columns, 2)
+    work = np.zeros((2, len(columns)), np.int64)
+    work[ORDER] = np.arange(len(columns))
+    sort_columns(block, lanes, work, len(columns))
+    assert work[ORDER].tolist() == naive.sort_columns(block, lanes, range(len(columns)))
+
+
+@pytest.mark.jit
+def test_many_times_of_one_key_are_closed_in_about_linear_time() -> None:
+    """A5.4: 10⁵ times in a chain at depth 1, and 10⁴ epochs of a few rounds with an old history at depth 2."""
+    chain = [(i,) for i in range(100_000)]
+    epochs = [(i, i % 4) for i in range(10_000)]
+    for seeds, history, depth, size in ((chain, chain, 1, 100_000), (epochs, epochs[:9000], 2, 24_994)):
+        inputs, outputs = naive.run([at(history)], 1, depth), naive.run([[]], 1, depth)
+        asked([seeds[:2]], inputs, outputs, Frontier(), depth)
+        start = time.perf_counter()
+        got = asked([seeds], inputs, outputs, Frontier(), depth)
+        assert time.perf_counter() - start < 1.0
+        assert got.eval_times.shape[1] == size

@@ -1,0 +1,111 @@
+"""The bilinear primitive pairs what has equal keys, once each, in slices of any size."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import times
+from kpg.trace.match import Match
+
+Side = tuple[list[naive.Update], Updates]
+
+
+@st.composite
+def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
+    """Some sorted updates, their times and diffs constant or not."""
+    data = sorted(draw(st.lists(st.tuples(*[st.integers(0, 3)] * lanes), max_size=12)))
+    blocks = []
+    for one in (times(depth), st.tuples(*[st.sampled_from([-1, 1, 2])] * width)):
+        constant_block = draw(st.booleans())
+        blocks.append([draw(one)] * len(data) if constant_block and data else [draw(one) for _ in data])
+    rows = list(zip(data, *blocks, strict=True))
+    moments, diffs = (naive.block(b, k) for b, k in zip(blocks, (depth, width), strict=True))
+    if data and draw(st.booleans()):  # equal columns may or may not be stored as one
+        moments = moments[:, :1].copy() if len(set(blocks[0])) == 1 else moments
+        diffs = diffs[:, :1].copy() if len(set(blocks[1])) == 1 else diffs
+    if not data:
+        moments, diffs = np.zeros((depth, 1), np.int64), np.ones((width, 1), np.int64)
+    return rows, Updates(naive.block(data, lanes), moments, diffs)
+
+
+def drain(match: Match, limits: list[int]) -> list[naive.Update]:
+    got: list[naive.Update] = []
+    turn = 0
+    while (part := match.next(limits[turn % len(limits)])) is not None:
+        assert 1 <= len(part) <= limits[turn % len(limits)]
+        got += naive.rows(part)
+        turn += 1
+    assert match.next(1) is None
+    return sorted(got)
+
+
+@given(st.data())
+def test_match_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
+    """A5.5 A5.8: any lanes, depths and widths, cut anywhere, also within a key."""
+    left_lanes, right_lanes = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    key_lanes = data.draw(st.integers(0, min(left_lanes, right_lanes)))
+    depth = data.draw(st.integers(1, 3))
+    left_width, right_width = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 3)]))
+    left_rows, left = data.draw(sides(left_lanes, data.draw(st.integers(1, depth)), left_width))
+    right_rows, right = data.draw(sides(right_lanes, data.draw(st.integers(1, depth)), right_width))
+    lanes = [(0, lane) for lane in range(left_lanes)] + [(1, lane) for lane in range(right_lanes)]
+    projection = data.draw(st.lists(st.sampled_from(lanes), max_size=4)) if lanes else []
+    match = Match(left, right, key_lanes, np.array(projection, np.int64).reshape(-1, 2), depth)
+    limits = data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 1000]), min_size=1, max_size=4))
+    assert drain(match, limits) == naive.match(left_rows, right_rows, key_lanes, projection, depth)
+
+
+def keyed(keys: Ints) -> Updates:
+    return Updates(np.stack([keys, np.arange(len(keys))]), constant((3,)), constant((1,)))
+
+
+VALUES = np.array([[0, 1], [1, 1]], np.int64)
+
+
+def test_constants_stay_constant() -> None:
+    """A5.5: both sides constant, so is the output; with one side's times varying only these are spread."""
+    left, right = keyed(np.arange(5)), keyed(np.arange(5))
+    part = Match(left, right, 1, VALUES, 2).next(100)
+    assert part is not None and naive.columns(part.times) == [(3, 0)] and naive.columns(part.diffs) == [(1,)]
+    varying = Updates(right.data, np.array([[1, 2, 3, 4, 5]]), right.diffs)
+    part = Match(left, varying, 1, VALUES, 1).next(100)
+    assert part is not None and naive.columns(part.times) == [(3,), (3,), (3,), (4,), (5,)]
+    assert part.diffs.shape == (1, 1)
+
+
+def test_times_that_do_not_matter_stay_constant() -> None:
+    """A5.5: new updates at one time against an older history of many times come out at that one time."""
+    history = Updates(keyed(np.arange(5)).data, np.array([[1, 2, 3, 1, 2]]), constant((1,)))
+    part = Match(keyed(np.arange(5)), history, 1, VALUES, 1).next(100)
+    assert part is not None and naive.columns(part.times) == [(3,)]
+
+
+@pytest.mark.jit
+def test_a_few_keys_against_many_cost_no_scan() -> None:
+    """A5.7: ten keys are matched against ten million without reading them, whichever side they are on."""
+    many, few = keyed(np.arange(10_000_000)), keyed(np.arange(0, 10_000_000, 1_000_000))
+    for left, right in ((few, many), (many, few)):
+        Match(left, right, 1, VALUES, 1).next(1000)  # touch the pages
+        start = time.perf_counter()
+        for _ in range(100):
+            part = Match(left, right, 1, VALUES, 1).next(1000)
+            assert part is not None and len(part) == 10
+        assert (time.perf_counter() - start) / 100 < 1e-3
+
+
+@pytest.mark.jit
+def test_one_heavy_key_is_cut_into_slices() -> None:
+    """A5.8: ten thousand million pairs of one key are given out slice by slice, in constant memory and time each."""
+    heavy = keyed(np.zeros(100_000, np.int64))
+    match = Match(heavy, heavy, 1, VALUES, 1)
+    seen = 0
+    for limit in (1, 99_999, 250_000, 7, 1_000_000):
+        part = match.next(limit)
+        assert part is not None and len(part) == limit
+        assert np.array_equal(part.data[0] * 100_000 + part.data[1], seen + np.arange(limit))
+        seen += limit

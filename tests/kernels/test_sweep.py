@@ -1,0 +1,87 @@
+"""Totals in a total order: presence and sums change where the twins say."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.operators.replay import Corrections, sweep_presence, sweep_sums
+from kpg.testing import kernels_operators as naive
+
+Batch = tuple[list[list[tuple[naive.Time, naive.Row]]], list[naive.Row]]
+
+
+@st.composite
+def batches(draw: st.DrawFn, width: int) -> Batch:
+    """Per key some new (time, diff) in any order, and the total before."""
+    keys = draw(st.integers(0, 4))
+    diff = st.tuples(*[st.sampled_from([-1, 1, 2])] * width)
+    news = st.lists(st.tuples(st.tuples(st.integers(0, 3)), diff), max_size=6)
+    return [draw(news) for _ in range(keys)], [draw(st.tuples(*[st.integers(-1, 2)] * width)) for _ in range(keys)]
+
+
+def columns(batch: Batch, width: int, keep: st.DataObject) -> tuple[np.ndarray, ...]:
+    """The batch in columns; equal times or diffs sometimes as a constant."""
+    news, before = batch
+    flat = [update for new in news for update in new]
+    times, diffs = naive.block([t for t, _ in flat], 1), naive.block([d for _, d in flat], width)
+    if len({t for t, _ in flat}) == 1 and keep.draw(st.booleans()):
+        times = times[:, :1].copy()
+    if len({d for _, d in flat}) == 1 and keep.draw(st.booleans()):
+        diffs = diffs[:, :1].copy()
+    return naive.offsets(news), times, diffs, naive.block(before, width)
+
+
+def rows(made: Corrections) -> list[naive.Correction]:
+    data, times, diffs = naive.columns(made.data), naive.columns(made.times), naive.columns(made.diffs)
+    return [(int(k), v, t, d) for k, v, t, (d,) in zip(made.key_index, data, times, diffs, strict=True)]
+
+
+@given(st.data(), st.integers(-1, 3))
+def test_presence_changes_where_the_twin_says(data: st.DataObject, at_least: int) -> None:
+    """A5.12 A5.13: thresholds crossed up and down, times in any order, constants."""
+    batch = data.draw(batches(1))
+    got = sweep_presence(at_least, *columns(batch, 1, data))
+    want = []
+    for key, (new, before) in enumerate(zip(*batch, strict=True)):
+        changes = naive.presence_changes(at_least, before, naive.running(new, before))
+        want += [(key, v, t, d) for v, t, (d,) in changes]
+    assert rows(got) == want
+
+
+@given(st.data(), st.integers(1, 3))
+def test_sums_change_where_the_twin_says(data: st.DataObject, width: int) -> None:
+    """A5.12 A5.13: the old total retracted and the new one inserted, sorted by value; zero totals are no rows."""
+    batch = data.draw(batches(width))
+    got = sweep_sums(*columns(batch, width, data))
+    want = []
+    for key, (new, before) in enumerate(zip(*batch, strict=True)):
+        changes = naive.sums_changes(before, naive.running(new, before))
+        want += [(key, v, t, d) for v, t, (d,) in changes]
+    assert rows(got) == want
+
+
+def test_partial_orders_are_refused() -> None:
+    """A5.12: there is no running total through incomparable times."""
+    two = np.zeros((2, 1), np.int64)
+    one = np.ones((1, 1), np.int64)
+    with pytest.raises(AssertionError, match="total order"):
+        sweep_presence(1, np.array([0, 1]), two, one, one)
+    with pytest.raises(AssertionError, match="total order"):
+        sweep_sums(np.array([0, 1]), two, one, one)
+
+
+@pytest.mark.jit
+def test_many_rows_at_one_time_are_one_pass() -> None:
+    """A5.12: a million keys of five rows at a time, far faster than any sort."""
+    keys = 1_000_000
+    offsets = np.arange(0, 5 * keys + 1, 5)
+    diffs = np.ones((1, 5 * keys), np.int64)
+    before = np.zeros((1, keys), np.int64)
+    sweep_sums(offsets[:3], np.zeros((1, 1), np.int64), diffs[:, :10].copy(), before[:, :2].copy())
+    start = time.perf_counter()
+    made = sweep_sums(offsets, np.zeros((1, 1), np.int64), diffs, before)
+    assert time.perf_counter() - start < 0.5
+    assert len(made) == keys and (made.data == 5).all()

@@ -1,0 +1,169 @@
+"""Reduce call by call: after each call the output is right at every time not beyond its upper.
+
+for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import CLOSED, Frontier, representative
+from kpg.algebra.order import Time
+from kpg.operators import replay
+from kpg.operators.replay import Corrections, Interesting
+from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import depths, times
+from kpg.trace.gather import Run
+
+Evaluate = Callable[[Interesting, Run, Run], Corrections]
+Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Wanted]
+KEYS = 2
+
+
+class Reduce:
+    """The bookkeeping of a reduce: histories of input and output, pending times; optionally compacted."""
+
+    def __init__(self, evaluate: Evaluate, depth: int, lanes: int, out_lanes: int, width: int) -> None:
+        self.evaluate, self.depth, self.lanes, self.out_lanes, self.width = evaluate, depth, lanes, out_lanes, width
+        self.inputs: list[list[naive.Update]] = [[] for _ in range(KEYS)]
+        self.outputs: list[list[naive.Update]] = [[] for _ in range(KEYS)]
+        self.pending: list[list[Time]] = [[] for _ in range(KEYS)]
+
+    def compact(self, since: Frontier) -> None:
+        """What a trace may do when all later questions are beyond since."""
+        for histories in (self.inputs, self.outputs):
+            for history in histories:
+                history[:] = naive.consolidate((v, representative(since, t), r) for v, t, r in history)
+
+    def call(self, news: list[list[naive.Update]], lower: Frontier, upper: Frontier) -> list[list[naive.Update]]:
+        """One call with the updates of [lower, upper); the corrections by key."""
+        for history, new in zip(self.inputs, news, strict=True):
+            history += new
+        seeds = [sorted({t for _, t, _ in new} | set(p)) for new, p in zip(news, self.pending, strict=True)]
+        inputs = naive.run(self.inputs, self.lanes, self.depth, self.width)
+        outputs = naive.run(self.outputs, self.out_lanes, self.depth)
+        flat = naive.block([t for one in seeds for t in one], self.depth)
+        asked = replay.interesting_times(naive.offsets(seeds), flat, inputs, outputs, upper)
+        made = self.evaluate(asked, inputs, outputs)
+        corrections: list[list[naive.Update]] = [[] for _ in range(KEYS)]
+        blocks = (made.data, made.times, made.diffs)
+        for key, value, time, diff in zip(made.key_index, *map(naive.columns, blocks), strict=True):
+            assert lower.beyond(time) and not upper.beyond(time)
+            corrections[key].append((value, time, diff))
+        waiting = naive.columns(asked.pending_times)
+        bounds = asked.pending_offsets
+        self.pending = [waiting[bounds[key] : bounds[key + 1]] for key in range(KEYS)]
+        assert all(upper.beyond(time) for time in waiting)
+        for history, new in zip(self.outputs, corrections, strict=True):
+            history += new
+        return corrections
+
+
+@st.composite
+def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
+    """Frontiers that advance, by any antichain, from the start until all is closed."""
+    chain = [Frontier.start(depth)]
+    for step in draw(st.lists(st.lists(times(depth, 4), min_size=1, max_size=3), max_size=6)):
+        chain.append(chain[-1].join(Frontier(step)))
+    return [*chain, CLOSED]
+
+
+def simulate(
+    data: st.DataObject, evaluate: Evaluate, f: Denotation, depth: int, lanes: int, out_lanes: int, width: int = 1
+) -> None:
+    """Feed random updates through random uppers; check all times of the closure after every call."""
+    value = st.tuples(*[st.integers(0, 2)] * lanes)
+    diff = st.tuples(*[st.sampled_from([1, 1, -1])] * width)
+    update = st.tuples(value, times(depth, 4), diff)
+    everything = [data.draw(st.lists(update, max_size=8)) for _ in range(KEYS)]
+    compacting = data.draw(st.booleans())
+    reduce = Reduce(evaluate, depth, lanes, out_lanes, width)
+    log: list[list[naive.Update]] = [[] for _ in range(KEYS)]  # all corrections, never compacted
+    chain = data.draw(uppers(depth))
+    for lower, upper in zip(chain[:-1], chain[1:], strict=True):
+        news = [[u for u in one if lower.beyond(u[1]) and not upper.beyond(u[1])] for one in everything]
+        if compacting:
+            reduce.compact(lower)
+        made = reduce.call(news, lower, upper)
+        for key in range(KEYS):
+            log[key] += made[key]
+            seen = [t for _, t, _ in everything[key] + log[key]]
+            for time in naive.closure(seen, seen):
+                if not upper.beyond(time):
+                    have = {v: d for v, (d,) in naive.collection(log[key], time).items()}
+                    assert have == f(naive.collection(everything[key], time)), f"key {key} at {time}, upper {upper}"
+    assert not any(reduce.pending)
+
+
+@given(st.data(), depths(), st.integers(1, 2))
+def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
+    """A5.10 A5.13: distinct and threshold at any depth, with joins left for later and histories compacted."""
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_presence(at_least, times, inputs, outputs)
+
+    simulate(data, evaluate, naive.presence(at_least), depth, 1, 0)
+
+
+@given(st.data(), depths(), st.integers(1, 2))
+def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
+    """A5.10 A5.13: count, and sums in the diff."""
+    simulate(data, replay.evaluate_sums, naive.sums, depth, 1, width, width)
+
+
+@given(st.data(), depths(), st.integers(1, 2), st.integers(0, 1))
+def test_first_values_are_right_after_every_call(data: st.DataObject, depth: int, limit: int, by_copies: int) -> None:
+    """A5.10 A5.9: min, max, top-k."""
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_first(limit, by_copies, times, inputs, outputs)
+
+    simulate(data, evaluate, naive.copies(limit) if by_copies else naive.first(limit), depth, 1, 1)
+
+
+@given(st.data(), depths())
+def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: int) -> None:
+    """A5.10 A5.9: an arbitrary function, here the parity of each count and the largest value."""
+
+    def function(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+        return np.concatenate([values[:, -1:], values], axis=1), np.concatenate([[1], counts % 2])
+
+    def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
+        made = {value: count % 2 for value, (count,) in values.items()}
+        for last in sorted(values)[-1:]:
+            made[last] += 1
+        return {value: count for value, count in made.items() if count}
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        return replay.evaluate_with(function, times, inputs, outputs)
+
+    simulate(data, evaluate, denotation, depth, 1, 1)
+
+
+def test_a_reducer_that_changes_its_mind_is_corrected_by_subtraction() -> None:
+    """A5.11: what was put out before is read from the output history, not asked of the function again."""
+    answers = iter(range(100))
+
+    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
+        def whimsical(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+            return np.array([[next(answers)]]), np.array([1])
+
+        return replay.evaluate_with(whimsical, times, inputs, outputs)
+
+    reduce = Reduce(evaluate, 1, 1, 1, 1)
+    for epoch in range(5):
+        news: list[list[naive.Update]] = [[((epoch,), (epoch,), (1,))], []]
+        reduce.call(news, Frontier.at((epoch,)), Frontier.at((epoch + 1,)))
+        output = naive.collection(reduce.outputs[0], (epoch,))
+        assert output == {(epoch,): (1,)}
+
+
+def test_pending_times_stay_few() -> None:
+    """A5.10: a key with a history of many rounds waits for one time, not for all its joins."""
+    reduce = Reduce(lambda *run: replay.evaluate_presence(1, *run), 2, 1, 0, 1)
+    rounds: list[naive.Update] = [((r,), (0, r), (1,)) for r in range(50)]
+    reduce.call([rounds, []], Frontier.start(2), Frontier.at((1, 0)))
+    reduce.call([[((0,), (1, 0), (-1,))], []], Frontier.at((1, 0)), Frontier.at((1, 1)))
+    assert reduce.pending == [[(1, 1)], []]
