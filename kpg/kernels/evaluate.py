@@ -227,7 +227,7 @@ def correct_once(want, want_diffs, w, w_hi, data, times, diffs, row, hi, eval_ti
 
 @jit
 def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, want_ranks, firsts):
-    """Number the distinct values of wanted and output rows together; how many. firsts: an output row or ~(wanted row)."""
+    """Number the values of wanted and output rows together; how many. firsts: an output row, or ~(wanted row)."""
     lanes = data.shape[0]
     wants = w_hi - w_lo
     for w in range(wants):

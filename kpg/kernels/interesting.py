@@ -256,8 +256,8 @@ def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, in
     gathered = np.empty((depth, most + 1), np.int64)
     generators = np.empty((depth, most + 1), np.int64)
     work = np.empty((LANES, most + 1), np.int64)
-    tails = np.empty((depth, most + 1), np.int64)
-    seeds = np.empty((depth, most + 1), np.int64)
+    tails = np.empty((depth - 1, most + 1), np.int64)
+    seeds = np.empty((depth - 1, most + 1), np.int64)
     floor = np.empty((depth, 1), np.int64)
     tail = np.empty((depth - 1, 1), np.int64)
     while key < keys:

@@ -93,7 +93,7 @@ def put(boxes, n, l0, l1, r0, r1):
 
 @jit
 def cut(state, boxes, n, limit):
-    """Take at most `limit` more pairs of the key in `state` as up to three boxes: rest of a row, rows, part of a row."""
+    """Take at most `limit` more pairs of the key in `state` as up to three boxes: rest of a row, rows, a part."""
     l0, l1, r0, r1, done = state[2], state[3], state[4], state[5], state[6]
     inner = r1 - r0
     end = min((l1 - l0) * inner, done + limit)

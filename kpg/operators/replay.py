@@ -106,7 +106,8 @@ def evaluate_first(limit: int, by_copies: int, times: Interesting, inputs: Run, 
 def evaluate_with(function: Reducer, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
     """What a Python function makes of a key's rows.
 
-    function(key index, values[lanes, g], counts[g]) gives (rows[output lanes, k], diffs[k]). Values are sorted, counts not zero; no call for an empty group. The rows it gives may come in any order.
+    function(key index, values[lanes, g], counts[g]) gives (rows[output lanes, k], diffs[k]). Values are sorted and
+    counts not zero; there is no call for an empty group. The rows it gives may come in any order, and repeat.
     """
     evals = times.eval_times.shape[1]
     key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets))
