@@ -109,7 +109,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         lane = _ARROW_ENCODERS[type_.kind](type_, array, symbols)
     except _CANNOT as error:
         row = _first_failing(type_, array, symbols)
-        refuse(type_, name, start + row, f"{show(_scalar(array, row))} is not a {type_}: {_reason(error)}")
+        refuse(type_, name, start + row, f"{_shown(array, row)} is not a {type_}: {_reason(error)}")
     _check_limits(type_, lane, null, name, start)
     out[:] = lane if null is None else np.where(null, NULL, lane)
 
@@ -217,11 +217,11 @@ def _first_failing(type_: Type, array: Any, symbols: Symbols) -> int:
     return low
 
 
-def _scalar(array: Any, row: int) -> Any:
+def _shown(array: Any, row: int) -> str:
     try:
-        return array[row].as_py()
-    except (ValueError, OverflowError):
-        return str(array[row])
+        return show(array[row].as_py())
+    except (ValueError, OverflowError):  # text that is not UTF-8, a moment that Python does not know
+        return "it"
 
 
 # --- from NumPy -----------------------------------------------------------------------------------------------------

@@ -38,22 +38,23 @@ class PerValue(Node):
         self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> Answer:
+        n = data.shape[1]
+        if n == 0:
+            return np.empty(0, np.int64), None
         values, codes = run_all(self._arguments, data)
         skip = codes != 0 if codes is not None else None  # values of failed rows mean nothing
         if self._nullable:
             null = null_of(values, self._nullable)
             skip = null if skip is None else null | skip
-        if skip is None or not skip.any():
+        if skip is None or not np.count_nonzero(skip):
             computed, failed = self._apply(values)
             return computed, first_code(codes, failed)
-        n = max(map(len, (skip, *values)))
-        skip = spread_to(skip, n)
-        computed = np.full(n, NULL, np.int64)
-        found = np.zeros(n, np.int64)
-        computed[~skip], some = self._apply([spread_to(value, n)[~skip] for value in values])
-        if some is not None:
-            found[~skip] = some
-        return computed, first_code(codes, found if some is not None else None)
+        take = ~spread_to(skip, n)
+        computed, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+        if np.count_nonzero(take):
+            computed[take], failed = self._apply([spread_to(value, n)[take] for value in values])
+            found[take] = 0 if failed is None else failed
+        return computed, first_code(codes, found)
 
     def _apply(self, values: list[Ints]) -> Answer:
         distinct, inverse = self._distinct(values)
@@ -74,8 +75,6 @@ class PerValue(Node):
         """Each combination of values once, and for each row which of them it is."""
         n = max(map(len, values))
         varying = [place for place, value in enumerate(values) if len(value) != 1]
-        if n == 0:
-            return [np.empty(0, np.int64)] * len(values), np.empty(0, np.int64)
         if not varying:
             return values, np.zeros(1, np.int64)
         if len(varying) == 1:
