@@ -176,14 +176,15 @@ class Spine:
 
     def _fuel(self, fuel: int) -> None:
         for layer in tuple(self._layers):  # oldest first, so that a level is free before a batch moves up to it
-            if layer.merge is not None:
-                layer.merge.work(fuel)
-                self._look(layer)
+            left, at = fuel, layer
+            while at.merge is not None and left > 0:  # a merge that another's result begins goes on with what is left
+                left -= max(1, at.merge.work(left))
+                at = self._look(at)
 
-    def _look(self, layer: Layer) -> None:
-        """If a layer's merge is done, put its result where it belongs."""
+    def _look(self, layer: Layer) -> Layer:
+        """If a layer's merge is done, put its result where it belongs; returns the layer it is in then."""
         if layer.merge is None or not layer.merge.done:
-            return
+            return layer
         layer.finish()
         place = self._layers.index(layer)
         natural = level_of(len(layer.batch))
@@ -196,11 +197,12 @@ class Spine:
             layer.level = natural
             if place and self._layers[place - 1].level <= natural:
                 self._layers.pop(place)
-                self._join(self._layers[place - 1], layer.batch)
+                return self._join(self._layers[place - 1], layer.batch)
+        return layer
 
-    def _join(self, layer: Layer, newer: Batch) -> None:
+    def _join(self, layer: Layer, newer: Batch) -> Layer:
         layer.join(newer, self.since)
-        self._look(layer)
+        return self._look(layer)
 
     def _enter(self, batch: Batch) -> None:
         """Bring in a batch that is too large for the tail."""
@@ -231,6 +233,7 @@ class Spine:
             if layer is None:
                 if not self._begin():
                     return False
+                self._given = 0  # fuel given before it began was none of this merge's
             else:
                 assert layer.merge is not None
                 fuel -= max(1, layer.merge.work(fuel))
