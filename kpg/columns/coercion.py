@@ -69,6 +69,8 @@ def _unchanged(lane: Ints) -> Checked:
 def common_type(call: Call, arguments: Sequence[Node]) -> Type:
     """The type all arguments can be given without changing a value: equal, up to null and the scale of decimals."""
     first = arguments[0].type
+    if isinstance(arguments[0], Constant) and arguments[0].untyped:
+        refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
     for argument in arguments:
         if argument.type.kind != first.kind:
             refuse(call, arguments, "The types must be equal: cast one of them.")

@@ -209,6 +209,8 @@ def adapt(node: Node, type_: Type, scope: Scope) -> Node:
 def adapt_all(nodes: Sequence[Node], scope: Scope) -> list[Node]:
     """Constants as the type of the other nodes, where that is possible."""
     anchor = min(nodes, key=_flexibility)
+    if isinstance(anchor, Constant) and anchor.untyped:
+        return list(nodes)
     return [adapt(node, anchor.type, scope) for node in nodes]
 
 

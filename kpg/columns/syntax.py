@@ -212,8 +212,8 @@ class Call(Expression):
             binding = _INFIX[self.op]
             left, right = self.arguments
             chained = binding == 1  # a < b < c means something else in Python
-            both_plain = isinstance(left, Literal) and isinstance(right, Literal)
-            shown = repr(left) if both_plain else _show(left, binding + chained)
+            kept = isinstance(left, Literal) and (chained or isinstance(right, Literal))  # Python would turn it round
+            shown = repr(left) if kept else _show(left, binding + chained)
             return f"{shown} {self.op} {_show(right, binding + 1)}"
         if self.op in _PREFIX:
             return _PREFIX[self.op] + _show_receiver(self.arguments[0], 6)
