@@ -39,6 +39,11 @@ class Collection:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.schema!r}"
 
+    def _repr_html_(self) -> str:
+        from kpg.api.notebook import html_collection
+
+        return html_collection(self)
+
     # One row at a time
 
     def select(self, *columns: str | Expression, **named: Any) -> Collection:

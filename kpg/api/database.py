@@ -212,12 +212,12 @@ class Database:
 
     def describe(self) -> dict[str, Any]:
         """Inputs, outputs, dataflows and arrangements, as plain values."""
-        from kpg.api.explain import describe_database
+        from kpg.api.inventory import describe_database
 
         return describe_database(self)
 
     def _repr_html_(self) -> str:
-        from kpg.api.explain import html_database
+        from kpg.api.notebook import html_database
 
         return html_database(self)
 

@@ -210,7 +210,7 @@ class Output:
         return f"Output({self.name!r}, {self.schema!r})"
 
     def _repr_html_(self) -> str:
-        from kpg.api.explain import html_output
+        from kpg.api.notebook import html_output
 
         return html_output(self)
 

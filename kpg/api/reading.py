@@ -69,7 +69,10 @@ def check_errors(db: Database, installed: Installed, errors: Installed, time: Ti
 
 def read_rows(installed: Installed, schema: Schema, time: Time, keys: Ints | None) -> tuple[Ints, Ints]:
     """Rows and how often each is there, lanes in the order of `schema`."""
-    data, counts = read(installed.handle.batches(None), time, keys)
+    batches = installed.handle.batches(None)
+    if not batches:
+        return np.empty((len(schema), 0), np.int64), np.empty(0, np.int64)
+    data, counts = read(batches, time, keys)
     order = [installed.schema.index(name) for name in schema.names]
     return (data if order == sorted(order) else np.ascontiguousarray(data[order])), counts[0]
 
