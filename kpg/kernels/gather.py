@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kpg.kernels.consolidate import is_zero
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.sort import compare
+from kpg.kernels.sort import compare_rows, merge_runs
 
 
 @jit
@@ -103,53 +103,14 @@ def take(data, times, diffs, key_lanes, ranges, block, cursor, floor, out_data, 
 
 
 @jit
-def compare_rows(data, times, i, j):
-    """Below, at or above 0 as row i sorts before, with or after row j by data, then time."""
-    sign = compare(data, i, data, j)
-    if sign == 0:
-        sign = compare(times, i, times, j)
-    return sign
-
-
-@jit
-def merge_runs(data, times, start, end, order, scratch):
-    """Sort the positions [start, end) into `order` by merging runs that are in order already."""
-    for i in range(start, end):
-        order[i] = i
-    runs = 2
-    while runs > 1:
-        runs = 0
-        low = start
-        while low < end:
-            middle = low + 1
-            while middle < end and compare_rows(data, times, order[middle - 1], order[middle]) <= 0:
-                middle += 1
-            high = min(end, middle + 1)
-            while high < end and compare_rows(data, times, order[high - 1], order[high]) <= 0:
-                high += 1
-            if middle < end:
-                i, j, o = low, middle, low
-                while o < high:
-                    if j == high or (i < middle and compare_rows(data, times, order[i], order[j]) <= 0):
-                        scratch[o] = order[i]
-                        i += 1
-                    else:
-                        scratch[o] = order[j]
-                        j += 1
-                    o += 1
-                for o in range(low, high):
-                    order[o] = scratch[o]
-            low = high
-            runs += 1
-
-
-@jit
 def settle_keys(offsets, data, times, diffs, order, scratch, out_offsets, out_data, out_times, out_diffs):
     """Sort the rows of each key by value, then time, and consolidate them; returns how many remain."""
     kept = 0
     for k in range(len(offsets) - 1):
         out_offsets[k] = kept
         start, end = offsets[k], offsets[k + 1]
+        for i in range(start, end):
+            order[i] = i
         merge_runs(data, times, start, end, order, scratch)
         i = start
         while i < end:
@@ -157,7 +118,7 @@ def settle_keys(offsets, data, times, diffs, order, scratch, out_offsets, out_da
             for lane in range(diffs.shape[0]):
                 out_diffs[lane, kept] = diffs[lane, row]
             i += 1
-            while i < end and compare_rows(data, times, row, order[i]) == 0:
+            while i < end and compare_rows(data, times, 1, row, order[i]) == 0:
                 for lane in range(diffs.shape[0]):
                     out_diffs[lane, kept] += diffs[lane, order[i]]
                 i += 1
@@ -207,7 +168,7 @@ def boundaries(data, key_lanes, offsets):
 
 @jit
 def upto(data, times, diffs, start, end, at, out_data, out_diffs, o):
-    """Copy the data and diffs of the rows in [start, end) whose time is at or before `at`; returns the next free column."""
+    """Copy data and diffs of the rows in [start, end) whose time is at or before `at`; returns the next free column."""
     time_step = 1 if times.shape[1] > 1 else 0
     diff_step = 1 if diffs.shape[1] > 1 else 0
     for i in range(start, end):

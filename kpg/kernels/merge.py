@@ -2,15 +2,26 @@
 
     merge(A, B, F)  =  consolidate({(d, representative(F, t), r)  |  (d, t, r) in A or B})
 
-Resumable: `state` is int64[4], the next row of A, of B, of the output, and where the output's last group of equal data
-begins; a call reads about `fuel` rows and returns how many it read. The merge is done when both runs are read.
-Preconditions: A and B are sorted by (data, time) and consolidated; outputs have room for all rows of both. `frontier` is
-int64[elements, depth]; without elements times are kept.
+Preconditions: A and B are sorted by (data, time) and consolidated, and have a lane of data; outputs have room for all rows
+of both. The frontier is int64[elements, depth]; without elements times stay. With `timed` 0 all representatives are taken
+to be one and the same, and no time is read or written. With `settling` 0 no two rows of one side can become equal, so
+only rows of A and B are summed. Resumable: `state` is int64[5]:
+
+    0, 1   the next row of A and of B            2   the end of the output
+    3      where the output's last group of equal data begins, if settling: it may still have to be sorted and summed
+    4      0 while all diffs of the output are the one constant of A and B, and none was written
+
+A call reads at most `fuel` rows (one more if they are equal) and returns how many; the merge is done when all are read.
+
+How. A long run from one side is copied. Otherwise rows are first compared, without branches, into a block of steps: bit 0
+takes a row of A, bit 1 one of B, both if they are equal, bit 2 if these cancel. Then lane after lane is woven by the steps.
 Cost: linear; the times of one datum are sorted again where representatives are out of order, in n log n.
-Twins: kpg.testing.kernels_trace.
+Twin: kpg.testing.kernels_trace.
 """
 
 from collections.abc import Iterator
+
+import numpy as np
 
 from kpg.kernels.advance import representative
 from kpg.kernels.consolidate import is_zero
@@ -18,135 +29,267 @@ from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.sort import compare
 
+BLOCK = 1024  # steps decided before lanes are woven: they and their rows stay in the cache
+NEAR = 32  # a run from one side of at least so many rows is copied
+
+FROM_A, FROM_B, CANCEL = 1, 2, 4
+
 
 @jit
-def merge_data(a_data, a_diffs, b_data, b_diffs, out_data, out_diffs, state, fuel):
-    """Merge runs whose times are all one and the same."""
+def merge(
+    a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, timed, settling,
+    out_data, out_times, out_diffs, state, fuel,
+):  # fmt: skip
+    """Merge some more rows; returns how many were read."""
     n, m = a_data.shape[1], b_data.shape[1]
-    lanes, width = a_data.shape[0], a_diffs.shape[0]
-    a_step = 1 if a_diffs.shape[1] > 1 else 0
-    b_step = 1 if b_diffs.shape[1] > 1 else 0
-    i, j, o = state[0], state[1], state[2]
-    end = i + j + fuel
-    while i < n and j < m and i + j < end:
-        sign = compare(a_data, i, b_data, j)
-        if sign < 0:
-            for lane in range(lanes):
-                out_data[lane, o] = a_data[lane, i]
-            for lane in range(width):
-                out_diffs[lane, o] = a_diffs[lane, i * a_step]
-            i += 1
-            o += 1
-        elif sign > 0:
-            for lane in range(lanes):
-                out_data[lane, o] = b_data[lane, j]
-            for lane in range(width):
-                out_diffs[lane, o] = b_diffs[lane, j * b_step]
-            j += 1
-            o += 1
+    i, j, o, group, written = state[0], state[1], state[2], state[3], state[4]
+    steps = np.empty(BLOCK, np.int64)
+    begin = i + j
+    while (i < n or j < m) and i + j < begin + fuel:
+        left = begin + fuel - i - j
+        if settling == 1:
+            left = min(left, BLOCK)
+        start = o
+        next_i, next_j = i, j
+        if i < n and (j == m or leads(a_data, a_times, i, n, b_data, b_times, j, timed)):
+            next_i = min(run(a_data, a_times, i, n, b_data, b_times, j, m, timed), i + left)
+        elif j < m and (i == n or leads(b_data, b_times, j, m, a_data, a_times, i, timed)):
+            next_j = min(run(b_data, b_times, j, m, a_data, a_times, i, n, timed), j + left)
+        if next_i > i or next_j > j:
+            o += next_i - i + next_j - j
+            copy(a_data, i, next_i, out_data, start)
+            copy(b_data, j, next_j, out_data, start)
+            if timed == 1:
+                copy(a_times, i, next_i, out_times, start)
+                copy(b_times, j, next_j, out_times, start)
+            if written == 1:
+                copy(a_diffs, i, next_i, out_diffs, start)
+                copy(b_diffs, j, next_j, out_diffs, start)
         else:
-            for lane in range(width):
-                out_diffs[lane, o] = a_diffs[lane, i * a_step] + b_diffs[lane, j * b_step]
-            if not is_zero(out_diffs, o):
-                for lane in range(lanes):
-                    out_data[lane, o] = a_data[lane, i]
-                o += 1
-            i += 1
-            j += 1
-    if j == m and i < n:
-        rows = min(n - i, max(0, end - i - j))
-        copy(a_data, i, rows, out_data, o)
-        copy(a_diffs, i, rows, out_diffs, o)
-        i += rows
-        o += rows
-    elif i == n and j < m:
-        rows = min(m - j, max(0, end - i - j))
-        copy(b_data, j, rows, out_data, o)
-        copy(b_diffs, j, rows, out_diffs, o)
-        j += rows
-        o += rows
-    used = i + j - state[0] - state[1]
-    state[0], state[1], state[2] = i, j, o
-    return used
+            count, next_i, next_j, met = decide(
+                a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, left, steps
+            )
+            if met == 1 and written == 0:
+                fill(a_diffs, out_diffs, start)
+                written = 1
+            o = weave(a_data, i, b_data, j, steps, count, out_data, start)
+            if timed == 1:
+                weave(a_times, i, b_times, j, steps, count, out_times, start)
+            if written == 1:
+                weave_sums(a_diffs, i, b_diffs, j, steps, count, out_diffs, start)
+        i, j = next_i, next_j
+        if settling == 1:
+            if timed == 1 and frontier.shape[0] > 0:
+                for row in range(start, o):
+                    representative(out_times, row, frontier, out_times, row)
+            repeated = mark(out_data, group, start, o, steps)
+            if repeated == 0 and start - group <= 1:
+                group = max(group, o - 1)
+            else:
+                if written == 0:
+                    fill(a_diffs if n > 0 else b_diffs, out_diffs, o)
+                    written = 1
+                group, o = settle(out_data, out_times, out_diffs, timed, group, start, o, steps)
+    if i == n and j == m and o - group > 1 and settling == 1:
+        o = settle_group(out_times, out_diffs, timed, group, o)
+        group = o
+    state[0], state[1], state[2], state[3], state[4] = i, j, o, group, written
+    return i + j - begin
 
 
 @jit
-def copy(block, i, rows, out, o):
-    """Copy some columns; a block of one column is repeated."""
-    step = 1 if block.shape[1] > 1 else 0
-    for lane in range(block.shape[0]):
-        for row in range(rows):
-            out[lane, o + row] = block[lane, (i + row) * step]
+def before(a_data, a_times, i, b_data, b_times, j, timed):
+    """Whether row i of A sorts before row j of B."""
+    sign = compare(a_data, i, b_data, j)
+    if sign == 0 and timed == 1:
+        a_step = 1 if a_times.shape[1] > 1 else 0
+        b_step = 1 if b_times.shape[1] > 1 else 0
+        sign = compare(a_times, i * a_step, b_times, j * b_step)
+    return sign < 0
 
 
 @jit
-def merge_times(
-    a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, out_data, out_times, out_diffs, state, fuel
-):
-    """Merge runs of any times."""
+def leads(a_data, a_times, i, n, b_data, b_times, j, timed):
+    """Whether the next NEAR rows of A all sort before row j of B."""
+    return i + NEAR <= n and before(a_data, a_times, i + NEAR - 1, b_data, b_times, j, timed)
+
+
+@jit
+def run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
+    """The first row of A from i on that does not sort before row j of B, which sorts after row i; found by galloping."""
+    if j == m:
+        return n
+    step = NEAR
+    while i + step < n and before(a_data, a_times, i + step, b_data, b_times, j, timed):
+        i += step
+        step += step
+    high = min(n, i + step)
+    while i + 1 < high:
+        middle = (i + high) >> 1
+        if before(a_data, a_times, middle, b_data, b_times, j, timed):
+            i = middle
+        else:
+            high = middle
+    return high
+
+
+@jit
+def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most, steps):
+    """Write the next steps, reading at most about `most` rows; returns their number, the next rows, and 1 if rows met."""
+    lanes = a_data.shape[0]
     n, m = a_data.shape[1], b_data.shape[1]
-    lanes, width = a_data.shape[0], a_diffs.shape[0]
     a_time_step = 1 if a_times.shape[1] > 1 else 0
     b_time_step = 1 if b_times.shape[1] > 1 else 0
     a_diff_step = 1 if a_diffs.shape[1] > 1 else 0
     b_diff_step = 1 if b_diffs.shape[1] > 1 else 0
-    i, j, o, group = state[0], state[1], state[2], state[3]
-    end = i + j + fuel
-    while (i < n or j < m) and i + j < end:
-        left = j == m
-        if i < n and j < m:
-            sign = compare(a_data, i, b_data, j)
-            if sign == 0:
+    second = min(1, lanes - 1)
+    a_first, a_second = a_data[0], a_data[second]
+    b_first, b_second = b_data[0], b_data[second]
+    end = i + j + most
+    count = 0
+    met = 0
+    while i < n and j < m and count < BLOCK and i + j < end:
+        x, y, xx, yy = a_first[i], b_first[j], a_second[i], b_second[j]
+        same = x == y
+        less = (x < y) | (same & (xx < yy))
+        step = FROM_B - less  # FROM_A if less
+        if same & (xx == yy):
+            sign = 0
+            for lane in range(2, lanes):
+                if a_data[lane, i] != b_data[lane, j]:
+                    sign = -1 if a_data[lane, i] < b_data[lane, j] else 1
+                    break
+            if sign == 0 and timed == 1:
                 sign = compare(a_times, i * a_time_step, b_times, j * b_time_step)
-            left = sign <= 0
-        if left:
-            if o > group and compare(a_data, i, out_data, o - 1) != 0:
-                o = settle(out_data, out_times, out_diffs, group, o)
-                group = o
-            for lane in range(lanes):
-                out_data[lane, o] = a_data[lane, i]
-            for lane in range(width):
-                out_diffs[lane, o] = a_diffs[lane, i * a_diff_step]
-            place(a_times, i * a_time_step, frontier, out_times, o)
-            i += 1
-        else:
-            if o > group and compare(b_data, j, out_data, o - 1) != 0:
-                o = settle(out_data, out_times, out_diffs, group, o)
-                group = o
-            for lane in range(lanes):
-                out_data[lane, o] = b_data[lane, j]
-            for lane in range(width):
-                out_diffs[lane, o] = b_diffs[lane, j * b_diff_step]
-            place(b_times, j * b_time_step, frontier, out_times, o)
-            j += 1
-        o += 1
-        if o - 1 > group and compare(out_times, o - 2, out_times, o - 1) == 0:
-            o -= 1
-            for lane in range(width):
-                out_diffs[lane, o - 1] += out_diffs[lane, o]
-            if is_zero(out_diffs, o - 1):
-                o -= 1
-    if i == n and j == m:
-        o = settle(out_data, out_times, out_diffs, group, o)
-        group = o
-    used = i + j - state[0] - state[1]
-    state[0], state[1], state[2], state[3] = i, j, o, group
-    return used
+            step = FROM_A if sign < 0 else FROM_B
+            if sign == 0:
+                met = 1
+                step = FROM_A | FROM_B | CANCEL
+                for lane in range(a_diffs.shape[0]):
+                    if a_diffs[lane, i * a_diff_step] + b_diffs[lane, j * b_diff_step] != 0:
+                        step = FROM_A | FROM_B
+        steps[count] = step
+        count += 1
+        i += step & 1
+        j += (step >> 1) & 1
+    return count, i, j, met
 
 
 @jit
-def place(times, i, frontier, out, o):
-    """Write a time, or its representative."""
-    if frontier.shape[0] == 0:
-        for lane in range(times.shape[0]):
-            out[lane, o] = times[lane, i]
-    else:
-        representative(times, i, frontier, out, o)
+def weave(a, i, b, j, steps, count, out, o):
+    """Write the columns that the steps take; returns the end of the output."""
+    a_step = 1 if a.shape[1] > 1 else 0
+    b_step = 1 if b.shape[1] > 1 else 0
+    end = o
+    for lane in range(a.shape[0]):
+        xs, ys, zs = a[lane], b[lane], out[lane]
+        p, q, end = i * a_step, j * b_step, o
+        for k in range(count):
+            step = steps[k]
+            x, y = xs[p], ys[q]
+            zs[end] = y ^ ((x ^ y) & -(step & 1))
+            p += (step & 1) * a_step
+            q += ((step >> 1) & 1) * b_step
+            end += 1 - (step >> 2)
+    return end
 
 
 @jit
-def settle(data, times, diffs, start, end):
-    """Sort and consolidate the columns [start, end), all of one datum; returns the new end."""
+def weave_sums(a, i, b, j, steps, count, out, o):
+    """Write the diffs that the steps take, added where they take both."""
+    a_step = 1 if a.shape[1] > 1 else 0
+    b_step = 1 if b.shape[1] > 1 else 0
+    for lane in range(a.shape[0]):
+        xs, ys, zs = a[lane], b[lane], out[lane]
+        p, q, end = i * a_step, j * b_step, o
+        for k in range(count):
+            step = steps[k]
+            zs[end] = (xs[p] & -(step & 1)) + (ys[q] & -((step >> 1) & 1))
+            p += (step & 1) * a_step
+            q += ((step >> 1) & 1) * b_step
+            end += 1 - (step >> 2)
+
+
+@jit
+def copy(block, start, end, out, o):
+    """Copy the columns [start, end); a block of one column is repeated."""
+    for lane in range(block.shape[0]):
+        if end > start:
+            if block.shape[1] > 1:
+                out[lane, o : o + end - start] = block[lane, start:end]
+            else:
+                out[lane, o : o + end - start] = block[lane, 0]
+
+
+@jit
+def fill(block, out, end):
+    """Repeat the first column of a block in the columns before `end`."""
+    for lane in range(block.shape[0]):
+        out[lane, :end] = block[lane, 0]
+
+
+@jit
+def mark(data, group, start, end, same):
+    """Note for each row of [start, end) whether it has the data of the row before it; returns how many have.
+
+    `group` is where the first group begins, and has no row before it.
+    """
+    for k in range(end - start):
+        same[k] = 1
+    for lane in range(data.shape[0]):
+        values = data[lane]
+        for k in range(max(0, group + 1 - start), end - start):
+            same[k] &= values[start + k] == values[start + k - 1]
+    if group == start and end > start:
+        same[0] = 0
+    count = 0
+    for k in range(end - start):
+        count += same[k]
+    return count
+
+
+@jit
+def settle(data, times, diffs, timed, group, start, end, same):
+    """Sort and sum the groups of equal data that are complete, and close the gaps.
+
+    Rows [group, start) are one group, rows from `start` on are new and marked. Returns where the last group now begins
+    and ends.
+    """
+    kept = group
+    for row in range(max(start, group + 1), end):
+        if same[row - start] == 0:
+            group_end = row if row - group == 1 else settle_group(times, diffs, timed, group, row)
+            if kept != group:
+                move(data, group, group_end, kept)
+                move(diffs, group, group_end, kept)
+                if timed == 1:
+                    move(times, group, group_end, kept)
+            kept += group_end - group
+            group = row
+    if kept != group:
+        move(data, group, end, kept)
+        move(diffs, group, end, kept)
+        if timed == 1:
+            move(times, group, end, kept)
+    return kept, kept + end - group
+
+
+@jit
+def move(block, start, end, to):
+    """Move columns to the left."""
+    for lane in range(block.shape[0]):
+        for i in range(end - start):
+            block[lane, to + i] = block[lane, start + i]
+
+
+@jit
+def settle_group(times, diffs, timed, start, end):
+    """Sort the columns [start, end), all of one datum, by time and sum those of equal time; returns the new end."""
+    if timed == 0:
+        for lane in range(diffs.shape[0]):
+            for i in range(start + 1, end):
+                diffs[lane, start] += diffs[lane, i]
+        return start if is_zero(diffs, start) else start + 1
     ordered = True
     for i in range(start + 1, end):
         if compare(times, i - 1, times, i) >= 0:
@@ -180,8 +323,15 @@ def swap(block, i, j):
 
 @jit
 def sort_times(times, diffs, start, end):
-    """Sort the columns [start, end) by time: by insertion if few, else as a heap."""
+    """Sort the columns [start, end) by time: by insertion if few, else as a heap; nothing if they are in order."""
     n = end - start
+    ordered = True
+    for i in range(start + 1, end):
+        if compare(times, i - 1, times, i) > 0:
+            ordered = False
+            break
+    if ordered:
+        return
     if n <= 16:
         for i in range(start + 1, end):
             j = i
@@ -200,7 +350,7 @@ def sort_times(times, diffs, start, end):
 
 @jit
 def sift(times, diffs, start, root, n):
-    """Let an element sink to its place in the heap of n columns from `start`."""
+    """Let a column sink to its place in the heap of n columns from `start`."""
     while True:
         child = 2 * root + 1
         if child >= n:
@@ -214,7 +364,18 @@ def sift(times, diffs, start, root, n):
         root = child
 
 
+@jit
+def slide(flat, lanes, room, kept):
+    """Close the gaps between the lanes of a flat block with room for `room` columns, of which `kept` are used."""
+    for lane in range(1, lanes):
+        for i in range(kept):
+            flat[lane * kept + i] = flat[lane * room + i]
+
+
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield merge_data, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, COLUMN, NUMBER)
-    yield merge_times, (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, COLUMN, NUMBER)
+    """How Python calls these."""
+    yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)
+    yield (
+        merge,
+        (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, NUMBER, TABLE, TABLE, TABLE, COLUMN, NUMBER),
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import shrunk, consolidate
+from kpg.columns.consolidate import consolidate, shrunk
 from kpg.columns.updates import Ints, Updates, concatenate, no_updates
 from kpg.kernels.advance import minimal, split
 from kpg.trace.description import elements

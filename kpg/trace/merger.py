@@ -11,47 +11,95 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import shrunk
-from kpg.columns.updates import Ints, Updates, no_updates, trim
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance import advance
-from kpg.kernels.merge import merge_data, merge_times
+from kpg.kernels.consolidate import uniform
+from kpg.kernels.merge import merge, slide
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
 ALL = 1 << 62  # more fuel than any merge needs
 
 
-class _Running:
-    """Two sorted updates being merged: the outputs so far and how far each was read."""
+class _Room:
+    """A block being written, of which only the first columns will be used."""
 
-    __slots__ = ("a", "b", "frontier", "time", "data", "times", "diffs", "state", "rows")
+    __slots__ = ("flat", "block")
+
+    def __init__(self, lanes: int, columns: int) -> None:
+        self.flat = np.empty(lanes * columns, np.int64)
+        self.block: Ints | None = self.flat.reshape(lanes, columns)
+
+    def used(self, columns: int) -> Ints:
+        """The first columns, in no more memory than they need; nothing can be written any more."""
+        assert self.block is not None
+        lanes, room = self.block.shape
+        if columns == room:
+            return self.block
+        slide(self.flat, lanes, room, columns)
+        self.block = None  # nothing else may look at the memory that is given back
+        self.flat.resize(lanes * columns, refcheck=False)
+        return self.flat.reshape(lanes, columns)
+
+
+class _Running:
+    """Two sorted updates being merged: the outputs so far, and how far each was read."""
+
+    __slots__ = ("a", "b", "frontier", "time", "settling", "data", "times", "diffs", "state")
 
     def __init__(self, a: Updates, b: Updates, frontier: Ints, time: Ints | None) -> None:
-        self.a, self.b, self.frontier, self.time = a, b, frontier, time
-        self.rows = rows = a.data.shape[1] + b.data.shape[1]
-        self.data = np.empty((a.data.shape[0], rows), np.int64)
-        self.times = np.empty((a.times.shape[0], 1 if time is not None else rows), np.int64)
-        self.diffs = np.empty((a.diffs.shape[0], rows), np.int64)
-        self.state = np.zeros(4, np.int64)
+        """`time` is the representative of all times, if there is only one."""
+        self.a, self.b = (a, b) if a.data.shape[0] else (_with_lane(a), _with_lane(b))
+        self.frontier, self.time = frontier, time
+        self.settling = 1 if len(frontier) and (time is None or a.times.shape[1] > 1 or b.times.shape[1] > 1) else 0
+        rows = a.data.shape[1] + b.data.shape[1]
+        self.data = _Room(self.a.data.shape[0], rows)
+        self.times = _Room(a.times.shape[0], 0 if time is not None else rows)
+        self.diffs = _Room(a.diffs.shape[0], rows)
+        self.state = np.array((0, 0, 0, 0, 0 if _one_diff(a, b) else 1), np.int64)
 
     def work(self, fuel: int) -> int:
+        """Read about `fuel` rows; returns how many."""
         a, b = self.a, self.b
-        if self.time is not None:
-            return int(merge_data(a.data, a.diffs, b.data, b.diffs, self.data, self.diffs, self.state, fuel))
-        return int(
-            merge_times(
-                a.data, a.times, a.diffs, b.data, b.times, b.diffs, self.frontier,
-                self.data, self.times, self.diffs, self.state, fuel,
-            )
+        read: int = merge(
+            a.data, a.times, a.diffs, b.data, b.times, b.diffs, self.frontier,
+            1 if self.time is None else 0, self.settling, self.data.block, self.times.block, self.diffs.block, self.state, fuel,
         )  # fmt: skip
+        return read
 
     def finish(self) -> Updates:
-        kept = int(self.state[2])
+        """What was merged."""
+        _, _, kept, _, written = self.state.tolist()
+        lanes, depth, width = self.a.data.shape[0], self.a.times.shape[0], self.a.diffs.shape[0]
         if kept == 0:
-            return no_updates(self.a.lanes, self.a.depth, self.a.width)
-        times = self.time if self.time is not None else shrunk(self.times, kept)
-        return Updates(trim(self.data, kept), times, shrunk(self.diffs, kept))
+            return no_updates(lanes, depth, width)
+        times = self.time if self.time is not None else _used(self.times, kept)
+        constant = self.a.diffs if self.a.data.shape[1] else self.b.diffs
+        return Updates(self.data.used(kept), times, _used(self.diffs, kept) if written else constant)
+
+
+def _used(room: _Room, kept: int) -> Ints:
+    """The first columns, or one of them if they are alike."""
+    assert room.block is not None
+    return room.block[:, :1].copy() if uniform(room.block, kept) else room.used(kept)
+
+
+def _with_lane(updates: Updates) -> Updates:
+    """The same, with a lane of zeros: the kernel wants one."""
+    return Updates(np.zeros((1, len(updates)), np.int64), updates.times, updates.diffs)
+
+
+def _without_lane(updates: Updates) -> Updates:
+    """The same without any lane."""
+    return Updates(np.empty((0, len(updates)), np.int64), updates.times, updates.diffs)
+
+
+def _one_diff(a: Updates, b: Updates) -> bool:
+    """Whether all diffs are one and the same."""
+    if len(a) == 0 or len(b) == 0:
+        return (b if len(a) == 0 else a).diffs.shape[1] == 1
+    return a.diffs.shape[1] == 1 == b.diffs.shape[1] and bool((a.diffs == b.diffs).all())
 
 
 def merge_updates(a: Updates, b: Updates) -> Updates:
@@ -61,7 +109,7 @@ def merge_updates(a: Updates, b: Updates) -> Updates:
     same = a.times.shape[1] == 1 == b.times.shape[1] and bool((a.times == b.times).all())
     running = _Running(a, b, np.empty((0, a.depth), np.int64), a.times if same else None)
     running.work(ALL)
-    return running.finish()
+    return _without_lane(running.finish()) if a.lanes == 0 else running.finish()
 
 
 class Merge:
@@ -83,15 +131,13 @@ class Merge:
             self._done(no_updates(a.lanes, a.depth, a.width))
             return
         frontier = elements(since, a.depth)
-        a_time = constant_time(self.older, since, frontier)
-        b_time = constant_time(self.newer, since, frontier)
-        if a_time is not None and len(b) == 0:  # nothing can cancel: only the time moves
-            self._done(Updates(a.data, a_time, a.diffs))
-        elif b_time is not None and len(a) == 0:
-            self._done(Updates(b.data, b_time, b.diffs))
-        else:
-            same = a_time is not None and b_time is not None and bool((a_time == b_time).all())
-            self._running = _Running(a, b, frontier, a_time if same else None)
+        time = one_time(self.older, self.newer, since, frontier)
+        if time is not None and len(b) == 0 and a.times.shape[1] == 1:  # nothing can cancel: only the time moves
+            self._done(Updates(a.data, time, a.diffs))
+            return
+        if since.precedes(self.older.lower):
+            frontier = frontier[:0]  # every time is its own representative
+        self._running = _Running(a, b, frontier, time)
 
     def _done(self, updates: Updates) -> None:
         self._result = Batch(updates, self.older.key_lanes, self.description)
@@ -115,7 +161,8 @@ class Merge:
         used = self._running.work(fuel)
         self._left -= used
         if self._left <= 0:
-            self._done(self._running.finish())
+            updates = self._running.finish()
+            self._done(updates if self.older.updates.lanes else _without_lane(updates))
         return used
 
     def result(self) -> Batch:
@@ -138,17 +185,22 @@ def empty_after(batch: Batch) -> Batch:
     return Batch(nothing, batch.key_lanes, Description(batch.upper, batch.upper, batch.since))
 
 
-def constant_time(batch: Batch, since: Frontier, frontier: Ints) -> Ints | None:
-    """The one representative of all times of the batch, where that is known without looking at each."""
+def one_time(older: Batch, newer: Batch, since: Frontier, frontier: Ints) -> Ints | None:
+    """The one representative of all times of two batches, where that is known without looking at each."""
+    times = [_constant_time(batch, since, frontier) for batch in (older, newer) if len(batch)]
+    if len(times) == 2 and (times[0] is None or times[1] is None or not (times[0] == times[1]).all()):
+        return None
+    return times[0]
+
+
+def _constant_time(batch: Batch, since: Frontier, frontier: Ints) -> Ints | None:
     times = batch.updates.times
     if times.shape[1] == 1:
         out = np.empty_like(times)
         advance(times, frontier, out)
         return out
-    if times.shape[0] == 1 and batch.upper != CLOSED:
-        last = batch.upper.elements[0][0] - 1
-        if batch.since:
-            last = max(last, batch.since.elements[0][0])
+    if times.shape[0] == 1 and batch.upper:  # total order: all times are before the upper, or were moved to the since
+        last = max(batch.upper.elements[0][0] - 1, batch.since.elements[0][0] if batch.since else 0)
         if last <= since.elements[0][0]:
             return frontier
     return None
