@@ -55,11 +55,14 @@ class Applied(Node):
         keep = np.ones(n, np.bool_) if codes is None else spread_to(codes, n) == 0
         if self._nullable:
             keep &= ~null_of(lanes, self._nullable)
-        answer = np.full(n, NULL, np.int64)
-        found = np.zeros(n, np.int64)
-        if keep.any():
-            answer[keep], found[keep] = self._call([lane[keep] for lane in lanes], int(keep.sum()))
-        return answer, first_code(codes, found if found.any() else None)
+        kept = int(np.count_nonzero(keep))
+        if kept == n > 0:
+            answer, found = self._call(lanes, n)
+        else:
+            answer, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+            if kept:
+                answer[keep], found[keep] = self._call([lane[keep] for lane in lanes], kept)
+        return answer, first_code(codes, found if np.count_nonzero(found) else None)
 
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
         raise NotImplementedError

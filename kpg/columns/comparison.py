@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.coercion import refuse
+from kpg.columns.hashing import mix
 from kpg.columns.node import Answer, Constant, Node, Scope, Total, adapt_all, any_nullable, as_bool
 from kpg.columns.ordering import order_keys
 from kpg.columns.schema import BOOL, INT64, MAX, NULL, SYMBOLIC
@@ -151,11 +152,3 @@ class Hash(Node):
         if self._argument.type.kind in SYMBOLIC:
             lane = self._symbols.hash_of(lane)
         return mix(lane), codes
-
-
-def mix(lane: Ints) -> Ints:
-    """Each number scrambled, no two alike (the finaliser of splitmix64)."""
-    z = lane.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))).view(np.int64)

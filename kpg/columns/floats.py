@@ -27,9 +27,11 @@ _FLIP = np.int64(MAX)
 
 def to_lane(values: Floats) -> Ints:
     """The lane of floats."""
-    canonical = np.where(values == values, values + 0.0, np.nan)  # NaN differs from itself; -0.0 + 0.0 is 0.0
-    bits: Ints = canonical.view(np.int64)
+    bits: Ints = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
     flipped: Ints = bits ^ ((bits >> _SHIFT) & _FLIP)
+    nan = values != values  # NaN differs from itself, and has many bit patterns
+    if np.count_nonzero(nan):
+        flipped[nan] = NAN
     return flipped
 
 

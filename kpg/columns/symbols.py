@@ -15,13 +15,13 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.hashing import hash_values
 from kpg.columns.schema import NULL, is_bytes, is_text
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
@@ -32,6 +32,7 @@ _BYTES = bytes  # inside Symbols, `bytes` is the property
 
 _FREE = object()  # stands in the table where no symbol is
 _MAX_CHUNK_BYTES = 2**31 - 1  # what Arrow's 32-bit offsets can address
+_SAMPLE = 16_384  # rows that tell whether values repeat
 _ENTRY_BYTES = 200  # about what Python's string, dict and list entries cost beside the text
 
 
@@ -84,23 +85,21 @@ class Symbols:
         return np.array(known, np.int64)
 
     def _intern_array(self, array: Any) -> Ints:
-        if pa.types.is_dictionary(array.type):
-            encoded = array
-        elif pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type):
-            encoded = array.dictionary_encode()
-        elif is_text(array.type):
-            encoded = array.cast(pa.large_string()).dictionary_encode()
-        elif is_bytes(array.type):
-            encoded = array.cast(pa.large_binary()).dictionary_encode()
-        else:
-            raise SchemaMismatch(f"symbols are strings or binary values, not {array.type}")
-        indices = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-        used = np.zeros(len(encoded.dictionary) + 1, np.bool_)  # the last entry stands for null
+        if not pa.types.is_dictionary(array.type):
+            if not (is_text(array.type) or is_bytes(array.type)):
+                raise SchemaMismatch(f"symbols are strings or binary values, not {array.type}")
+            large = array.cast(pa.large_string() if is_text(array.type) else pa.large_binary())
+            if _mostly_distinct(large):  # a dictionary would be work for nothing
+                return self._intern_list(_python_values(large))
+            array = large.dictionary_encode()
+        indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        used = np.zeros(len(array.dictionary) + 1, np.bool_)  # the last entry stands for null
         used[indices] = True
         used[-1] = False
         chosen = np.flatnonzero(used)
         ids = np.full(len(used), NULL, np.int64)
-        ids[chosen] = self._intern_list(_python_values(encoded.dictionary, chosen))
+        few = len(chosen) < len(array.dictionary)
+        ids[chosen] = self._intern_list(_python_values(array.dictionary.take(chosen) if few else array.dictionary))
         mapped: Ints = ids[indices]
         return mapped
 
@@ -199,7 +198,7 @@ class Symbols:
         if self._unhashed:
             grown = np.zeros(len(self._values), np.int64)
             grown[: len(self._hashes)] = self._hashes
-            grown[self._unhashed] = [_hash(self._values[id_]) for id_ in self._unhashed]
+            grown[self._unhashed] = hash_values([self._values[id_] for id_ in self._unhashed])
             self._hashes, self._unhashed = grown, []
         return self._hashes
 
@@ -258,19 +257,15 @@ def _size(value: Value) -> int:
     return len(value)
 
 
-def _hash(value: Value) -> int:
-    if isinstance(value, str):
-        digest = blake2b(value.encode(), digest_size=8).digest()
-    else:
-        digest = blake2b(value, digest_size=8, person=b"binary").digest()
-    return int.from_bytes(digest, "little", signed=True)
+def _mostly_distinct(array: Any) -> bool:
+    """Whether, to judge by the first values, few are repeated."""
+    sample = array.slice(0, _SAMPLE)
+    return len(sample) < len(array) and 2 * len(sample.dictionary_encode().dictionary) > len(sample)
 
 
-def _python_values(dictionary: Any, chosen: Ints) -> list[Any]:
-    if len(chosen) < len(dictionary):
-        dictionary = dictionary.take(pa.array(chosen))
+def _python_values(array: Any) -> list[Any]:
     try:
-        return dictionary.to_pylist()  # type: ignore[no-any-return]
+        return array.to_pylist()  # type: ignore[no-any-return]
     except UnicodeDecodeError as error:
         raise SchemaMismatch(
             "text that is not UTF-8",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.coercion import refuse
-from kpg.columns.column import decode_list
+from kpg.columns.column import decode_list, encode_list
 from kpg.columns.node import Answer, Node, Scope, adapt, any_nullable, first_code, null_of, run_all, spread_to
 from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
 from kpg.columns.syntax import Call
@@ -60,16 +60,16 @@ class PerValue(Node):
         distinct, inverse = self._distinct(values)
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
-        computed = np.zeros(distinct[0].shape[0], np.int64)
-        codes = np.zeros(len(computed), np.int64)
+        if not self._code:  # the function has a value for everything
+            results = list(map(self._function, *columns))
+            return encode_list(self.type, results, "", self._scope.symbols)[inverse], None
+        computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
         for row, given in enumerate(zip(*columns, strict=True)):
             try:
                 computed[row] = encode_value(self.type, self._function(*given), self._scope.symbols)
             except ValueError:
-                if not self._code:  # a function that has a value for everything
-                    raise
                 codes[row] = self._code
-        return computed[inverse], codes[inverse] if codes.any() else None
+        return computed[inverse], codes[inverse] if np.count_nonzero(codes) else None
 
     def _distinct(self, values: list[Ints]) -> tuple[list[Ints], Ints]:
         """Each combination of values once, and for each row which of them it is."""
