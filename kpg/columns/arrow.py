@@ -47,7 +47,7 @@ def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
         return _encode_table(schema, pa.RecordBatchReader.from_stream(rows).read_all(), symbols)
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise SchemaMismatch(
-            f"cannot read rows from a {type(rows).__name__}",
+            f"cannot read rows from {type(rows).__name__}",
             hint="Give a list of tuples, a dict of columns, or an Arrow, pandas or polars table.",
         )
     return _encode_tuples(schema, list(rows), symbols)
@@ -111,7 +111,7 @@ def _check_arity(schema: Schema, rows: list[Any]) -> None:
     for row, values in enumerate(rows):
         if not isinstance(values, (tuple, list)):
             raise SchemaMismatch(
-                f"row {row} is a {type(values).__name__}, not a tuple",
+                f"row {row} is {type(values).__name__}, not tuple",
                 detail=f"The columns are {schema!r}.",
                 hint="Give one value for each column, in order.",
             )
@@ -126,7 +126,7 @@ def _check_arity(schema: Schema, rows: list[Any]) -> None:
 def _encode_dicts(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
     for row, values in enumerate(rows):
         if not isinstance(values, Mapping):
-            raise SchemaMismatch(f"row {row} is a {type(values).__name__}, not a dict like the first")
+            raise SchemaMismatch(f"row {row} is {type(values).__name__}, not dict like the first")
         if len(values) != len(schema) or not all(name in values for name in schema.names):
             _check_names(schema, list(values), f"row {row}")
     return _encode_tuples(schema, [tuple(values[name] for name in schema.names) for values in rows], symbols)
@@ -174,7 +174,7 @@ def _encode_columns(schema: Schema, columns: Mapping[Any, Any], symbols: Symbols
     for name, column in columns.items():
         if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
             raise SchemaMismatch(
-                f"column {name!r} is a {type(column).__name__}, not a column",
+                f"column {name!r} is {type(column).__name__}, not a column of values",
                 hint="For one row give a list of one dict; for columns, a list or an array for each name.",
             )
     sized = {name: columns[name] if hasattr(columns[name], "__len__") else list(columns[name]) for name in schema.names}

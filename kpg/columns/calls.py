@@ -98,7 +98,7 @@ class Batched(Applied):
         given = [present(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
         result = self._expression.function(*given)
         if not hasattr(result, "__len__") or isinstance(result, (str, bytes)) or len(result) != n:
-            size = f"{len(result)} values" if hasattr(result, "__len__") else f"a {type(result).__name__}"
+            size = f"{len(result)} values" if hasattr(result, "__len__") else type(result).__name__
             raise ValueError(f"it returned {size} for {n} rows")
         out = np.empty(n, np.int64)
         encode_column(self._expression.returns, result, self._expression.name, symbols, out)

@@ -101,7 +101,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         _refuse_type(type_, name, str(array.type))
     null = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
     if null is not None and not type_.nullable:
-        refuse(type_, name, start + int(np.argmax(null)), f"null is not a {type_}")
+        refuse(type_, name, start + int(np.argmax(null)), f"null is not {type_}")
     if array.null_count == len(array):
         out[:] = NULL
         return
@@ -109,7 +109,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         lane = _ARROW_ENCODERS[type_.kind](type_, array, symbols)
     except _CANNOT as error:
         row = _first_failing(type_, array, symbols)
-        refuse(type_, name, start + row, f"{_shown(array, row)} is not a {type_}: {_reason(error)}")
+        refuse(type_, name, start + row, f"{_shown(array, row)} is not {type_}: {_reason(error)}")
     _check_limits(type_, lane, null, name, start)
     out[:] = lane if null is None else np.where(null, NULL, lane)
 
@@ -201,7 +201,7 @@ def _check_limits(type_: Type, lane: Ints, null: npt.NDArray[np.bool_] | None, n
     if np.count_nonzero(wrong):
         row = int(np.argmax(wrong))
         outside = f"{_raw(type_, int(lane[row]))} is out of the range of {type_}"
-        refuse(type_, name, start + row, f"null is not a {type_}" if type_.kind in SYMBOLIC else outside)
+        refuse(type_, name, start + row, f"null is not {type_}" if type_.kind in SYMBOLIC else outside)
 
 
 def _first_failing(type_: Type, array: Any, symbols: Symbols) -> int:

@@ -103,7 +103,7 @@ def is_in(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
         try:
             lanes.append(encode_value(type_, literal.value, scope.symbols))
         except (ValueError, TypeError, SchemaMismatch) as error:
-            raise TypeMismatch(f"{literal.value!r} is not a {type_}", detail=f"{error}, in {call!r}.") from None
+            raise TypeMismatch(f"{literal.value!r} is not {type_}", detail=f"{error}, in {call!r}.") from None
     return IsIn(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
 
 

@@ -204,7 +204,7 @@ def literal_type(value: Any) -> Type:
             return decimal(precision, scale)
         raise TypeMismatch(f"{value} has more than the {MAX_DIGITS} digits of a decimal")
     raise TypeMismatch(
-        f"no column can hold a {type(value).__name__}",
+        f"no column can hold {type(value).__name__}",
         detail=f"It is {repr(value)[:80]}.",
         hint="Constants are int, float, bool, str, bytes, date, datetime, timedelta, Decimal or None.",
     )

@@ -46,7 +46,7 @@ def encode_value(type_: Type, value: Any, symbols: Symbols) -> int:
     """The lane value of one Python value; ValueError or TypeError, saying why, if it is not one of the type."""
     if value is None:
         if not type_.nullable:
-            raise ValueError(f"null is not a {type_}")
+            raise ValueError(f"null is not {type_}")
         return NULL
     lane = _ENCODERS[type_.kind](type_, value, symbols)
     low, high = limits(type_)
@@ -167,7 +167,7 @@ def python_value(type_: Type, value: int) -> Any:
 
 
 def _not_a(type_: Type, value: Any) -> str:
-    return f"{show(value)} is a {type(value).__name__}, not a {type_}"
+    return f"{show(value)} is of type {type(value).__name__}, not {type_}"
 
 
 def show(value: Any) -> str:
