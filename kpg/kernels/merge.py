@@ -3,13 +3,17 @@
     merge(A, B, F)  =  consolidate({(d, representative(F, t), r)  |  (d, t, r) in A or B})
 
 Preconditions: A and B are sorted by (data, time) and consolidated, and have a lane of data; outputs have room for all rows
-of both. The frontier is int64[elements, depth]; without elements times stay. With `timed` 0 all representatives are taken
-to be one and the same, and no time is read or written. With `settling` 0 no two rows of one side can become equal, so
-only rows of A and B are summed. Resumable: `state` is int64[5]:
+of both. The frontier is int64[elements, depth]; without elements times stay. `lone` says whose times, although they are not
+constant, are known to have one representative, the frontier's first element: FROM_A, FROM_B, both or 0.
+
+Resumable: `state` is int64[8], zeros at first.
 
     0, 1   the next row of A and of B            2   the end of the output
     3      where the output's last group of equal data begins, if settling: it may still have to be sorted and summed
-    4      0 while all diffs of the output are the one constant of A and B, and none was written
+    4      1 once diffs were written; before that all diffs are the one constant of A and B
+    5      1 if times differ; else no time is compared, and the only one written is that of column 0
+    6      1 if rows of one side may become equal, so that groups of equal data must be settled
+    7      1 once begun
 
 A call reads at most `fuel` rows (one more if they are equal) and returns how many; the merge is done when all are read.
 
@@ -37,12 +41,13 @@ FROM_A, FROM_B, CANCEL = 1, 2, 4
 
 @jit
 def merge(
-    a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, timed, settling,
-    out_data, out_times, out_diffs, state, fuel,
-):  # fmt: skip
+    a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, lone, out_data, out_times, out_diffs, state, fuel
+):
     """Merge some more rows; returns how many were read."""
     n, m = a_data.shape[1], b_data.shape[1]
-    i, j, o, group, written = state[0], state[1], state[2], state[3], state[4]
+    if state[7] == 0:
+        begin_merge(a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, lone, out_times, state)
+    i, j, o, group, written, timed, settling = state[0], state[1], state[2], state[3], state[4], state[5], state[6]
     steps = np.empty(BLOCK, np.int64)
     begin = i + j
     while (i < n or j < m) and i + j < begin + fuel:
@@ -95,6 +100,42 @@ def merge(
         group = o
     state[0], state[1], state[2], state[3], state[4] = i, j, o, group, written
     return i + j - begin
+
+
+@jit
+def begin_merge(a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, lone, out_times, state):
+    """See what is constant: the representative of all times, and all diffs."""
+    state[7] = 1
+    a_rows, b_rows = a_data.shape[1] > 0, b_data.shape[1] > 0
+    a_lone = a_times.shape[1] == 1 or lone & FROM_A != 0
+    b_lone = b_times.shape[1] == 1 or lone & FROM_B != 0
+    time = np.empty((a_times.shape[0], 2), np.int64)
+    place_time(a_times, frontier, time, 0)
+    place_time(b_times, frontier, time, 1)
+    if a_rows and b_rows:
+        one = a_lone and b_lone and compare(time, 0, time, 1) == 0
+    else:
+        one = a_lone if a_rows else b_lone
+    if one:
+        for lane in range(time.shape[0]):
+            out_times[lane, 0] = time[lane, 0 if a_rows else 1]
+    else:
+        state[5] = 1
+    if frontier.shape[0] > 0 and (not one or a_times.shape[1] > 1 or b_times.shape[1] > 1):
+        state[6] = 1
+    if (a_rows and a_diffs.shape[1] > 1) or (b_rows and b_diffs.shape[1] > 1):
+        state[4] = 1
+    elif a_rows and b_rows and compare(a_diffs, 0, b_diffs, 0) != 0:
+        state[4] = 1
+
+
+@jit
+def place_time(times, frontier, out, o):
+    """Write the representative of the only time of a block, or of all."""
+    for lane in range(times.shape[0]):
+        out[lane, o] = times[lane, 0] if frontier.shape[0] == 0 or times.shape[1] == 1 else frontier[0, lane]
+    if frontier.shape[0] > 0:
+        representative(out, o, frontier, out, o)
 
 
 @jit
@@ -377,5 +418,5 @@ def examples() -> Iterator[Example]:
     yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)
     yield (
         merge,
-        (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, NUMBER, TABLE, TABLE, TABLE, COLUMN, NUMBER),
+        (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, TABLE, TABLE, TABLE, COLUMN, NUMBER),
     )

@@ -9,6 +9,7 @@ Nothing is promised about times not beyond `since`. `lower`, `upper` and `since`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Description:
     since: Frontier
 
 
+@lru_cache(maxsize=256)
 def elements(frontier: Frontier, depth: int) -> Ints:
     """A frontier as kernels take it: int64[elements, depth]."""
     return np.array(frontier.elements, np.int64).reshape(len(frontier.elements), depth)
