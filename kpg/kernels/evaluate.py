@@ -4,8 +4,9 @@
     correct      at each t in order:  wanted rows  −  Σ output at times ≤ t, corrections made before included
 
 Histories are runs: per key (offsets) sorted by value, then time. Evaluation times are per key sorted and distinct.
-Wanted rows are per evaluation time sorted by value, values distinct; a diff of zero stands for no row. A key with one
-evaluation time, the usual one, is a single pass; with several it is replayed (kpg.kernels.history).
+Wanted rows are per evaluation time (spans int64[2, n]: where they begin and end) sorted by value, values distinct;
+those of a key are next to each other; a diff of zero stands for no row. A key with one evaluation time, the usual one,
+is read once; with several it is replayed (kpg.kernels.history).
 
 Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
 Twins: kpg.testing.kernels_operators.
@@ -17,18 +18,20 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.history import (
+    EVAL,
     FIELDS,
-    HELD,
     LANES,
     RANK,
     add,
-    advance,
     begin,
     clear,
-    count_held,
-    keep,
+    line_up,
     next_present,
-    suffix_meets,
+    plan,
+    reach,
+    same_tail,
+    settle,
+    take_back,
 )
 from kpg.kernels.jit import jit
 from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, equal, sort_columns, sorts_before
@@ -38,6 +41,8 @@ SUMS = 1  # a row of the totals, where one is not zero
 FIRST = 2  # the first `limit` values of positive multiplicity, each once
 COPIES = 3  # the first `limit` copies of values of positive multiplicity
 ALL = 4  # every value of non-zero multiplicity
+
+WANT_RANK, FIRST_ROW = 0, 1  # lanes of `numbers`: of a wanted row its rank, of a rank a row
 
 
 @jit
@@ -53,6 +58,20 @@ def sizes(offsets, eval_offsets, key_lo, key_hi):
 
 
 @jit
+def first_key(eval_offsets, t):
+    """The key that evaluation time t belongs to."""
+    low = 0
+    high = eval_offsets.shape[0] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if eval_offsets[middle + 1] <= t:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
 def rank_rows(data, lo, hi, work):
     """Number the distinct values of sorted rows; how many."""
     n = 0
@@ -64,17 +83,16 @@ def rank_rows(data, lo, hi, work):
 
 
 @jit
-def put_total(kind, limit, sums, rank, out, out_diffs, n):
-    """Write the row wanted of a total; always one."""
+def put_total(kind, limit, sums, out, out_diffs, n):
+    """Write the row wanted of a total as row n."""
     diff = 0
     if kind == PRESENCE:
-        diff = 1 if sums[0, rank] >= limit else 0
+        diff = 1 if sums[0, 0] >= limit else 0
     else:
         for w in range(sums.shape[0]):
-            out[w, n] = sums[w, rank]
-            diff = 1 if sums[w, rank] != 0 else diff
+            out[w, n] = sums[w, 0]
+            diff = 1 if sums[w, 0] != 0 else diff
     out_diffs[0, n] = diff
-    return n + 1
 
 
 @jit
@@ -130,73 +148,77 @@ def rows_of_tally(kind, limit, data, lo, hi, work, sums, marks, ranks, out, out_
 
 @jit
 def accumulate(kind, limit, eval_lo, eval_hi, eval_offsets, eval_times, offsets, data, times, diffs,
-               out_offsets, out, out_diffs):  # fmt: skip
-    """Fill the wanted rows of evaluation times from eval_lo on; out_offsets[i] is where those of eval_lo + i begin.
+               spans, out, out_diffs):  # fmt: skip
+    """Fill the wanted rows of evaluation times from eval_lo on; column i of spans is that of time eval_lo + i.
 
-    Returns the first evaluation time not done. The room must be enough for the rows of any one time.
+    Returns the first evaluation time not done, and how many rows there are. A total is row i of time eval_lo + i. The
+    room must be enough for the rows of any one time.
     """
     depth = times.shape[0]
+    width = diffs.shape[0]
     totals = kind == PRESENCE or kind == SUMS
-    key_lo = 0
-    key_hi = eval_offsets.shape[0] - 1
-    while key_lo < key_hi:  # the last key that begins at or before eval_lo, or one without evaluation times before it
-        middle = (key_lo + key_hi) >> 1
-        if eval_offsets[middle + 1] <= eval_lo:
-            key_lo = middle + 1
-        else:
-            key_hi = middle
-    key_hi = eval_offsets.shape[0] - 1
-    rows, evals = sizes(offsets, eval_offsets, key_lo, key_hi)
+    key = first_key(eval_offsets, eval_lo)
+    keys = eval_offsets.shape[0] - 1
+    rows, evals = sizes(offsets, eval_offsets, key, keys)
     meets = np.empty((depth, evals), np.int64)
-    work = np.zeros((LANES, rows), np.int64)
-    held = np.empty((1 + depth + diffs.shape[0], rows), np.int64)
-    sums = np.zeros((diffs.shape[0], rows + 1), np.int64)
+    work = np.zeros((LANES, max(rows, evals)), np.int64)
+    late = np.empty((depth + 1 + width, rows), np.int64)
+    sums = np.zeros((width, rows + 1), np.int64)
     marks = np.zeros((2, (rows >> 6) + 1), np.int64)
     state = np.empty(FIELDS, np.int64)
-    room = out.shape[1]
+    lo = eval_lo
     n = ZERO
-    out_offsets[0] = 0
-    for key in range(key_lo, key_hi):
-        lo = max(eval_offsets[key], eval_lo)
-        hi = min(eval_offsets[key + 1], eval_hi)
+    while lo < eval_hi:
+        if lo >= eval_offsets[key + 1]:
+            key += 1
+            continue
         row_lo = offsets[key]
         row_hi = offsets[key + 1]
-        most = ONE if totals else min(limit, row_hi - row_lo)
-        if lo >= eval_hi:
-            break
+        most = ONE if totals else max(ONE, min(limit, row_hi - row_lo))
+        hi = min(min(eval_offsets[key + 1], eval_hi), lo + (out.shape[1] - n) // most)
+        if lo == hi:
+            return lo, n
         if hi - lo == 1:
-            if n + most > room:
-                return lo
+            spans[0, lo - eval_lo] = n
             if totals:
-                for w in range(diffs.shape[0]):
+                for w in range(width):
                     total = 0
                     for row in range(row_lo, row_hi):
                         if at_most(times, row, eval_times, lo):
                             total += diffs[w, row]
                     sums[w, 0] = total
-                n = put_total(kind, limit, sums, ZERO, out, out_diffs, n)
-                for w in range(diffs.shape[0]):
+                put_total(kind, limit, sums, out, out_diffs, n)
+                for w in range(width):
                     sums[w, 0] = 0
+                n += 1
             else:
                 n = rows_once(kind, limit, data, times, diffs, row_lo, row_hi, eval_times, lo, out, out_diffs, n)
-            out_offsets[lo - eval_lo + 1] = n
-        elif hi > lo:
+            spans[1, lo - eval_lo] = n
+        else:
             ranks = ONE if totals else rank_rows(data, row_lo, row_hi, work)
-            suffix_meets(eval_times, lo, hi, meets)
-            begin(times, diffs, row_lo, row_hi, meets, work, sums, marks, state)
-            for t in range(lo, hi):
-                if n + most > room:
-                    return t
-                advance(times, diffs, row_lo, eval_times, t, meets, t - lo, held, work, sums, marks, state)
-                count_held(held, state[HELD], eval_times, t, sums, marks, ONE)
+            swept = plan(eval_times, lo, hi, meets, work)
+            begin(times, diffs, row_lo, row_hi, meets, swept, late, work, sums, marks, state)
+            last = work[EVAL, 0]
+            for j in range(hi - lo):
+                t = work[EVAL, j]
+                if not same_tail(eval_times, last, t, swept):
+                    take_back(late, eval_times, last, sums, marks, state)
+                    settle(late, meets, j, swept, sums, marks, state)
+                last = t
+                reach(late, eval_times, t, swept, sums, marks, state)
                 if totals:
-                    n = put_total(kind, limit, sums, ZERO, out, out_diffs, n)
+                    spans[0, t - eval_lo] = n + t - lo
+                    spans[1, t - eval_lo] = n + t - lo + 1
+                    put_total(kind, limit, sums, out, out_diffs, n + t - lo)
                 else:
+                    spans[0, t - eval_lo] = n
                     n = rows_of_tally(kind, limit, data, row_lo, row_hi, work, sums, marks, ranks, out, out_diffs, n)
-                count_held(held, state[HELD], eval_times, t, sums, marks, -ONE)
-                out_offsets[t - eval_lo + 1] = n
+                    spans[1, t - eval_lo] = n
+            if totals:
+                n += hi - lo
             clear(sums, marks, ranks)
-    return eval_hi
+        lo = hi
+    return lo, n
 
 
 @jit
@@ -206,8 +228,8 @@ def correct_once(want, want_diffs, w, w_hi, data, times, diffs, row, hi, eval_ti
     while w < w_hi or row < hi:
         first = row
         correction = 0
-        wanted = row == hi or (w < w_hi and not sorts_before(data, row, want, w, lanes))
-        if row < hi and not (wanted and sorts_before(want, w, data, row, lanes)):
+        wanted = row == hi or (w < w_hi and not sorts_before(data, row, want, w, ZERO, lanes))
+        if row < hi and not (wanted and sorts_before(want, w, data, row, ZERO, lanes)):
             while row < hi and equal(data, first, data, row, lanes):
                 if at_most(times, row, eval_times, t):
                     correction -= diffs[0, row]
@@ -226,59 +248,65 @@ def correct_once(want, want_diffs, w, w_hi, data, times, diffs, row, hi, eval_ti
 
 
 @jit
-def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, want_ranks, firsts):
-    """Number the values of wanted and output rows together; how many. firsts: an output row, or ~(wanted row)."""
+def span_of_key(spans, lo, hi):
+    """Where the wanted rows of evaluation times lo to hi begin and end."""
+    begins = spans[0, lo]
+    ends = spans[1, lo]
+    for t in range(lo + 1, hi):
+        begins = min(begins, spans[0, t])
+        ends = max(ends, spans[1, t])
+    return begins, ends
+
+
+@jit
+def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, numbers):
+    """Number the values of wanted and output rows together; how many. A rank's row: an output row, or ~(wanted row)."""
     lanes = data.shape[0]
     wants = w_hi - w_lo
     for w in range(wants):
         work[ORDER, w] = w_lo + w
-    sort_columns(want, lanes, work, wants)
+    sort_columns(want, ZERO, lanes, work, wants)
     n = 0
     w = 0
     row = lo
     while w < wants or row < hi:
-        if row == hi or (w < wants and sorts_before(want, work[ORDER, w], data, row, lanes)):
+        if row == hi or (w < wants and sorts_before(want, work[ORDER, w], data, row, ZERO, lanes)):
             first = work[ORDER, w]
-            firsts[n] = ~first
+            numbers[FIRST_ROW, n] = ~first
             while w < wants and equal(want, first, want, work[ORDER, w], lanes):
-                want_ranks[work[ORDER, w] - w_lo] = n
+                numbers[WANT_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         else:
             first = row
-            firsts[n] = first
+            numbers[FIRST_ROW, n] = first
             while row < hi and equal(data, first, data, row, lanes):
                 work[RANK, row - lo] = n
                 row += 1
             while w < wants and equal(data, first, want, work[ORDER, w], lanes):
-                want_ranks[work[ORDER, w] - w_lo] = n
+                numbers[WANT_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         n += 1
     return n
 
 
 @jit
-def sort_made(made, count, ranks, firsts, starts, want, data, eval_times, out, out_times, out_diffs, n):
-    """Write corrections made in order of time (diff, rank, time) by value, then time: a counting sort by rank."""
-    for rank in range(ranks + 1):
-        starts[rank] = 0
+def put_made(made, count, numbers, work, want, data, eval_times, out, out_times, out_diffs, n):
+    """Write the corrections (diff, rank, evaluation time) of a key by value, then time."""
     for c in range(count):
-        starts[made[1, c] + 1] += 1
-    for rank in range(ranks):
-        starts[rank + 1] += starts[rank]
+        work[ORDER, c] = c
+    sort_columns(made, ONE, made.shape[0], work, count)
     for c in range(count):
-        rank = made[1, c]
-        at = n + starts[rank]
-        starts[rank] += 1
-        first = firsts[rank]
+        column = work[ORDER, c]
+        first = numbers[FIRST_ROW, made[1, column]]
         for lane in range(out.shape[0]):
-            out[lane, at] = data[lane, first] if first >= 0 else want[lane, ~first]
+            out[lane, n + c] = data[lane, first] if first >= 0 else want[lane, ~first]
         for d in range(out_times.shape[0]):
-            out_times[d, at] = eval_times[d, made[2, c]]
-        out_diffs[0, at] = made[0, c]
+            out_times[d, n + c] = eval_times[d, made[2, column]]
+        out_diffs[0, n + c] = made[0, column]
 
 
 @jit
-def correct(key, n, eval_offsets, eval_times, want_offsets, want, want_diffs, offsets, data, times, diffs,
+def correct(key, n, eval_offsets, eval_times, spans, want, want_diffs, offsets, data, times, diffs,
             out_keys, out, out_times, out_diffs):  # fmt: skip
     """Fill the corrections of keys from `key` on behind the first n, sorted by key, value, time.
 
@@ -287,19 +315,18 @@ def correct(key, n, eval_offsets, eval_times, want_offsets, want, want_diffs, of
     depth = times.shape[0]
     keys = offsets.shape[0] - 1
     rows, evals = sizes(offsets, eval_offsets, key, keys)
-    wants = 0
+    wants = ZERO
     for other in range(key, keys):
         if eval_offsets[other + 1] - eval_offsets[other] > 1:
-            wants = max(wants, want_offsets[eval_offsets[other + 1]] - want_offsets[eval_offsets[other]])
+            lo, hi = span_of_key(spans, eval_offsets[other], eval_offsets[other + 1])
+            wants = max(wants, hi - lo)
     room = out_keys.shape[0]
-    several = room if evals > 0 else 0
+    several = room if evals > 0 else ZERO
     meets = np.empty((depth, evals), np.int64)
-    work = np.empty((LANES, max(rows + several, wants)), np.int64)
-    held = np.empty((2 + depth, rows + several), np.int64)
+    work = np.empty((LANES, max(rows + several, max(evals, wants))), np.int64)
+    late = np.empty((depth + 2, rows + several), np.int64)
     made = np.empty((3, several), np.int64)
-    want_ranks = np.empty(wants, np.int64)
-    firsts = np.empty(rows + wants, np.int64)
-    starts = np.empty(rows + wants + 1, np.int64)
+    numbers = np.empty((2, rows + wants), np.int64)
     sums = np.zeros((1, rows + wants + 1), np.int64)
     marks = np.zeros((2, ((rows + wants) >> 6) + 1), np.int64)
     state = np.empty(FIELDS, np.int64)
@@ -310,25 +337,32 @@ def correct(key, n, eval_offsets, eval_times, want_offsets, want, want_diffs, of
         row_hi = offsets[key + 1]
         before = n
         if hi - lo == 1:
-            if n + want_offsets[hi] - want_offsets[lo] + row_hi - row_lo > room:
+            if n + spans[1, lo] - spans[0, lo] + row_hi - row_lo > room:
                 return key, n
             n = correct_once(
-                want, want_diffs, want_offsets[lo], want_offsets[hi], data, times, diffs, row_lo, row_hi,
+                want, want_diffs, spans[0, lo], spans[1, lo], data, times, diffs, row_lo, row_hi,
                 eval_times, lo, out, out_times, out_diffs, n,
             )  # fmt: skip
         elif hi > lo:
-            want_lo = want_offsets[lo]
-            ranks = rank_wanted(want, want_lo, want_offsets[hi], data, row_lo, row_hi, work, want_ranks, firsts)
-            suffix_meets(eval_times, lo, hi, meets)
-            begin(times, diffs, row_lo, row_hi, meets, work, sums, marks, state)
+            want_lo, want_hi = span_of_key(spans, lo, hi)
+            ranks = rank_wanted(want, want_lo, want_hi, data, row_lo, row_hi, work, numbers)
+            swept = plan(eval_times, lo, hi, meets, work)
+            begin(times, diffs, row_lo, row_hi, meets, swept, late, work, sums, marks, state)
             count = ZERO
-            for t in range(lo, hi):
-                advance(times, diffs, row_lo, eval_times, t, meets, t - lo, held, work, sums, marks, state)
+            passed = ZERO  # corrections of passes before this one
+            last = work[EVAL, 0]
+            for j in range(hi - lo):
+                t = work[EVAL, j]
+                if not same_tail(eval_times, last, t, swept):
+                    take_back(late, eval_times, last, sums, marks, state)
+                    line_up(made, passed, count, eval_times, swept, late, sums, marks, state)
+                    settle(late, meets, j, swept, sums, marks, state)
+                    passed = count
+                last = t
+                reach(late, eval_times, t, swept, sums, marks, state)
                 # With what is wanted taken away the tally holds the corrections, negated.
-                count_held(held, state[HELD], eval_times, t, sums, marks, ONE)
-                for w in range(want_offsets[t], want_offsets[t + 1]):
-                    add(sums, marks, want_ranks[w - want_lo], want_diffs, ZERO, w, -ONE)
-                start = count
+                for w in range(spans[0, t], spans[1, t]):
+                    add(sums, marks, numbers[WANT_RANK, w - want_lo], want_diffs, ZERO, w, -ONE)
                 rank = next_present(sums, marks, ZERO, ranks)
                 while rank < ranks:
                     if n + count == room:
@@ -336,18 +370,13 @@ def correct(key, n, eval_offsets, eval_times, want_offsets, want, want_diffs, of
                     made[0, count] = -sums[0, rank]
                     made[1, count] = rank
                     made[2, count] = t
+                    add(sums, marks, rank, made, ZERO, count, ONE)
                     count += 1
                     rank = next_present(sums, marks, rank + 1, ranks)
-                for w in range(want_offsets[t], want_offsets[t + 1]):
-                    add(sums, marks, want_ranks[w - want_lo], want_diffs, ZERO, w, ONE)
-                count_held(held, state[HELD], eval_times, t, sums, marks, -ONE)
-                if t + 1 < hi:
-                    for c in range(start, count):
-                        state[HELD] = keep(
-                            made[1, c], eval_times, t, made, c, meets, t + 1 - lo, held, state[HELD], sums, marks
-                        )
+                for w in range(spans[0, t], spans[1, t]):
+                    add(sums, marks, numbers[WANT_RANK, w - want_lo], want_diffs, ZERO, w, ONE)
             clear(sums, marks, ranks)
-            sort_made(made, count, ranks, firsts, starts, want, data, eval_times, out, out_times, out_diffs, n)
+            put_made(made, count, numbers, work, want, data, eval_times, out, out_times, out_diffs, n)
             n += count
         for c in range(before, n):
             out_keys[c] = key
@@ -357,7 +386,7 @@ def correct(key, n, eval_offsets, eval_times, want_offsets, want, want_diffs, of
 
 def examples() -> Iterator[Example]:
     """How the engine calls these kernels."""
-    yield accumulate, (NUMBER, NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE)
+    yield accumulate, (NUMBER, NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)
     yield correct, (
-        NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE,
+        NUMBER, NUMBER, COLUMN, TABLE, TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE,
     )  # fmt: skip

@@ -1,28 +1,30 @@
-"""Replaying one key's history through sorted times, consolidating as it goes.
+"""Replaying one key's history through its evaluation times, so that no update is looked at for each of them.
 
-Evaluation times t_1, t_2, … are visited in lexicographic order. With m_i the meet of t_i and all after it, an update
-at time u counts at a time t ≥ m_i iff u joined with m_i does. So updates are kept joined with m_i, equal ones summed,
-and those at or before m_i, which count from now on for ever, leave the list for a *tally*. To be looked at for each t_i
-are only the rest, the *held* updates: none at depth 1, about one per value and round at depth 2.
+One coordinate is swept, the others are a time's *tail*. Evaluation times are visited tail by tail, those of a tail in
+order of the swept coordinate (a linear extension of the partial order). In such a pass an update joins the *tally* when
+the sweep reaches its coordinate, if its tail is at or before the pass's; nothing leaves it. After the pass the tally is
+taken back. Updates at or before the meet of all times still to come count for ever: they are *settled*, tallied before
+a pass and never taken back, so that times along a chain cost no more than one pass.
+The first or the last coordinate is swept, whichever leaves fewer tails: one at depth 1, four of 10⁴ epochs × 4 rounds.
 
-    held    int64[1 + depth + width, room]   the rank of the value among the key's values, the time, the diff
+    late    int64[depth + 1 + width, room]   updates not settled: time, rank of the value, diff; in order of the sweep
     tally   sums int64[width, ranks]; marks int64[2, …] count the non-zero ranks of each 64 and of each 4,096, so that
             the next non-zero rank is found without looking at all
-    work    int64[4, room]                   column numbers being sorted, late rows in order of time, ranks of rows
-    state   int64[5]                         how far the replay is
+    work    int64[4, room]                   numbers being sorted, evaluation times in order of visit, ranks of rows
+    state   int64[3]                         first late update, first not yet reached, end
 
-Held updates are tidied when they doubled, or were read so often that sorting them costs no more.
+Cost: passes × late updates, and the sort of these.
 Twins: kpg.testing.kernels_operators.accumulate and .correct are what a replay must equal.
 """
 
 from kpg.kernels.jit import jit
-from kpg.kernels.ordering import ONE, ORDER, SPARE, ZERO, at_most, equal, sort_columns, sorts_before
+from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, sort_columns
 
-LATE = 2  # lanes of `work`, after ORDER and SPARE
+EVAL = 2  # lanes of `work`, after ORDER and SPARE
 RANK = 3
 LANES = 4
-LATES, TAKEN, HELD, TIDY, READS = 0, 1, 2, 3, 4  # fields of `state`; TIDY: how many were held after tidying last
-FIELDS = 5
+START, REACHED, END = 0, 1, 2  # fields of `state`
+FIELDS = 3
 
 
 @jit
@@ -71,113 +73,130 @@ def clear(sums, marks, ranks):
 
 
 @jit
-def suffix_meets(times, lo, hi, meets):
-    """Column i of meets becomes the meet of times lo + i up to hi."""
+def same_tail(times, i, j, swept):
+    """Whether two times differ at most in the swept coordinate."""
     for d in range(times.shape[0]):
-        least = times[d, hi - 1]
-        for i in range(hi - 1, lo - 1, -1):
-            least = min(least, times[d, i])
-            meets[d, i - lo] = least
+        if d != swept and times[d, i] != times[d, j]:
+            return False
+    return True
 
 
 @jit
-def keep(rank, times, row, block, column, meets, i, held, n, sums, marks):
-    """Tally an update if it counts from meet i on, else hold it as one more than n; how many are held then."""
-    if at_most(times, row, meets, i):
-        add(sums, marks, rank, block, ZERO, column, ONE)
-        return n
-    depth = meets.shape[0]
-    held[0, n] = rank
-    for d in range(depth):
-        held[1 + d, n] = max(times[d, row], meets[d, i])
-    for w in range(sums.shape[0]):
-        held[1 + depth + w, n] = block[w, column]
-    return n + 1
+def count_tails(times, work, n, swept):
+    """How many passes there are when n times are visited in the order of work[ORDER]."""
+    tails = 1
+    for i in range(1, n):
+        if not same_tail(times, work[ORDER, i - 1], work[ORDER, i], swept):
+            tails += 1
+    return tails
 
 
 @jit
-def begin(times, diffs, lo, hi, meets, work, sums, marks, state):
-    """Start on rows lo to hi of one key: tally those that count at all evaluation times, sort the late ones."""
-    late = ZERO
+def plan(times, lo, hi, meets, work):
+    """Choose the coordinate to sweep, the last or the first; set the order of visit and the meets of what is to come.
+
+    Column j of meets is the meet of the times visited from the j-th on.
+    """
+    n = hi - lo
+    last = times.shape[0] - 1
+    swept = last  # in this order they come already
+    for i in range(n):
+        work[ORDER, i] = lo + i
+    tails = count_tails(times, work, n, swept)
+    if tails * tails > n and last > 0:
+        sort_columns(times, ONE, last + 1, work, n)  # stable: those of equal tail stay in order of the first coordinate
+        if count_tails(times, work, n, ZERO) < tails:
+            swept = ZERO
+    for i in range(n):
+        work[EVAL, i] = work[ORDER, i] if swept < last else lo + i
+    for d in range(last + 1):
+        least = times[d, work[EVAL, n - 1]]
+        for i in range(n - 1, -1, -1):
+            least = min(least, times[d, work[EVAL, i]])
+            meets[d, i] = least
+    return swept
+
+
+@jit
+def begin(times, diffs, lo, hi, meets, swept, late, work, sums, marks, state):
+    """Start on rows lo to hi of one key: tally those that count at all evaluation times, line up the late ones."""
+    depth = times.shape[0]
+    n = ZERO
     for row in range(lo, hi):
         if at_most(times, row, meets, ZERO):
             add(sums, marks, work[RANK, row - lo], diffs, ZERO, row, ONE)
         else:
-            work[ORDER, late] = row
-            late += 1
-    sort_columns(times, times.shape[0], work, late)
-    for i in range(late):
-        work[LATE, i] = work[ORDER, i]
-    state[:] = 0
-    state[LATES] = late
+            work[ORDER, n] = row
+            n += 1
+    sort_columns(times, swept, swept + 1, work, n)
+    for i in range(n):
+        row = work[ORDER, i]
+        for d in range(depth):
+            late[d, i] = times[d, row]
+        late[depth, i] = work[RANK, row - lo]
+        for w in range(diffs.shape[0]):
+            late[depth + 1 + w, i] = diffs[w, row]
+    state[START] = 0
+    state[REACHED] = 0
+    state[END] = n
 
 
 @jit
-def advance(times, diffs, lo, eval_times, t, meets, i, held, work, sums, marks, state):
-    """Go on to evaluation time t, whose meet with those after it is number i."""
-    n = state[HELD]
-    taken = state[TAKEN]
-    while taken < state[LATES] and not sorts_before(eval_times, t, times, work[LATE, taken], times.shape[0]):
-        row = work[LATE, taken]
-        n = keep(work[RANK, row - lo], times, row, diffs, row, meets, i, held, n, sums, marks)
-        taken += 1
-    if n > 2 * state[TIDY] + 16 or (n > 4 and state[READS] > 16):
-        n = tidy(held, n, meets, i, work, sums, marks)
-        state[TIDY] = n
-        state[READS] = 0
-    state[READS] += 1
-    state[HELD] = n
-    state[TAKEN] = taken
-
-
-@jit
-def tidy(held, n, meets, i, work, sums, marks):
-    """Join the n held updates with meet i, sum equal ones, tally those that count from now on; how many remain."""
+def settle(late, meets, j, swept, sums, marks, state):
+    """Before a pass: tally the late updates at or before meet j for good."""
     depth = meets.shape[0]
-    lanes = held.shape[0]
-    for h in range(n):
-        work[ORDER, h] = h
-        for d in range(depth):
-            held[1 + d, h] = max(held[1 + d, h], meets[d, i])
-    sort_columns(held, 1 + depth, work, n)
-    for lane in range(lanes):
-        for h in range(n):
-            work[SPARE, h] = held[lane, work[ORDER, h]]
-        for h in range(n):
-            held[lane, h] = work[SPARE, h]
-    kept = ZERO
-    h = ZERO
-    while h < n:
-        zero = True
-        end = h + 1
-        while end < n and equal(held, h, held, end, 1 + depth):
-            end += 1
-        for lane in range(1 + depth):
-            held[lane, kept] = held[lane, h]
-        for lane in range(1 + depth, lanes):
-            total = held[lane, h]
-            for k in range(h + 1, end):
-                total += held[lane, k]
-            held[lane, kept] = total
-            zero = zero and total == 0
-        waits = False
-        for d in range(depth):
-            waits = waits or held[1 + d, kept] > meets[d, i]
-        if waits and not zero:
-            kept += 1
-        elif not zero:
-            add(sums, marks, held[0, kept], held, 1 + depth, kept, ONE)
-        h = end
-    return kept
+    end = state[START]
+    while end < state[END] and late[swept, end] <= meets[swept, j]:
+        end += 1
+    start = end
+    for i in range(end - 1, state[START] - 1, -1):
+        if at_most(late, i, meets, j):
+            add(sums, marks, late[depth, i], late, depth + 1, i, ONE)
+        else:
+            start -= 1
+            for lane in range(late.shape[0]):
+                late[lane, start] = late[lane, i]
+    state[START] = start
+    state[REACHED] = start
 
 
 @jit
-def count_held(held, n, times, t, sums, marks, sign):
-    """Add (or take back) the held updates at or before time t to the tally."""
+def reach(late, times, t, swept, sums, marks, state):
+    """Sweep on to time t of a pass."""
     depth = times.shape[0]
-    for h in range(n):
-        counts = True
+    i = state[REACHED]
+    while i < state[END] and late[swept, i] <= times[swept, t]:
+        if at_most(late, i, times, t):
+            add(sums, marks, late[depth, i], late, depth + 1, i, ONE)
+        i += 1
+    state[REACHED] = i
+
+
+@jit
+def take_back(late, times, t, sums, marks, state):
+    """After a pass whose last time was t: take back what it tallied."""
+    depth = times.shape[0]
+    for i in range(state[START], state[REACHED]):
+        if at_most(late, i, times, t):
+            add(sums, marks, late[depth, i], late, depth + 1, i, -ONE)
+
+
+@jit
+def line_up(made, lo, hi, times, swept, late, sums, marks, state):
+    """After a pass: take back the corrections lo to hi it made (diff, rank, time), and line them up as late."""
+    depth = times.shape[0]
+    i = state[END] - 1
+    at = state[END] + hi - lo - 1
+    state[END] = at + 1
+    for c in range(hi - 1, lo - 1, -1):
+        add(sums, marks, made[1, c], made, ZERO, c, -ONE)
+        while i >= state[START] and late[swept, i] > times[swept, made[2, c]]:
+            for lane in range(late.shape[0]):
+                late[lane, at] = late[lane, i]
+            i -= 1
+            at -= 1
         for d in range(depth):
-            counts = counts and held[1 + d, h] <= times[d, t]
-        if counts:
-            add(sums, marks, held[0, h], held, 1 + depth, h, sign)
+            late[d, at] = times[d, made[2, c]]
+        late[depth, at] = made[1, c]
+        late[depth + 1, at] = made[0, c]
+        at -= 1

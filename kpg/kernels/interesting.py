@@ -78,7 +78,7 @@ def sort_generators(times, n, work, out, seeds, lo, hi):
     depth = times.shape[0]
     for i in range(n):
         work[ORDER, i] = i
-    sort_columns(times, depth, work, n)
+    sort_columns(times, ZERO, depth, work, n)
     kept = ZERO
     for i in range(n):
         put(times, work[ORDER, i], out, kept)

@@ -1,6 +1,6 @@
 """Columns of a block compared and sorted.
 
-A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by the first lanes, lexicographically,
+A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by a range of lanes, lexicographically,
 which for times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers:
 linear when they are sorted already, insertion for a few.
 Twin: kpg.testing.kernels_operators.sort_columns.
@@ -27,9 +27,9 @@ def at_most(a, i, b, j):
 
 
 @jit
-def sorts_before(a, i, b, j, lanes):
-    """Whether column i of a sorts before column j of b."""
-    for lane in range(lanes):
+def sorts_before(a, i, b, j, first, end):
+    """Whether column i of a sorts before column j of b, by the lanes from `first` to `end`."""
+    for lane in range(first, end):
         x = a[lane, i]
         y = b[lane, j]
         if x != y:
@@ -47,13 +47,13 @@ def equal(a, i, b, j, lanes):
 
 
 @jit
-def sort_columns(block, lanes, work, n):
-    """Sort the first n column numbers in work[ORDER] by the columns they name."""
+def sort_columns(block, first, end, work, n):
+    """Sort the first n column numbers in work[ORDER] by the lanes from `first` to `end` of the columns they name."""
     for lo in range(0, n, FEW):
         for i in range(lo + 1, min(lo + FEW, n)):
             column = work[ORDER, i]
             at = i
-            while at > lo and sorts_before(block, column, block, work[ORDER, at - 1], lanes):
+            while at > lo and sorts_before(block, column, block, work[ORDER, at - 1], first, end):
                 work[ORDER, at] = work[ORDER, at - 1]
                 at -= 1
             work[ORDER, at] = column
@@ -63,13 +63,13 @@ def sort_columns(block, lanes, work, n):
             middle = lo + run
             i = lo
             j = middle
-            end = min(lo + 2 * run, n)
+            stop = min(lo + 2 * run, n)
             at = lo
-            if sorts_before(block, work[ORDER, middle], block, work[ORDER, middle - 1], lanes):
+            if sorts_before(block, work[ORDER, middle], block, work[ORDER, middle - 1], first, end):
                 for k in range(lo, middle):
                     work[SPARE, k] = work[ORDER, k]
                 while i < middle:
-                    if j < end and sorts_before(block, work[ORDER, j], block, work[SPARE, i], lanes):
+                    if j < stop and sorts_before(block, work[ORDER, j], block, work[SPARE, i], first, end):
                         work[ORDER, at] = work[ORDER, j]
                         j += 1
                     else:

@@ -60,7 +60,7 @@ def running(offsets, times, diffs, before):
         elif lo < hi:
             for row in range(lo, hi):
                 work[ORDER, row - lo] = row
-            sort_columns(times, times.shape[0], work, hi - lo)
+            sort_columns(times, ZERO, times.shape[0], work, hi - lo)
             for k in range(hi - lo):
                 row = work[ORDER, k]
                 if k == 0 or times[0, row] != step_times[0, n - 1]:
@@ -162,7 +162,7 @@ def sums_changes(before, step_offsets, step_times, totals):
                 size += 1
         for k in range(size):
             work[ORDER, k] = k
-        sort_columns(made, width + 1, work, size)
+        sort_columns(made, ZERO, width + 1, work, size)
         for k in range(size):
             out_keys[n] = key
             for w in range(width):

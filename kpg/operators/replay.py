@@ -62,7 +62,7 @@ class Corrections:
 class Wanted:
     """The rows an output should have at each evaluation time, sorted by value; a diff of zero is no row."""
 
-    offsets: Ints
+    spans: Ints  # int64[2, evaluation times]: where the rows of each begin and end
     data: Ints
     diffs: Ints
 
@@ -113,20 +113,20 @@ def evaluate_with(function: Reducer, times: Interesting, inputs: Run, outputs: R
     key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets))
     rows: list[Ints] = [np.empty((outputs.data.shape[0], 0), np.int64)]
     diffs: list[Ints] = [np.empty(0, np.int64)]
-    offsets = np.zeros(evals + 1, np.int64)
+    ends = np.zeros(evals + 1, np.int64)
     done = 0
     while done < evals:
         part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
-        for i in range(part.offsets.shape[0] - 1):
-            lo, hi = int(part.offsets[i]), int(part.offsets[i + 1])
-            offsets[done + i + 1] = offsets[done + i]
+        for i, (lo, hi) in enumerate(part.spans.T.tolist(), done):
+            ends[i + 1] = ends[i]
             if lo < hi:
-                made = _in_order(*function(int(key_of[done + i]), part.data[:, lo:hi], part.diffs[0, lo:hi]))
-                rows.append(made[0])
-                diffs.append(made[1])
-                offsets[done + i + 1] += made[1].shape[0]
-        done += part.offsets.shape[0] - 1
-    return _correct(times, Wanted(offsets, np.concatenate(rows, axis=1), np.concatenate(diffs).reshape(1, -1)), outputs)
+                made, made_diffs = _in_order(*function(int(key_of[i]), part.data[:, lo:hi], part.diffs[0, lo:hi]))
+                rows.append(made)
+                diffs.append(made_diffs)
+                ends[i + 1] += made.shape[1]
+        done += part.spans.shape[1]
+    spans = np.stack([ends[:-1], ends[1:]])
+    return _correct(times, Wanted(spans, np.concatenate(rows, axis=1), np.concatenate(diffs).reshape(1, -1)), outputs)
 
 
 def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
@@ -146,16 +146,16 @@ def _accumulate(kind: int, limit: int, lanes: int, times: Interesting, inputs: R
     """The wanted rows of all evaluation times."""
     first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
     evals = times.eval_times.shape[1]
-    done = first.offsets.shape[0] - 1
+    done = first.spans.shape[1]
     if done == evals:
         return first
     parts = [first]
     while done < evals:
         parts.append(_accumulate_part(kind, limit, lanes, done, times, inputs))
-        done += parts[-1].offsets.shape[0] - 1
+        done += parts[-1].spans.shape[1]
     starts = np.cumsum([0] + [part.diffs.shape[1] for part in parts])
     return Wanted(
-        np.concatenate([part.offsets[:-1] + start for part, start in zip(parts, starts, strict=False)] + [starts[-1:]]),
+        np.concatenate([part.spans + start for part, start in zip(parts, starts, strict=False)], axis=1),
         np.concatenate([part.data for part in parts], axis=1),
         np.concatenate([part.diffs for part in parts], axis=1),
     )
@@ -166,16 +166,14 @@ def _accumulate_part(kind: int, limit: int, lanes: int, done: int, times: Intere
     evals = times.eval_times.shape[1]
     room = evals - done
     if kind != PRESENCE and kind != SUMS:
-        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), int(np.diff(inputs.offsets).max(initial=0)))
-    offsets = np.empty(evals - done + 1, np.int64)
+        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), int(np.diff(inputs.offsets).max(initial=1)))
+    spans = np.empty((2, evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
-    end = accumulate(
+    end, rows = accumulate(
         kind, limit, done, evals, times.eval_offsets, times.eval_times,
-        inputs.offsets, inputs.data, inputs.times, inputs.diffs, offsets, data, diffs,
+        inputs.offsets, inputs.data, inputs.times, inputs.diffs, spans, data, diffs,
     )  # fmt: skip
-    offsets = offsets[: end - done + 1]
-    rows = int(offsets[-1])
-    return Wanted(offsets, trim(data, rows), trim(diffs, rows))
+    return Wanted(trim(spans, end - done), trim(data, rows), trim(diffs, rows))
 
 
 def _correct(times: Interesting, wanted: Wanted, outputs: Run) -> Corrections:
@@ -189,7 +187,7 @@ def _correct(times: Interesting, wanted: Wanted, outputs: Run) -> Corrections:
     key = n = 0
     while True:
         key, n = correct(
-            key, n, times.eval_offsets, times.eval_times, wanted.offsets, wanted.data, wanted.diffs,
+            key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
             outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
         )  # fmt: skip
         if key == keys:

@@ -73,9 +73,9 @@ def consolidate(updates: Iterable[Update]) -> list[Update]:
     return sorted((data, time, diff) for (data, time), diff in total.items() if any(diff))
 
 
-def sort_columns(block: Ints, lanes: int, numbers: Sequence[int]) -> list[int]:
-    """Column numbers sorted by the first lanes of the columns they name; equal ones keep their order."""
-    return sorted(numbers, key=lambda i: tuple(block[:lanes, i]))
+def sort_columns(block: Ints, first: int, end: int, numbers: Sequence[int]) -> list[int]:
+    """Column numbers sorted by some lanes of the columns they name; equal ones keep their order."""
+    return sorted(numbers, key=lambda i: tuple(block[first:end, i]))
 
 
 def match(
