@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 KNOW_EACH_OTHER: set[str] = set()
 ONLY_IN = {
-    "numba": {"kernels/jit.py", "kernels/warm.py"},
+    "numba": {"kernels/jit.py", "kernels/warm.py", "kernels/address.py"},
     "llvmlite": {"kernels/warm.py"},
     "pyspark": {"spark"},
     "websockets": {"server"},

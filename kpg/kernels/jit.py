@@ -9,10 +9,17 @@ import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
+DISABLED = bool(numba.config.DISABLE_JIT)  # kernels run as plain Python: for tests
+
 _compile = numba.njit(cache=True, nogil=True)
-_compile_inline = numba.njit(cache=True, nogil=True, inline="always")
+_compile_into_caller = numba.njit(cache=True, nogil=True, forceinline=True)
 
 
 def jit(function: Kernel) -> Kernel:
     """Compile on first call; the machine code is cached on disk."""
     return cast(Kernel, _compile(function))
+
+
+def inlined(function: Kernel) -> Kernel:
+    """The same for a small function that a kernel calls for each row: it becomes part of the kernel."""
+    return cast(Kernel, _compile_into_caller(function))

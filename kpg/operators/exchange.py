@@ -37,7 +37,7 @@ def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: i
     """The worker of each row."""
     mixed = np.zeros(data.shape[1], np.uint64)
     for lane, is_symbol in enumerate(symbolic):
-        values = symbols.hashes()[data[lane]] if is_symbol else data[lane]
+        values = symbols.hash_of(data[lane]) if is_symbol else data[lane]
         mixed = mix(mixed ^ values.view(np.uint64))
     return (mixed % np.uint64(peers)).astype(np.int64)
 

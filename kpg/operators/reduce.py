@@ -15,13 +15,9 @@ to the meet of the asking times. The output is itself sealed in batches, so it i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
-from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
 from kpg.dataflow.channel import Pipeline
@@ -30,14 +26,14 @@ from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.join import Side
 from kpg.operators.linear import keep
-from kpg.operators.replay import Corrections, Interesting, interesting_times
+from kpg.operators.replay import Corrections
+from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import Run, distinct_keys, gather
+from kpg.trace.gather import distinct_keys
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
-
-Evaluate: TypeAlias = Callable[[Ints, Interesting, Run, Run], Corrections]  # keys, times, input and output histories
+ONE = constant((1,))
 
 
 class Reduce(Publisher):
@@ -45,10 +41,10 @@ class Reduce(Publisher):
 
     waits = True
 
-    def __init__(self, name: str, arranged: Arranged, spine: Spine, evaluate: Evaluate) -> None:
+    def __init__(self, name: str, arranged: Arranged, spine: Spine, tactic: Tactic) -> None:
         super().__init__(name, spine)
         self.key_lanes = arranged.key_lanes
-        self.evaluate = evaluate
+        self.tactic = tactic
         self.input = Side(arranged, f"{name} (input)")
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
@@ -83,17 +79,25 @@ class Reduce(Publisher):
 
     def _reduce(self, arrived: list[Updates], upper: Frontier) -> None:
         seeds, self.pending = self._seeds(arrived, upper)
-        times = tuple([time for time in self.held if not upper.beyond(time)])
         if len(seeds):
             keys, offsets = distinct_keys(seeds, self.key_lanes)
-            corrections = self._correct(keys, offsets, spread(seeds.times, len(seeds)), upper)
-            if len(corrections.key_index):
-                data = np.concatenate([keys[:, corrections.key_index], corrections.data])
-                updates = Updates(data, shrink(corrections.times), shrink(corrections.diffs))
-                batch = Batch(updates, self.key_lanes, Description(self.upper, upper, Frontier.start(self.depth)))
-                self.publish(batch, times)
-                self.output.set_physical(upper)
+            monotone = all((updates.diffs > 0).all() for updates in arrived)
+            question = Question(
+                keys, offsets, seeds.times, monotone, self.input.batches(), self.output.batches(None), upper
+            )
+            outcome = self.tactic.correct(question)
+            if len(outcome.late_keys):
+                self._postpone(keys, outcome)
+            if len(outcome.corrections):
+                self._publish(keys, outcome.corrections, upper)
         self.hold(minimal(map(tuple, self.pending.times.T.tolist())) if len(self.pending) else ())
+
+    def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
+        data = np.concatenate([np.take(keys, corrections.key_index, axis=1), corrections.data])
+        updates = Updates(data, shrink(corrections.times), shrink(corrections.diffs))
+        batch = Batch(updates, self.key_lanes, Description(self.upper, upper, Frontier.start(self.depth)))
+        self.publish(batch, tuple([time for time in self.held if not upper.beyond(time)]))
+        self.output.set_physical(upper)
 
     def _seeds(self, arrived: list[Updates], upper: Frontier) -> tuple[Updates, Updates]:
         """The (key, time) pairs to look at now, sorted and each once; and those that stay pending."""
@@ -105,28 +109,16 @@ class Reduce(Publisher):
         if len(arrived) == 1 and not len(due):
             only = arrived[0]
             if only.lanes == keys and only.times.shape[1] == 1:  # sorted, one row a key: it is its own list of seeds
-                return Updates(only.data, extend(only.times, depth), constant((1,))), rest
-        one = constant((1,))
-        parts = [Updates(u.data[:keys], extend(u.times, depth), one) for u in arrived]
+                return Updates(only.data, extend(only.times, depth), ONE), rest
+        parts = [Updates(u.data[:keys], extend(u.times, depth), ONE) for u in arrived]
         if len(due):
-            parts.append(Updates(due.data, spread(due.times, len(due)), one))
+            parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
         return (consolidate(concatenate(parts)) if parts else no_updates(keys, depth)), rest
 
-    def _correct(self, keys: Ints, offsets: Ints, seed_times: Ints, upper: Frontier) -> Corrections:
-        floor: Time = tuple(seed_times.min(axis=1).tolist())
-        inputs = gather(self.input.batches(), keys, floor, self.depth)
-        outputs = gather(self.output.batches(None), keys, floor, self.depth)
-        interesting = interesting_times(offsets, seed_times, inputs, outputs, upper)
-        if interesting.pending_times.shape[1]:
-            self._postpone(keys, interesting)
-        return self.evaluate(keys, interesting, inputs, outputs)
-
-    def _postpone(self, keys: Ints, interesting: Interesting) -> None:
-        counts = np.diff(interesting.pending_offsets)
-        rows = np.repeat(keys, counts, axis=1)
-        later = Updates(np.ascontiguousarray(rows), interesting.pending_times, constant((1,)))
+    def _postpone(self, keys: Ints, outcome: Outcome) -> None:
+        later = Updates(np.take(keys, outcome.late_keys, axis=1), outcome.late_times, ONE)
         pending = consolidate(concatenate([self.pending, later]) if len(self.pending) else later)
-        self.pending = Updates(pending.data, spread(pending.times, len(pending)), constant((1,)))
+        self.pending = Updates(pending.data, spread(pending.times, len(pending)), ONE)
 
     def tidy(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:
@@ -155,20 +147,20 @@ def extend(times: Ints, depth: int) -> Ints:
 
 
 def shrink(block: Ints) -> Ints:
-    """One column where all are alike."""
-    if block.shape[1] > 1 and (block == block[:, :1]).all():
+    """One column where all are alike; else as kernels want it."""
+    if block.shape[1] > 1 and block[0, 0] == block[0, -1] and (block == block[:, :1]).all():
         return block[:, :1].copy()
-    return block
+    return np.ascontiguousarray(block)
 
 
 def reduce(
-    dataflow: Dataflow, name: str, arranged: Arranged, evaluate: Evaluate, *, value_lanes: int, effort: str
+    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, effort: str
 ) -> tuple[Reduce, Arranged]:
     """Add a reduction of an arrangement by its key; its output is an arrangement by the same key."""
     depth = arranged.depth
     spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, effort)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
-    operator = Reduce(name, arranged, spine, evaluate)
+    operator = Reduce(name, arranged, spine, tactic)
     stream = dataflow.add(operator, [(arranged.stream, Pipeline())], depth=depth)
     operator.follow_frontiers()
     return operator, Arranged(stream, handle, arranged.key_lanes, arranged.key_lanes + value_lanes, 1, depth)

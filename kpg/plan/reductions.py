@@ -17,10 +17,12 @@ from kpg.columns.totals import part_count
 from kpg.columns.updates import Ints
 from kpg.operators import linear, replay
 from kpg.operators.ranked import first_by_rank
-from kpg.operators.reduce import Evaluate, reduce
+from kpg.operators.react import FIRST, PRESENCE, SUMS, React
+from kpg.operators.reduce import reduce
 from kpg.operators.reducer import PythonReducer, SplitFailures
 from kpg.operators.replay import Corrections, Interesting
 from kpg.operators.sweep import Sweep, sweep_reduce
+from kpg.operators.tactic import Evaluate, Replay, Tactic
 from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
 from kpg.plan import nodes
 from kpg.trace.gather import Run
@@ -55,13 +57,13 @@ def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
         partial(replay.sweep_presence, at_least),
-        lambda keys, times, inputs, outputs: replay.evaluate_presence(at_least, times, inputs, outputs),
+        React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)))),
     )
 
 
 def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     found = _arranged_keys(renderer, node)
-    return _maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, _evaluate_sums)
+    return _maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, _sums_tactic(1))
 
 
 def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:
@@ -93,7 +95,7 @@ def _sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     exploded = renderer.add_stages(rendered, [into], "sum", keys)
     found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     raw = keys.concat(Schema.of({f"part {index}": INT64 for index in range(at)}))
-    accumulated = _maintain(renderer, node, found, raw, "sum", replay.sweep_sums, _evaluate_sums, share=False)
+    accumulated = _maintain(renderer, node, found, raw, "sum", replay.sweep_sums, _sums_tactic(at), share=False)
     wanted = tuple(
         Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
     )
@@ -115,15 +117,18 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         ordered = renderer.add_stages(ordered, [linear.Complement(down)], "order", schema)
     found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     limit, copies = reduction.limit, int(reduction.copies)
-    evaluate: Evaluate
+    values = len(schema) - len(node.keys)
+    tactic: Tactic
     if symbolic:
         ranked = tuple(type_.kind in SYMBOLIC for type_ in types)
         descending = tuple(column.startswith("-") for column in reduction.columns)
-        evaluate = partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies)
+        tactic = Replay(partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies))
     else:
-        evaluate = _ignoring_keys(partial(replay.evaluate_first, limit, copies))
+        tactic = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)))
+        if limit == 1 and not copies:
+            tactic = React(FIRST, 1, values, values, 1, tactic)
     undo = bool(down) and not symbolic
-    made = _maintain(renderer, node, found, schema, "first", None, evaluate, share=not undo)
+    made = _maintain(renderer, node, found, schema, "first", None, tactic, share=not undo)
     if undo:
         made = renderer.add_stages(made, [linear.Complement(down)], "order", schema)
     return made
@@ -144,7 +149,7 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     )
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
-    made = _maintain(renderer, node, found, raw, "reduce", None, reducer.evaluate, share=False)
+    made = _maintain(renderer, node, found, raw, "reduce", None, Replay(reducer.evaluate), share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
 
 
@@ -155,7 +160,7 @@ def _maintain(
     schema: Schema,
     name: str,
     sweep: Sweep | None,
-    evaluate: Evaluate,
+    tactic: Tactic,
     share: bool = True,
 ) -> Rendered:
     """The operator that keeps a function of each group: `schema` names the lanes of its output, keys first."""
@@ -165,7 +170,7 @@ def _maintain(
     else:
         value_lanes = len(schema) - len(node.keys)
         operator, out = reduce(
-            renderer.dataflow, name, arranged, evaluate, value_lanes=value_lanes, effort=renderer.context.effort
+            renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, effort=renderer.context.effort
         )
         stream = out.stream
         made = replace(found, arranged=out, schema=schema, publisher=operator)
@@ -175,8 +180,8 @@ def _maintain(
     return renderer.rendered(stream, schema, found.loop, tidy=True)
 
 
-def _evaluate_sums(keys: Ints, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-    return replay.evaluate_sums(times, inputs, outputs)
+def _sums_tactic(width: int) -> Tactic:
+    return React(SUMS, 1, 0, width, width, Replay(_ignoring_keys(replay.evaluate_sums)))
 
 
 def _ignoring_keys(evaluate: Callable[[Interesting, Run, Run], Corrections]) -> Evaluate:

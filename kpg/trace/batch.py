@@ -6,11 +6,12 @@ the batch promises about which times is its `Description`. A batch may be shared
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates
 from kpg.trace.description import Description
+from kpg.trace.table import Row, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,9 +21,18 @@ class Batch:
     updates: Updates
     key_lanes: int
     description: Description
+    _row: Row | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.updates.data.shape[1])
+
+    @property
+    def row(self) -> Row:
+        """Where its arrays lie, worked out when first asked: see kpg.trace.table."""
+        if self._row is None:
+            object.__setattr__(self, "_row", describe(self.updates))
+        assert self._row is not None
+        return self._row
 
     @property
     def nbytes(self) -> int:

@@ -1,0 +1,48 @@
+"""Reading arrays by address, so that one kernel call sees all batches of a trace.
+
+A kernel is compiled for a fixed number of arrays, but a trace has any number of batches. Their blocks are therefore
+described by numbers, one row of int64 per batch (see `kpg.trace.table`):
+
+    DATA   the address of data[0, 0]     ROWS       how many updates
+    TIMES  the address of times[0, 0]    TIME_ROWS  how many columns of times: 1 if constant
+    DIFFS  the address of diffs[0, 0]    DIFF_ROWS  how many columns of diffs: 1 if constant
+
+and read with `peek(address, index)`. The caller keeps the arrays alive during the call and passes positions within
+them; nothing here can check that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from kpg.kernels.jit import DISABLED, jit
+
+DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH = range(7)
+FIELDS = 7
+
+
+def _read(address: int, index: int) -> int:
+    return ctypes.c_int64.from_address(int(address) + 8 * int(index)).value
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _load(typing_context: Any, address: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
+        return builder.load(builder.gep(pointer, [arguments[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+if DISABLED:
+    peek = _read
+else:
+
+    @jit
+    def peek(address, index):  # type: ignore[no-untyped-def]
+        """The int64 at a position of an array."""
+        return _load(address, index)

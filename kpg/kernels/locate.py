@@ -1,0 +1,150 @@
+"""Find the rows of some keys in all batches of a trace, in one call.
+
+`keys` is int64[key_lanes, m], sorted and distinct; `table` describes the batches (kpg.kernels.address), each sorted by
+its first `key_lanes` lanes. Fills `ranges`, int64[2 * batches, m]: in row 2 b where the rows of each key begin in batch
+b, in row 2 b + 1 where they end; returns how many rows that is in all.
+
+Where keys are many against a batch, the batch is walked once. Where they are few, `GROUP` binary searches run in step,
+so that the memory they wait for is fetched at the same time: a lone search of a large array does little but wait.
+Twin: kpg.testing.kernels_react.locate.
+"""
+
+from collections.abc import Iterator
+
+from kpg.kernels.address import DATA, ROWS, peek
+from kpg.kernels.example import TABLE, Example
+from kpg.kernels.jit import jit
+
+GROUP = 16
+DENSE = 16  # a batch with at most so many rows a key is walked
+
+
+@jit
+def before(data, n, row, keys, k):
+    """Whether the key of a row sorts before key k."""
+    for lane in range(keys.shape[0]):
+        x = peek(data, lane * n + row)
+        y = keys[lane, k]
+        if x != y:
+            return x < y
+    return False
+
+
+@jit
+def after(data, n, row, keys, k):
+    """Whether the key of a row sorts after key k."""
+    for lane in range(keys.shape[0]):
+        x = peek(data, lane * n + row)
+        y = keys[lane, k]
+        if x != y:
+            return x > y
+    return False
+
+
+@jit
+def end_of(data, n, start, keys, k):
+    """The first row from `start` on whose key sorts after key k: doubling steps, then halving ones."""
+    if start >= n or after(data, n, start, keys, k):
+        return start
+    step = 1
+    while start + step < n and not after(data, n, start + step, keys, k):
+        start += step
+        step += step
+    low = start + 1
+    high = min(n, start + step)
+    while low < high:
+        middle = (low + high) >> 1
+        if after(data, n, middle, keys, k):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def start_of(data, n, start, keys, k):
+    """The first row from `start` on whose key does not sort before key k."""
+    if start >= n or not before(data, n, start, keys, k):
+        return start
+    step = 1
+    while start + step < n and before(data, n, start + step, keys, k):
+        start += step
+        step += step
+    low = start + 1
+    high = min(n, start + step)
+    while low < high:
+        middle = (low + high) >> 1
+        if before(data, n, middle, keys, k):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def walk(data, n, keys, ranges, block):
+    """One pass over a batch, from key to key."""
+    at = 0
+    total = 0
+    for k in range(keys.shape[1]):
+        at = start_of(data, n, at, keys, k)
+        ranges[2 * block, k] = at
+        at = end_of(data, n, at, keys, k)
+        ranges[2 * block + 1, k] = at
+        total += at - ranges[2 * block, k]
+    return total
+
+
+@jit
+def search(data, n, keys, ranges, block):
+    """Binary searches, a group of keys in step."""
+    m = keys.shape[1]
+    total = 0
+    first = 0
+    at = 0
+    row = 2 * block
+    while first < m:
+        last = min(m, first + GROUP)
+        for k in range(first, last):
+            ranges[row, k] = at
+        length = n - at
+        while length > 1:
+            half = length >> 1
+            if keys.shape[0] == 1:
+                for k in range(first, last):  # a choice of numbers, not of ways: the searches stay in step
+                    start = ranges[row, k]
+                    ranges[row, k] = start + (half if peek(data, start + half - 1) < keys[0, k] else 0)
+            else:
+                for k in range(first, last):
+                    start = ranges[row, k]
+                    ranges[row, k] = start + (half if before(data, n, start + half - 1, keys, k) else 0)
+            length -= half
+        for k in range(first, last):
+            start = ranges[row, k]
+            if length > 0 and before(data, n, start, keys, k):
+                start += 1
+                ranges[row, k] = start
+            end = end_of(data, n, start, keys, k)
+            ranges[row + 1, k] = end
+            total += end - start
+            at = end
+        first = last
+    return total
+
+
+@jit
+def locate(table, keys, ranges):
+    """Fill the ranges of all batches; returns how many rows they hold."""
+    total = 0
+    for block in range(table.shape[0]):
+        n = table[block, ROWS]
+        if n <= DENSE * keys.shape[1]:
+            total += walk(table[block, DATA], n, keys, ranges, block)
+        else:
+            total += search(table[block, DATA], n, keys, ranges, block)
+    return total
+
+
+def examples() -> Iterator[Example]:
+    """The one signature of each kernel that Python calls."""
+    yield locate, (TABLE, TABLE, TABLE)

@@ -1,0 +1,367 @@
+"""Corrections of groups with short histories, straight from the batches of both traces.
+
+For each key: bring the input and output histories together, joined with the meet of the key's seeds; close the seeds
+under join with all those times; at each of them that is not beyond `upper`, in lexicographic order, emit
+
+    f(Σ inputs at or before it)  −  Σ outputs at or before it        (corrections made here count as outputs)
+
+and put the others off. Three functions f of a group:
+
+    PRESENCE  one row without values if the sum of diffs is at least `at_least`
+    SUMS      one row whose values are the summed diff, if that is not zero
+    FIRST     the row with the least values among those with a positive count, once
+
+A key whose consolidated history, closure or corrections are longer than the scratch space is left to the general way:
+its number goes to `hard`. Everything here is for few rows a key, held sorted by insertion.
+Twin: kpg.testing.kernels_react.react.
+"""
+
+from collections.abc import Iterator
+
+from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.jit import inlined, jit
+
+PRESENCE, SUMS, FIRST = 0, 1, 2
+FULL = -1
+
+# The lists of one key lie in one array, `pool`, each with room for `space` entries of `size` numbers: a row (values,
+# then a time), and from `at_diff` on its diff. A list is known by its base, an entry by its place.
+INPUTS, OUTPUTS, MADE, CLOSURE, FIXES, SINGLE = 0, 1, 2, 3, 4, 5
+ROW, WANT, FLOOR = 0, 1, 2  # single entries, at the base of SINGLE
+LISTS = 6
+
+
+@inlined
+def insert(pool, base, n, space, size, at_diff, source, lanes):
+    """Add the entry at `source` to a sorted list of n, summing equal rows; returns the new n, or FULL."""
+    at = base + n * size
+    while at > base:
+        order = 0
+        for lane in range(lanes):
+            x = pool[at - size + lane]
+            y = pool[source + lane]
+            if x != y:
+                order = -1 if x < y else 1
+                break
+        if order == 0:
+            for lane in range(at_diff, size):
+                pool[at - size + lane] += pool[source + lane]
+            return n
+        if order < 0:
+            break
+        at -= size
+    if n == space:
+        return FULL
+    for i in range(base + n * size - 1, at - 1, -1):
+        pool[i + size] = pool[i]
+    for lane in range(size):
+        pool[at + lane] = pool[source + lane]
+    return n + 1
+
+
+@jit
+def drop_zeros(pool, base, n, size, at_diff):
+    """Remove the entries whose diffs have cancelled; returns how many stay."""
+    kept = 0
+    for i in range(n):
+        zero = True
+        for lane in range(at_diff, size):
+            if pool[base + i * size + lane] != 0:
+                zero = False
+        if not zero:
+            if kept != i:
+                for lane in range(size):
+                    pool[base + kept * size + lane] = pool[base + i * size + lane]
+            kept += 1
+    return kept
+
+
+@jit
+def collect(table, ranges, k, skip, values, depth, width, pool, base, space, size, at_diff, row, floor):
+    """The history of key k over all batches: `values` lanes after the first `skip`, then times joined with the floor."""
+    n = 0
+    for lane in range(at_diff + width, size):
+        pool[row + lane] = 0
+    for block in range(table.shape[0]):
+        start = ranges[2 * block, k]
+        end = ranges[2 * block + 1, k]
+        if start == end:
+            continue
+        rows = table[block, ROWS]
+        time_rows = table[block, TIME_ROWS]
+        diff_rows = table[block, DIFF_ROWS]
+        for i in range(start, end):
+            for lane in range(values):
+                pool[row + lane] = peek(table[block, DATA], (skip + lane) * rows + i)
+            at = i if time_rows > 1 else 0
+            for lane in range(depth):
+                time = peek(table[block, TIMES], lane * time_rows + at) if lane < table[block, DEPTH] else 0
+                pool[row + values + lane] = max(time, pool[floor + lane])
+            at = i if diff_rows > 1 else 0
+            for lane in range(width):
+                pool[row + at_diff + lane] = peek(table[block, DIFFS], lane * diff_rows + at)
+            n = insert(pool, base, n, space, size, at_diff, row, values + depth)
+            if n == FULL:
+                return FULL
+    return drop_zeros(pool, base, n, size, at_diff)
+
+
+@inlined
+def reaches(pool, entry_time, time, depth):
+    """Whether one time is at or before another."""
+    for lane in range(depth):
+        if pool[entry_time + lane] > pool[time + lane]:
+            return False
+    return True
+
+
+@inlined
+def is_beyond(upper, pool, time, depth):
+    """Whether a time is beyond the frontier `upper`."""
+    for e in range(upper.shape[0]):
+        at_or_before = True
+        for lane in range(depth):
+            if upper[e, lane] > pool[time + lane]:
+                at_or_before = False
+                break
+        if at_or_before:
+            return True
+    return False
+
+
+@inlined
+def same(pool, one, other, lanes):
+    """Whether two entries agree in their first lanes."""
+    for lane in range(lanes):
+        if pool[one + lane] != pool[other + lane]:
+            return False
+    return True
+
+
+@jit
+def add_joins(pool, closure, n, space, size, at_diff, time, others, others_n, values, depth, row):
+    """Add to the closure the joins of one of its times with the times of a list."""
+    for j in range(others_n):
+        differs = False
+        for lane in range(depth):
+            pool[row + lane] = max(pool[time + lane], pool[others + j * size + values + lane])
+            if pool[row + lane] != pool[time + lane]:
+                differs = True
+        if differs:
+            n = insert(pool, closure, n, space, size, at_diff, row, depth)
+            if n == FULL:
+                return FULL
+    return n
+
+
+@jit
+def want_at(kind, at_least, pool, base, n, size, at_diff, values, width, time, depth, want):
+    """Fill in the values that the group should have at a time; returns 1 if it should have any."""
+    if kind == FIRST:
+        i = 0
+        while i < n:
+            total = 0
+            j = i
+            while j < n and same(pool, base + j * size, base + i * size, values):
+                if reaches(pool, base + j * size + values, time, depth):
+                    total += pool[base + j * size + at_diff]
+                j += 1
+            if total > 0:
+                for lane in range(values):
+                    pool[want + lane] = pool[base + i * size + lane]
+                return 1
+            i = j
+        return 0
+    if kind == SUMS:
+        for lane in range(width):
+            pool[want + lane] = 0
+        for i in range(n):
+            if reaches(pool, base + i * size + values, time, depth):
+                for lane in range(width):
+                    pool[want + lane] += pool[base + i * size + at_diff + lane]
+        for lane in range(width):
+            if pool[want + lane] != 0:
+                return 1
+        return 0
+    total = 0
+    for i in range(n):
+        if reaches(pool, base + i * size + values, time, depth):
+            total += pool[base + i * size + at_diff]
+    return 1 if total >= at_least else 0
+
+
+@jit
+def missing_at(pool, base, n, size, at_diff, want, present, values, time, depth, fixes):
+    """List what makes the output right at a time: old rows out, the wanted row in; returns how many."""
+    count = 0
+    found = 0  # how often the wanted row is there already
+    i = 0
+    while i < n:
+        entry = base + i * size
+        total = 0
+        j = i
+        while j < n and same(pool, base + j * size, entry, values):
+            if reaches(pool, base + j * size + values, time, depth):
+                total += pool[base + j * size + at_diff]
+            j += 1
+        if present == 1 and same(pool, entry, want, values):
+            found = total
+        elif total != 0:
+            for lane in range(values):
+                pool[fixes + count * size + lane] = pool[entry + lane]
+            pool[fixes + count * size + at_diff] = -total
+            count += 1
+        i = j
+    if present == 1 and found != 1:
+        for lane in range(values):
+            pool[fixes + count * size + lane] = pool[want + lane]
+        pool[fixes + count * size + at_diff] = 1 - found
+        count += 1
+    for fix in range(count):
+        for lane in range(depth):
+            pool[fixes + fix * size + values + lane] = pool[time + lane]
+        for lane in range(at_diff + 1, size):
+            pool[fixes + fix * size + lane] = 0
+    return count
+
+
+@inlined
+def lone_row(ranges, k):
+    """Which batch has the only row of key k: −1 if there is none, −2 if there are several rows."""
+    found = -1
+    for block in range(ranges.shape[0] // 2):
+        rows = ranges[2 * block + 1, k] - ranges[2 * block, k]
+        if rows == 1 and found == -1:
+            found = block
+        elif rows != 0:
+            return -2
+    return found
+
+
+@inlined
+def there_from(table, block, row, seeds, seed, depth):
+    """The diff of a row if its time is at or before a seed, else 0."""
+    at = row if table[block, TIME_ROWS] > 1 else 0
+    for lane in range(depth):
+        if lane < table[block, DEPTH] and peek(table[block, TIMES], lane * table[block, TIME_ROWS] + at) > seeds[lane, seed]:
+            return 0
+    return peek(table[block, DIFFS], row if table[block, DIFF_ROWS] > 1 else 0)
+
+
+@jit
+def react(
+    kind, at_least, monotone, keys_from, offsets, seeds, key_lanes, in_values, out_values, width, upper,
+    in_table, in_ranges, out_table, out_ranges, pool, space, size, at_diff,
+    made_keys, made, made_diffs, late_keys, late, hard, state,
+):  # fmt: skip
+    """Work through the keys from `keys_from` on; returns the key to resume from when the output is full, or m.
+
+    `made` int64[out lanes, capacity] gets corrections (values, then times) and `late` int64[depth, capacity] times put
+    off, each with the number of its key. `state` counts what is in them: corrections, put off, hard.
+    """
+    m = len(offsets) - 1
+    depth = seeds.shape[0]
+    room = space * size
+    ins, outs, news, closure, fixes = INPUTS * room, OUTPUTS * room, MADE * room, CLOSURE * room, FIXES * room
+    row, want, floor = SINGLE * room + ROW * size, SINGLE * room + WANT * size, SINGLE * room + FLOOR * size
+    seed_step = 1 if seeds.shape[1] > 1 else 0
+    made_n, late_n, hard_n = state[0], state[1], state[2]
+    k = keys_from
+    while k < m and made_n + space <= made.shape[1] and late_n + space <= late.shape[1]:
+        first, last = offsets[k], offsets[k + 1]
+        k += 1
+        if kind == PRESENCE and monotone == 1 and last == first + 1:
+            block = lone_row(out_ranges, k - 1)
+            if block >= 0 and there_from(out_table, block, out_ranges[2 * block, k - 1], seeds, first * seed_step, depth) == 1:
+                continue  # there already, from here on: more of it changes nothing
+            if block == -1:
+                block = lone_row(in_ranges, k - 1)
+                if block >= 0:
+                    diff = there_from(in_table, block, in_ranges[2 * block, k - 1], seeds, first * seed_step, depth)
+                    if diff >= at_least:  # seen for the first time
+                        made_keys[made_n] = k - 1
+                        for lane in range(depth):
+                            made[lane, made_n] = seeds[lane, first * seed_step]
+                        made_diffs[made_n] = 1
+                        made_n += 1
+                        continue
+        for lane in range(depth):
+            pool[floor + lane] = seeds[lane, first * seed_step]
+            for i in range(first + 1, last):
+                pool[floor + lane] = min(pool[floor + lane], seeds[lane, i * seed_step])
+        outs_n = collect(
+            out_table, out_ranges, k - 1, key_lanes, out_values, depth, 1, pool, outs, space, size, at_diff, row, floor
+        )
+        ins_n = collect(
+            in_table, in_ranges, k - 1, key_lanes, in_values, depth, width, pool, ins, space, size, at_diff, row, floor
+        )
+        for lane in range(size):
+            pool[row + lane] = 0
+        times_n = 0
+        for i in range(first, last):
+            for lane in range(depth):
+                pool[row + lane] = seeds[lane, i * seed_step]
+            if times_n != FULL:
+                times_n = insert(pool, closure, times_n, space, size, at_diff, row, depth)
+        late_before = late_n
+        news_n = 0
+        i = 0
+        while i < times_n and ins_n != FULL and outs_n != FULL and news_n != FULL:
+            time = closure + i * size
+            i += 1
+            if is_beyond(upper, pool, time, depth):
+                late_keys[late_n] = k - 1
+                for lane in range(depth):
+                    late[lane, late_n] = pool[time + lane]
+                late_n += 1
+                continue
+            times_n = add_joins(
+                pool, closure, times_n, space, size, at_diff, time, ins, ins_n, in_values, depth, row
+            )
+            if times_n != FULL:
+                times_n = add_joins(
+                    pool, closure, times_n, space, size, at_diff, time, outs, outs_n, out_values, depth, row
+                )
+            if times_n != FULL:
+                times_n = add_joins(
+                    pool, closure, times_n, space, size, at_diff, time, closure, times_n, 0, depth, row
+                )
+            if times_n == FULL or outs_n + 1 >= space:
+                times_n = FULL
+                break
+            present = want_at(
+                kind, at_least, pool, ins, ins_n, size, at_diff, in_values, width, time, depth, want
+            )
+            fixes_n = missing_at(
+                pool, outs, outs_n, size, at_diff, want, present, out_values, time, depth, fixes
+            )
+            for fix in range(fixes_n):
+                if outs_n != FULL:
+                    outs_n = insert(pool, outs, outs_n, space, size, at_diff, fixes + fix * size, out_values + depth)
+                if news_n != FULL:
+                    news_n = insert(pool, news, news_n, space, size, at_diff, fixes + fix * size, out_values + depth)
+        if times_n == FULL or ins_n == FULL or outs_n == FULL or news_n == FULL:
+            late_n = late_before
+            hard[hard_n] = k - 1
+            hard_n += 1
+            continue
+        for j in range(news_n):
+            entry = news + j * size
+            if pool[entry + at_diff] != 0:
+                made_keys[made_n] = k - 1
+                for lane in range(out_values + depth):
+                    made[lane, made_n] = pool[entry + lane]
+                made_diffs[made_n] = pool[entry + at_diff]
+                made_n += 1
+    state[0], state[1], state[2] = made_n, late_n, hard_n
+    return k
+
+
+def examples() -> Iterator[Example]:
+    """The one signature of each kernel that Python calls."""
+    yield react, (
+        NUMBER, NUMBER, NUMBER, NUMBER, COLUMN, TABLE, NUMBER, NUMBER, NUMBER, NUMBER, TABLE,
+        TABLE, TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER,
+        COLUMN, TABLE, COLUMN, COLUMN, TABLE, COLUMN, COLUMN,
+    )  # fmt: skip
