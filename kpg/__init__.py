@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.errors import (
     BadPlan,
     Closed,
+    Corrupt,
     DataError,
     InputError,
     InUse,
@@ -22,10 +23,12 @@ from kpg.errors import (
     ProgramError,
     ResourceError,
     SchemaMismatch,
+    StorageError,
     TimeNotReached,
     TimeTooEarly,
     TooManyRounds,
     TypeMismatch,
+    Unavailable,
     UndefinedName,
     WrongThread,
 )
@@ -33,6 +36,8 @@ from kpg.errors import (
 # Public name -> the module it lives in, imported on first use. Give each one its type under TYPE_CHECKING as well.
 ENGINE: dict[str, str] = {
     "Arrangement": "kpg.api.arrangement",
+    "Background": "kpg.api.background",
+    "Capture": "kpg.api.capture",
     "Changes": "kpg.api.changes",
     "Collection": "kpg.api.collection",
     "Database": "kpg.api.database",
@@ -50,6 +55,7 @@ ENGINE: dict[str, str] = {
     "max_of": "kpg.columns.functions",
     "min_of": "kpg.columns.functions",
     "open": "kpg.api.database",
+    "replay": "kpg.api.replay",
     "row_udf": "kpg.columns.functions",
     "udf": "kpg.columns.functions",
     "when": "kpg.columns.functions",
@@ -57,6 +63,8 @@ ENGINE: dict[str, str] = {
 
 if TYPE_CHECKING:
     from kpg.api.arrangement import Arrangement
+    from kpg.api.background import Background
+    from kpg.api.capture import Capture
     from kpg.api.changes import Changes
     from kpg.api.collection import Collection
     from kpg.api.database import Database, open
@@ -64,16 +72,20 @@ if TYPE_CHECKING:
     from kpg.api.input import Input
     from kpg.api.output import Output
     from kpg.api.recursion import Recursion
+    from kpg.api.replay import replay
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
     from kpg.columns.syntax import Expression
 
 __all__ = [
     "Arrangement",
+    "Background",
     "BadPlan",
+    "Capture",
     "Changes",
     "Closed",
     "Collection",
+    "Corrupt",
     "DataError",
     "Database",
     "Expression",
@@ -90,11 +102,13 @@ __all__ = [
     "ResourceError",
     "Schema",
     "SchemaMismatch",
+    "StorageError",
     "TimeNotReached",
     "TimeTooEarly",
     "TooManyRounds",
     "Type",
     "TypeMismatch",
+    "Unavailable",
     "UndefinedName",
     "WrongThread",
     "coalesce",
@@ -104,6 +118,7 @@ __all__ = [
     "max_of",
     "min_of",
     "open",
+    "replay",
     "row_udf",
     "udf",
     "when",

@@ -16,6 +16,9 @@
         OverBudget          the memory limit
         TooManyRounds       a recursion ran past its limit of rounds
         Overflow            a number left the range of its type
+      StorageError        a file is not what it should be
+        Corrupt             damaged, cut off, or of another kind
+        Unavailable         cannot be opened, read or written
       WrongThread         a db was used from a thread that does not own it
 
 Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
@@ -100,6 +103,18 @@ class TooManyRounds(ResourceError):
 
 class Overflow(ResourceError):
     """A number left the range of its type."""
+
+
+class StorageError(KpgError):
+    """A file is not what it should be."""
+
+
+class Corrupt(StorageError):
+    """A file is damaged, cut off, or of another kind."""
+
+
+class Unavailable(StorageError):
+    """A file cannot be opened, read or written."""
 
 
 class WrongThread(KpgError):

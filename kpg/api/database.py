@@ -14,8 +14,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time, less_equal
@@ -34,6 +35,9 @@ from kpg.plan.render import Context
 from kpg.api.recursion import Recursion
 from kpg.trace.spine import Spine
 
+if TYPE_CHECKING:
+    from kpg.api.background import Background
+
 
 class Database:
     """Inputs, answers and the clock they share; made by `kpg.open()`."""
@@ -48,6 +52,7 @@ class Database:
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
         self.outputs: dict[str, Any] = {}
         self.changed: set[Any] = set()  # outputs with changes that nobody has read
+        self.captures: list[Any] = []
         self.dirty: dict[str, Input] = {}
         self.memory = Memory(config.memory_limit)
         self.sealed: Frontier | None = None
@@ -88,6 +93,8 @@ class Database:
         self.worker.advance_to(frontier)
         self.worker.run()
         self.sealed = self._last_sealed(now, frontier)
+        for capture in tuple(self.captures):
+            capture.advance()
         self.worker.rest(BUSY_FUEL if busy else IDLE_FUEL)
         self.memory.check()
         for output in tuple(self.changed):
@@ -139,6 +146,16 @@ class Database:
         """A recursion with any number of variables, each defined by the others."""
         return Recursion(self, Loop(name, max_rounds or self.config.max_rounds))
 
+    def replay(self, path: str | PathLike[str], into: Input | str, *, unfinished: bool = False) -> int:
+        """Feed a captured answer into an input at its own times, advancing the clock; how many updates those were."""
+        from kpg.api.replay import replay_into
+
+        self.check()
+        found = self[into] if isinstance(into, str) else into
+        if not isinstance(found, Input):
+            raise TypeMismatch(f"cannot replay into {found!r}", hint="Only inputs take rows.")
+        return replay_into(self, path, found, unfinished)
+
     def __getitem__(self, name: str) -> Any:
         """The input or output of that name."""
         found = self.inputs.get(name) or self.outputs.get(name)
@@ -183,6 +200,8 @@ class Database:
         if self._closed:
             return
         self.check()
+        for capture in tuple(self.captures):
+            capture.close()
         for dataflow in list(self.worker.dataflows.values())[::-1]:
             self.worker.drop(dataflow, "the db was closed")
         self._closed = True
@@ -233,6 +252,7 @@ def reached(db: Database, time: Time) -> bool:
     return not any(less_equal(element, time) for element in db.time)
 
 
+@overload
 def open(
     *,
     history: int | None = 0,
@@ -240,7 +260,31 @@ def open(
     effort: Effort = "default",
     max_rounds: int = 10_000_000,
     coordinates: int = 1,
-) -> Database:
+    background: Literal[False] = False,
+) -> Database: ...
+
+
+@overload
+def open(
+    *,
+    history: int | None = 0,
+    memory_limit: int | None = None,
+    effort: Effort = "default",
+    max_rounds: int = 10_000_000,
+    coordinates: int = 1,
+    background: Literal[True],
+) -> Background: ...
+
+
+def open(
+    *,
+    history: int | None = 0,
+    memory_limit: int | None = None,
+    effort: Effort = "default",
+    max_rounds: int = 10_000_000,
+    coordinates: int = 1,
+    background: bool = False,
+) -> Database | Background:
     """Open a db in this process.
 
     history       how many epochs before the last complete one can still be read; None keeps all
@@ -248,6 +292,12 @@ def open(
     effort        how eagerly indexes merge: eager, default or lazy
     max_rounds    how many rounds a recursion may take before it is stopped
     coordinates   of a time: 1, or more for inputs with several clocks
+    background    on a thread of its own, to be used from any thread and from asyncio
     """
     warm()
-    return Database(Config(history, memory_limit, effort, max_rounds, coordinates))
+    config = Config(history, memory_limit, effort, max_rounds, coordinates)
+    if background:
+        from kpg.api.background import Background
+
+        return Background(config)
+    return Database(config)

@@ -129,7 +129,7 @@ class Input(Collection):
     def _times(self, time: Any, n: int) -> Ints:
         if isinstance(time, int) or (isinstance(time, tuple) and all(isinstance(x, int) for x in time)):
             return constant(self.db.as_time(time))
-        times = np.asarray(time, np.int64)
+        times = np.array(time, np.int64)  # a copy: the caller may change or have frozen his own
         times = times.reshape(1, -1) if times.ndim == 1 else times.T
         if times.shape != (self.db.config.coordinates, n):
             raise SchemaMismatch(
@@ -140,7 +140,7 @@ class Input(Collection):
     def _diffs(self, diff: Any, n: int) -> Ints:
         if isinstance(diff, int):
             return constant((diff,))
-        diffs = np.asarray(diff, np.int64).reshape(1, -1)
+        diffs = np.array(diff, np.int64).reshape(1, -1)
         if diffs.shape[1] != n:
             raise SchemaMismatch(f"{n} rows need as many diffs", detail=f"Found {diffs.shape[1]}.")
         return np.ascontiguousarray(diffs)

@@ -11,6 +11,7 @@ An output owns its dataflow: `release()` drops it and everything it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,16 @@ from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs, Operator
-from kpg.errors import Closed, InputError, InUse
+from kpg.errors import Closed, DataError, InputError, InUse
 from kpg.api.installed import Installed, install_arrangement, retain
+from kpg.operators.import_ import advanced
 from kpg.operators.payload import updates_of
 from kpg.plan import nodes
 from kpg.plan.render import RenderedArrangement, Renderer
-from kpg.api.reading import check_readable, to_counted_table, to_table
+from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 
 if TYPE_CHECKING:
+    from kpg.api.capture import Capture
     from kpg.api.database import Database
 
 
@@ -63,10 +66,11 @@ class Output:
         self._waiting: list[Updates] = []
         self._waiting_rows = 0
         self._listeners: list[Callable[[Changes], Any]] = []
+        self.captures: list[Capture] = []
         self._order: list[int] = []
         self._released = False
         self._installed: Installed | None = None
-        self._keep_changes = True
+        self._taken = False  # whether some changes were handed out
         if keep:
             self._installed = install_arrangement(db, self.name, node, node.schema.names, self._extend)
             self._dataflow = self._installed.dataflow
@@ -98,6 +102,8 @@ class Output:
         self._waiting.append(updates)
         self._waiting_rows += len(updates)
         self.db.changed.add(self)
+        for capture in self.captures:
+            capture.take(reordered(updates, self._order))
         if self._waiting_rows > CHANGES_LIMIT:
             self._summarise()
 
@@ -117,6 +123,7 @@ class Output:
 
     def _drain(self) -> Changes:
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        self._taken = True
         self.db.changed.discard(self)
         empty = self._empty() if not waiting else concatenate(waiting)
         return Changes(reordered(empty, self._order), self.schema, self.db)
@@ -142,6 +149,28 @@ class Output:
             changes = self._drain()
             for listener in tuple(self._listeners):
                 listener(changes)
+
+    def capture(self, path: str | PathLike[str]) -> Capture:
+        """Write this answer to a file, from what it holds now on: see kpg.replay()."""
+        from kpg.api.capture import Capture
+
+        self._check()
+        return Capture(self, path)
+
+    def contents(self) -> list[Updates]:
+        """All updates so far, at the times that can still be told apart."""
+        self.db.settle()
+        installed = self._installed
+        if installed is None and self._taken:
+            raise InputError(
+                f"output {self.name} keeps nothing, and some of its changes were read already",
+                hint="Capture it before its changes are read, or install it without keep=False.",
+            )
+        found = self._waiting
+        if installed is not None:
+            since = installed.handle.since
+            found = [advanced(batch, since).updates for batch in installed.handle.batches(None)]
+        return [reordered(updates, self._order) for updates in found]
 
     # Reading
 
@@ -173,6 +202,24 @@ class Output:
         self._check()
         return self._dataflow.operators[-1].frontier(0)
 
+    @property
+    def ended(self) -> bool:
+        """Whether its dataflow is gone: released, or stopped by a failure."""
+        return self._dataflow.dropped
+
+    def failure(self) -> str | None:
+        """Why there is no answer now, if there is none."""
+        installed = self._installed
+        if self._dataflow.failure is not None:
+            return self._dataflow.failure.what
+        if self.ended or installed is None or installed.errors is None or self.db.sealed is None:
+            return None
+        try:
+            check_errors(self.db, installed, installed.errors, self.db.sealed.elements[0])
+        except DataError as error:
+            return error.what
+        return None
+
     def explain(self) -> str:
         """One block per arrangement that this answer keeps or shares."""
         from kpg.api.explain import explain_dataflow
@@ -192,6 +239,8 @@ class Output:
         """Drop the answer and everything it holds; may be repeated."""
         if self._released:
             return
+        for capture in tuple(self.captures):
+            capture.close()
         self._released = True
         self.db.outputs.pop(self.name, None)
         self.db.changed.discard(self)

@@ -56,7 +56,10 @@ def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
 
 def check_errors(db: Database, installed: Installed, errors: Installed, time: Time) -> None:
     """Refuse if some row has failed at this time."""
-    numbers, counts = read(errors.handle.batches(None), time, None)
+    batches = errors.handle.batches(None)
+    if not batches:
+        return
+    numbers, counts = read(batches, time, None)
     present = numbers[0][counts[0] != 0]
     if len(present):
         operator, reason, row = db.failures.describe(int(present[0]))

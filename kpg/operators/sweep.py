@@ -71,7 +71,8 @@ class SweepReduce(Operator):
         for batch in batches:
             updates = batch.updates
             keys, offsets = distinct_keys(updates, self.key_lanes)
-            corrections = self.sweep(offsets, updates.times, updates.diffs, accumulate(before, keys))
+            sums = accumulate(before, keys) if before else np.zeros((updates.width, keys.shape[1]), np.int64)
+            corrections = self.sweep(offsets, updates.times, updates.diffs, sums)
             data = np.concatenate([np.take(keys, corrections.key_index, axis=1), corrections.data])
             parts.append(Updates(data, shrink(corrections.times), shrink(corrections.diffs)))
             before += (batch,)

@@ -1,0 +1,229 @@
+"""A db on a thread of its own, used from any thread and from asyncio.
+
+    db = kpg.open(background=True)
+    edges = db.input("edges", src=int, dst=int)       # called here, done there; waits for the result
+    future = db.submit(lambda db: db.advance())       # does not wait
+    await db.aio(lambda db: db.advance())             # waits without blocking the event loop
+
+What the db hands out stays with its thread; callers hold a `Remote` of it, whose methods are calls of the same name on
+that thread, one after the other in the order they arrive. Functions given to it (`on_change`, the step of `iterate`,
+reducers) run on that thread too: be short there, and hand what takes long to another. Plain values (tables, numbers,
+schemas, expressions) cross as they are. A call costs two switches of threads, so insert many rows at a time.
+
+When nothing is asked for, the thread merges and compacts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future
+from inspect import isfunction
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, TypeVar
+
+from kpg.api.capture import Capture
+from kpg.api.changes import Changes
+from kpg.api.collection import Collection
+from kpg.api.database import Database
+from kpg.api.group import Group
+from kpg.api.output import Output, Probe
+from kpg.api.recursion import Recursion
+from kpg.columns.functions import Function, When
+from kpg.columns.syntax import Expression
+from kpg.config import IDLE_FUEL, Config
+from kpg.errors import Closed
+
+Result = TypeVar("Result")
+Work = tuple[Callable[[Database], Any], "Future[Any]"]
+
+STAYS = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # with the thread of the db
+PLAIN = (type, Expression, Function, When)  # callable or not, they cross as they are
+
+
+class Owner:
+    """The thread that a db belongs to, and the queue of what it is asked to do."""
+
+    def __init__(self, config: Config) -> None:
+        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._db: Database
+        opened: Future[None] = Future()
+        self._thread = threading.Thread(target=self._serve, args=(config, opened), name="kpg", daemon=True)
+        self._thread.start()
+        opened.result()
+
+    @property
+    def here(self) -> bool:
+        """Whether the caller is on this thread."""
+        return threading.current_thread() is self._thread
+
+    def submit(self, function: Callable[[Database], Result]) -> Future[Result]:
+        """Have `function(db)` done; on this thread itself, at once."""
+        future: Future[Result] = Future()
+        if self.here:
+            perform(function, self._db, future)
+            return future
+        with self._lock:
+            if self._closed:
+                raise Closed("the db is closed")
+            self._queue.put((function, future))
+        return future
+
+    def close(self) -> None:
+        """Close the db after all that was asked for before; may be repeated."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        if not self.here:
+            self._thread.join()
+
+    def _serve(self, config: Config, opened: Future[None]) -> None:
+        try:
+            self._db = Database(config)
+        except BaseException as error:
+            opened.set_exception(error)
+            return
+        opened.set_result(None)
+        while (work := self._next()) is not None:
+            perform(work[0], self._db, work[1])
+            del work  # not to keep alive, while waiting, what was asked last
+        self._db.close()
+
+    def _next(self) -> Work | None:
+        """What is asked for next; idle work is done while nothing is."""
+        while self._queue.empty() and self._db.idle(IDLE_FUEL):
+            pass
+        return self._queue.get()
+
+
+def perform(function: Callable[[Database], Result], db: Database, future: Future[Result]) -> None:
+    """Call a function, and keep its result or error for whoever asked."""
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(function(db))
+        except BaseException as error:
+            future.set_exception(error)
+
+
+class Remote:
+    """Something that lives on the thread of a db; its attributes and methods are looked up and called there."""
+
+    def __init__(self, owner: Owner, target: Any) -> None:
+        self._owner = owner
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name != "_repr_html_":
+            raise AttributeError(name)
+        if isfunction(getattr(type(self._target), name, None)):  # a method: one call there, not two
+            return function_of(self._owner, getattr(self._target, name))
+        return self._ask(lambda target: getattr(target, name))
+
+    def _ask(self, function: Callable[[Any], Any]) -> Any:
+        """What a function of the target comes to."""
+        return self._owner.submit(lambda db: outward(self._owner, function(self._target))).result()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._ask(lambda target: target[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._ask(list))
+
+    def __len__(self) -> int:
+        return int(self._ask(len))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Remote({self._ask(repr)})"
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ask(lambda target: target.__exit__(kind, error, at))
+
+
+class Background(Remote):
+    """A db that a thread of its own runs; made by `kpg.open(background=True)`."""
+
+    def __init__(self, config: Config) -> None:
+        owner = Owner(config)
+        super().__init__(owner, owner._db)
+
+    def submit(self, function: Callable[[Database], Result]) -> Future[Result]:
+        """Have `function(db)` done on the thread of the db, with the db itself; the result comes with the future."""
+        return self._owner.submit(lambda db: outward(self._owner, function(db)))
+
+    def run(self, function: Callable[[Database], Result]) -> Result:
+        """Have `function(db)` done on the thread of the db, as one piece, and wait for its result."""
+        return self.submit(function).result()
+
+    def aio(self, function: Callable[[Database], Result]) -> Awaitable[Result]:
+        """Have `function(db)` done on the thread of the db; await its result."""
+        return asyncio.wrap_future(self.submit(function))
+
+    def close(self) -> None:
+        """Finish what was asked for, close the db and end its thread; may be repeated."""
+        self._owner.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def outward(owner: Owner, value: Any) -> Any:
+    """A result as callers may hold it."""
+    if isinstance(value, STAYS):
+        return Remote(owner, value)
+    if isinstance(value, Iterator):
+        return [outward(owner, each) for each in value]
+    if isinstance(value, dict):
+        return {key: outward(owner, each) for key, each in value.items()}
+    if is_function(value):
+        return function_of(owner, value)
+    return value
+
+
+def inward(owner: Owner, value: Any) -> Any:
+    """An argument as the db takes it."""
+    if isinstance(value, Remote):
+        return value._target
+    if isinstance(value, (list, tuple)) and any(isinstance(each, Remote) for each in value):
+        return type(value)(inward(owner, each) for each in value)
+    if is_function(value):
+        return callback_of(owner, value)
+    return value
+
+
+def is_function(value: Any) -> bool:
+    """Whether a value is there to be called."""
+    return callable(value) and not isinstance(value, (*PLAIN, Mapping))
+
+
+def function_of(owner: Owner, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the db, to be called from anywhere."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        given = [inward(owner, each) for each in arguments]
+        given_named = {name: inward(owner, each) for name, each in named.items()}
+        return owner.submit(lambda db: outward(owner, function(*given, **given_named))).result()
+
+    return call
+
+
+def callback_of(owner: Owner, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A caller's function, to be called by the db."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return inward(owner, function(*[outward(owner, each) for each in arguments]))
+
+    return call
