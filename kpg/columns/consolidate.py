@@ -2,13 +2,13 @@
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted by data lanes, then time lanes
 
-A constant time stays constant; diffs that come out equal become a constant. Each lane needs as many bits as its greatest
-value is above its least. Ways, the first that applies:
+A constant time stays constant; diffs that come out equal become a constant. Each lane needs as many bits as the
+difference of its greatest and least value. Ways, the first that applies:
 
     few rows                              one kernel sorts positions by insertion
     fewer words than rows                 a table with a place for each possible word; nothing is sorted
     row and diff fit into one word        words are sorted, and carry all there is
-    otherwise                             words of leading bits and a position are sorted; the rows tied in them are told
+    otherwise                             words of leading bits and a position are sorted; rows tied in them are told
                                           apart by their next bits if many, by comparison if few
 """
 

@@ -2,9 +2,9 @@
 
     merge(A, B, F)  =  consolidate({(d, representative(F, t), r)  |  (d, t, r) in A or B})
 
-Preconditions: A and B are sorted by (data, time) and consolidated, and have a lane of data; outputs have room for all rows
-of both. The frontier is int64[elements, depth]; without elements times stay. `lone` says whose times, although they are not
-constant, are known to have one representative, the frontier's first element: FROM_A, FROM_B, both or 0.
+Preconditions: A and B are sorted by (data, time) and consolidated, and have a lane of data; outputs have room for all
+rows of both. The frontier is int64[elements, depth]; without elements times stay. `lone` says whose times, although
+they are not constant, are known to have one representative, the frontier's first element: FROM_A, FROM_B, both or 0.
 
 Resumable: `state` is int64[8], zeros at first.
 
@@ -17,10 +17,10 @@ Resumable: `state` is int64[8], zeros at first.
 
 A call reads at most `fuel` rows (one more if they are equal) and returns how many; the merge is done when all are read.
 
-How. A long run from one side is copied. Otherwise rows are first compared, without branches, into a block of steps: bit 0
-takes a row of A, bit 1 one of B, both if they are equal, bit 2 if these cancel. Then lane after lane is woven by the steps.
-Cost: linear; the times of one datum are sorted again where representatives are out of order, in n log n.
-Twin: kpg.testing.kernels_trace.
+How. A long run from one side is copied. Otherwise rows are first compared, without branches, into a block of steps:
+bit 0 takes a row of A, bit 1 one of B, both if they are equal, bit 2 if these cancel. Then lane after lane is woven
+by the steps. Cost: linear; the times of one datum are sorted again where representatives are out of order, in n log
+n. Twin: kpg.testing.kernels_trace.
 """
 
 from collections.abc import Iterator
@@ -157,7 +157,7 @@ def leads(a_data, a_times, i, n, b_data, b_times, j, timed):
 
 @jit
 def run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
-    """The first row of A from i on that does not sort before row j of B, which sorts after row i; found by galloping."""
+    """The first row of A from i on that does not sort before row j of B, which sorts after row i: a gallop."""
     if j == m:
         return n
     step = NEAR
@@ -176,7 +176,7 @@ def run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
 
 @jit
 def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most, steps):
-    """Write the next steps, reading at most about `most` rows; returns their number, the next rows, and 1 if rows met."""
+    """Write the next steps, reading at most about `most` rows; returns how many, the next rows, and 1 if rows met."""
     lanes = a_data.shape[0]
     n, m = a_data.shape[1], b_data.shape[1]
     a_time_step = 1 if a_times.shape[1] > 1 else 0

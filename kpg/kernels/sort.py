@@ -2,11 +2,10 @@
 
     word(row)  =  Σ over lanes of (((value − low) >> drop) & mask) << shift
 
-With drop 0 a word is the whole row; otherwise a window of its leading bits, and rows that agree there are *tied*. A word
-may carry the position of its row in its lowest bits: `tag` puts it there, and a sort of words is then a sort of positions.
-No word is negative. A difference value − low of more than 63 bits wraps, which the mask repairs.
-Cost: one pass each; `merge_runs` is n log n, and linear when rows are in order already.
-Twins: kpg.testing.kernels_trace.
+With drop 0 a word is the whole row; otherwise a window of its leading bits, and rows that agree there are *tied*. A
+word may carry the position of its row in its lowest bits: `tag` puts it there, and a sort of words is then a sort of
+positions. No word is negative. A difference value − low of more than 63 bits wraps, which the mask repairs. Cost: one
+pass each; `merge_runs` is n log n, and linear when rows are in order already. Twins: kpg.testing.kernels_trace.
 """
 
 from collections.abc import Iterator
@@ -69,7 +68,7 @@ def crowd(words, bits):
 
 @jit
 def rank(words, bits, ranks):
-    """For each position how many different words come before its own, into row 0 of `ranks`; returns how many differ."""
+    """For each position how many different words come before its own, into row 0 of `ranks`; returns how many are."""
     mask = (1 << bits) - 1
     found = 0
     for i in range(len(words)):
@@ -94,7 +93,7 @@ def compare(a, i, b, j):
 
 @jit
 def compare_rows(data, times, step, i, j):
-    """Below, at or above 0 as row i sorts before, with or after row j by data, then by time unless constant (step 0)."""
+    """Below, at or above 0 as row i sorts before, with or after row j by data, then time unless constant (step 0)."""
     sign = compare(data, i, data, j)
     if sign == 0 and step == 1:
         sign = compare(times, i, times, j)

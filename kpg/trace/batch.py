@@ -1,7 +1,7 @@
 """The updates of one interval of time, sorted, consolidated and immutable.
 
-Sorted by data lanes (the key is the first `key_lanes` of them), then by time; each (data, time) once, no diff zero. What
-the batch promises about which times is its `Description`. A batch may be shared by any number of readers.
+Sorted by data lanes (the key is the first `key_lanes` of them), then by time; each (data, time) once, no diff zero.
+What the batch promises about which times is its `Description`. A batch may be shared by any number of readers.
 """
 
 from __future__ import annotations

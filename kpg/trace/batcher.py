@@ -3,8 +3,8 @@
     seal(upper)  =  consolidate({(d, t, r) pushed and not yet sealed  |  t not beyond upper})
 
 What was pushed is kept as one sorted run and a heap of raw parts; when the heap outgrows the run (and a floor), it is
-sorted and merged into the run. So each update is sorted once, merged a constant number of times, and the memory held is linear in
-distinct (data, time), however many updates were pushed.
+sorted and merged into the run. So each update is sorted once, merged a constant number of times, and the memory held
+is linear in distinct (data, time), however many updates were pushed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Batcher:
         """The earliest times among what is held."""
         if self._pending is None:
             self._pending = Frontier(
-                time for part in (self._run, *self._heap) if len(part) for time in _earliest(part.times)
+                time for part in (self._run, *self._heap) if len(part) for time in earliest(part.times)
             )
         return self._pending
 
@@ -109,7 +109,8 @@ def _select(updates: Updates, rows: Ints) -> Updates:
     return Updates(updates.data.take(rows, axis=1), shrunk(updates.times.take(rows, axis=1), n), diffs)
 
 
-def _earliest(times: Ints) -> list[tuple[int, ...]]:
+def earliest(times: Ints) -> list[tuple[int, ...]]:
+    """The times with none other before them."""
     if times.shape[0] == 1:
         return [(int(times.min()),)]
     out = np.empty_like(times)

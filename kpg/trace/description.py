@@ -1,9 +1,10 @@
 """Which times a batch covers, and what it promises about them.
 
     For every time t beyond `since`:
-        Σ diffs in the batch at times ≤ t   ==   Σ diffs of the true updates with lower ≤ time, not upper ≤ time, time ≤ t
+        Σ diffs in the batch at times ≤ t   ==   Σ diffs of the true updates in [lower, upper) at times ≤ t
 
-Nothing is promised about times not beyond `since`. `lower`, `upper` and `since` are frontiers.
+A time is in [lower, upper) if it is beyond lower and not beyond upper. Nothing is promised about times not beyond
+`since`. All three are frontiers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Read the history of some keys from the batches of a trace.
 
-    gather(batches, keys, floor)  =  for each key  consolidate({(value, join(t, floor), r)  |  (key value, t, r) in any batch})
+    gather(batches, keys, floor)  =  for each key:
+        consolidate({(value, join(t, floor), r)  |  ((key, value), t, r) in any batch})
 
-Joining the times with the floor (the meet of the times that will be asked) is what makes a history short. Keys are sorted and
-distinct. Cost: a galloping seek for each key and batch, then linear in what was found (times the logarithm of the batches).
+Joining the times with the floor (the meet of the times that will be asked) is what makes a history short. Keys are
+sorted and distinct. Cost: a seek for each key and batch, then linear in what was found (times the logarithm of the
+batches).
 """
 
 from __future__ import annotations
@@ -13,18 +15,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kpg.algebra.order import Time
+from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
-from kpg.kernels.gather import boundaries, find, layout, settle_keys, take, total, upto
+from kpg.kernels.gather import boundaries, layout, settle_keys, take, total, upto
+from kpg.kernels.locate import locate
 from kpg.trace.batch import Batch
+from kpg.trace.merger import merge_updates
+from kpg.trace.table import table_of
 
 EARLIEST = -(1 << 63)
+NOW = constant((0,))  # any time will do for a collection as of one time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The histories of m keys: those of key k are the columns offsets[k] to offsets[k + 1], sorted by value, then time."""
+    """The histories of m keys: that of key k is columns offsets[k] to offsets[k + 1], sorted by value, then time."""
 
     offsets: Ints  # int64[m + 1]
     data: Ints  # int64[value lanes, n]
@@ -33,26 +39,26 @@ class Run:
 
 
 def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int) -> Run:
-    """The history of some keys over all batches, times extended to `depth` and joined with `floor`."""
+    """The history of some keys over all batches, times extended to `depth` and joined with `floor`.
+
+    Without batches nothing is known of values and diffs: no value lanes, and diffs of one lane.
+    """
     key_lanes, m = keys.shape
-    lanes, width = (batches[0].updates.lanes, batches[0].updates.width) if batches else (key_lanes, 1)
-    ranges = np.zeros((2 * len(batches), m), np.int64)
-    found = [block for block, batch in enumerate(batches) if find(batch.updates.data, keys, ranges, block)]
-    offsets, cursor = np.empty(m + 1, np.int64), np.empty(m, np.int64)
-    layout(ranges, offsets, cursor)
+    lanes, width = _shape(batches, key_lanes)
+    table, ranges = _located(batches, keys)
+    offsets = np.empty(m + 1, np.int64)
+    layout(ranges, offsets)
     n = int(offsets[m])
     data, times = np.empty((lanes - key_lanes, n), np.int64), np.empty((depth, n), np.int64)
     diffs = np.empty((width, n), np.int64)
     least = np.array(floor if floor is not None else (EARLIEST,) * depth, np.int64)
-    for block in found:
-        part = batches[block].updates
-        take(part.data, part.times, part.diffs, key_lanes, ranges, block, cursor, least, data, times, diffs)
-    if len(found) <= 1 and floor is None:
+    take(table, key_lanes, ranges, least, data, times, diffs)
+    if len(batches) <= 1 and floor is None:
         return Run(offsets, data, times, diffs)
-    return _settle(offsets, data, times, diffs, n)
+    return _settled(offsets, data, times, diffs, n)
 
 
-def _settle(offsets: Ints, data: Ints, times: Ints, diffs: Ints, n: int) -> Run:
+def _settled(offsets: Ints, data: Ints, times: Ints, diffs: Ints, n: int) -> Run:
     order, scratch, ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty_like(offsets)
     out_data, out_times, out_diffs = np.empty_like(data), np.empty_like(times), np.empty_like(diffs)
     kept = settle_keys(offsets, data, times, diffs, order, scratch, ends, out_data, out_times, out_diffs)
@@ -61,10 +67,8 @@ def _settle(offsets: Ints, data: Ints, times: Ints, diffs: Ints, n: int) -> Run:
 
 def accumulate(batches: Sequence[Batch], keys: Ints) -> Ints:
     """The sum of the diffs of each key over all values and times: int64[width, m]."""
-    width = batches[0].updates.width if batches else 1
-    out = np.zeros((width, keys.shape[1]), np.int64)
-    for batch in batches:
-        total(batch.updates.data, batch.updates.diffs, keys, out)
+    out = np.zeros((_shape(batches, 0)[1], keys.shape[1]), np.int64)
+    total(*_located(batches, keys), out)
     return out
 
 
@@ -83,23 +87,44 @@ def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, I
     """
     if not batches:
         return np.empty((0, 0), np.int64), np.empty((1, 0), np.int64)
-    lanes, width = batches[0].updates.lanes, batches[0].updates.width
-    ranges = [_ranges(batch, keys) for batch in batches]
-    n = sum(end - start for parts in ranges for start, end in parts)
-    data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
-    time = np.array(at, np.int64)
-    o = 0
-    for batch, parts in zip(batches, ranges, strict=True):
-        part = batch.updates
-        for start, end in parts:
-            o = upto(part.data, part.times, part.diffs, start, end, time, data, diffs, o)
-    rows = consolidate(Updates(trim(data, o), constant((0,)), trim(diffs, o)))
+    if keys is None:
+        rows = _part(batches[-1], at)
+        for batch in reversed(batches[:-1]):  # newest and smallest first
+            rows = merge_updates(_part(batch, at), rows)
+    else:
+        rows = _filtered(batches, *_located(batches, keys), at)
     return rows.data, spread(rows.diffs, len(rows))
 
 
-def _ranges(batch: Batch, keys: Ints | None) -> list[tuple[int, int]]:
-    if keys is None:
-        return [(0, len(batch))]
-    ranges = np.empty((2, keys.shape[1]), np.int64)
-    find(batch.updates.data, keys, ranges, 0)
-    return [(start, end) for start, end in ranges.T.tolist() if start < end]
+def _part(batch: Batch, at: Time) -> Updates:
+    """What a batch contributes to the collection as of a time."""
+    updates = batch.updates
+    if updates.times.shape[1] > 1 or not less_equal(tuple(updates.times[:, 0].tolist()), at):
+        everything = np.array([[0], [len(updates)]], np.int64)
+        return _filtered([batch], table_of([batch.row]), everything, at)
+    return Updates(updates.data, NOW, updates.diffs)
+
+
+def _filtered(batches: Sequence[Batch], table: Ints, ranges: Ints, at: Time) -> Updates:
+    lanes, width = _shape(batches, 0)
+    n = int((ranges[1::2] - ranges[::2]).sum())
+    data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
+    kept = upto(table, ranges, np.array(at, np.int64), data, diffs)
+    return consolidate(Updates(trim(data, kept), NOW, trim(diffs, kept)))
+
+
+def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:
+    """Lanes and width of the batches; if there is none, the given lanes and 1."""
+    if not batches:
+        return lanes, 1
+    updates = batches[0].updates
+    return updates.data.shape[0], updates.diffs.shape[0]
+
+
+def _located(batches: Sequence[Batch], keys: Ints) -> tuple[Ints, Ints]:
+    """The batches as a table, and where each has the rows of each key."""
+    table = table_of([batch.row for batch in batches])
+    ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
+    if batches:
+        locate(table, keys, ranges)
+    return table, ranges

@@ -5,11 +5,12 @@ A handle promises readers two things, and the trace keeps no more than all handl
     since      times beyond it can be told apart; the trace may compact to the meet of all handles' since
     physical   no batch reaches across this frontier or across any upper beyond it; batches before it may be merged
 
-The logical since is set, or follows a source that is asked only when the trace is about to compact. Both only advance. A new
-handle's physical frontier is the upper of the trace, so batches may be asked for through that or any later upper; one that
-never cuts the trace should set it to the empty frontier, or the trace cannot merge what comes.
+The logical since is set, or follows a source that is asked only when the trace is about to compact. Both only
+advance. A new handle's physical frontier is the upper of the trace, so batches may be asked for through that or any
+later upper; one that never cuts the trace should set it to the empty frontier, or the trace cannot merge what comes.
 
-A handle keeps its trace alive; the trace does not keep its handles alive, so that with the last handle the trace is gone.
+A handle keeps its trace alive; the trace does not keep its handles alive, so that with the last handle the trace is
+gone.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class TraceHandle:
         return self.spine.batches_through(through)
 
     def clone(self, name: str) -> TraceHandle:
-        """Another handle on the same trace with the same since, fixed; it can cut the trace from its present upper on."""
+        """Another handle on the same trace with the same since, fixed; it may cut the trace from now on."""
         return TraceHandle(self.spine, name, self.since)
 
     def release(self) -> None:

@@ -2,10 +2,10 @@
 
     result  =  consolidate({(d, representative(since, t), r)  |  (d, t, r) in older or newer})
 
-covers [lower of older, upper of newer), so for every time beyond `since` it accumulates as the two did; without readers
-(an empty since) it is empty. A merge is made, then given fuel; both inputs stay readable until it is done. One side may be
-empty: that compacts the other. Times or diffs that come out equal become constants.
-Cost: one pass over both, at most the fuel (in rows) for each call of `work`.
+covers [lower of older, upper of newer), so for every time beyond `since` it accumulates as the two did; without
+readers (an empty since) it is empty. A merge is made, then given fuel; both inputs stay readable until it is done.
+One side may be empty: that compacts the other. Times or diffs that come out equal become constants. Cost: one pass
+over both, at most the fuel (in rows) for each call of `work`.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
     pending  ─ batches beyond the physical frontier: not merged, readers may cut between them
     tail     ─ one batch of fewer than TAIL_ROWS rows, into which small batches are merged at once
-    layers   ─ at most one for each level, oldest and highest first; level k holds one batch of at most ROOM << k rows, or
-               two that are being merged
+    layers   ─ at most one for each level, oldest and highest first; level k holds one batch of at most ROOM << k
+               rows, or two that are being merged
 
 Together they accumulate, at every time beyond `since`, to what was inserted. A merge that ends with more rows than its
 level has room for moves up one level, and begins a merge there if that level is taken.
 
-Charging. Each insert gives every merge under way `fuel` rows of work for each of its rows, at least 4 ROOM << k in all before a
-batch enters at level k (twice that if it is larger than a tail). A merge at level k reads at most 2 ROOM << k rows, so it
-ends before the next batch reaches its level: asserted where a batch moves up.
+Charging. Each insert gives every merge under way some rows of work for each of its rows, in all at least 4 ROOM << k
+before a batch enters at level k (twice that if it never was in the tail). A merge at level k reads at most 2 ROOM << k
+rows, so it ends before the next batch reaches its level: asserted where a batch moves up.
 
 Idle work (`exert`) finishes merges, restores geometric sizes, merges where retractions may cancel a good part of what
 they meet, and compacts once more each batch whose upper the since has passed. Then it is quiet until something changes.
@@ -49,6 +49,7 @@ class Spine:
         self._given = 0  # fuel since a batch last entered the layers
         self._layers: list[Layer] = []
         self._tail: Batch | None = None
+        self._tail_merges = 0
         self._pending: deque[Batch] = deque()
         self._handles: list[weakref.ref[TraceHandle]] = []
         self._since = Frontier.start(depth)
@@ -160,7 +161,11 @@ class Spine:
 
     def _admit(self, batch: Batch) -> None:
         if self._tail is not None:
-            batch = merge_now(self._tail, batch, self.since)
+            self._tail_merges += 1  # to ask every reader for its since may cost more than the merge: not each time
+            if self._tail_merges >= len(self._handles):
+                self._tail_merges = 0
+                self._since = self.since
+            batch = merge_now(self._tail, batch, self._since)
         rows = len(batch)
         self._tail = batch if 0 < rows < TAIL_ROWS else None
         if rows >= TAIL_ROWS:

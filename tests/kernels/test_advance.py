@@ -1,0 +1,44 @@
+"""Times move to their representatives, and are told apart by frontiers, as the algebra says."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.kernels.advance import advance, minimal, split
+from kpg.testing import kernels_trace as naive
+from kpg.testing.strategies import depths, frontiers, times
+
+
+def some_times(depth: int) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    return st.lists(times(depth, 3), max_size=12)
+
+
+def elements(frontier: Frontier, depth: int) -> np.ndarray:
+    return np.array(frontier.elements, np.int64).reshape(len(frontier), depth)
+
+
+@given(st.data(), depths())
+def test_advance_matches_twin(data, depth):
+    """A3.15"""
+    moments, frontier = data.draw(some_times(depth)), data.draw(frontiers(depth, min_size=1))
+    out = np.empty((depth, len(moments)), np.int64)
+    advance(naive.block(moments, depth), elements(frontier, depth), out)
+    assert naive.columns(out) == naive.advance(moments, frontier)
+
+
+@given(st.data(), depths())
+def test_split_matches_twin(data, depth):
+    moments, frontier = data.draw(some_times(depth)), data.draw(frontiers(depth))
+    early, late = np.empty(len(moments), np.int64), np.empty(len(moments), np.int64)
+    n = split(naive.block(moments, depth), elements(frontier, depth), early, late)
+    assert (early[:n].tolist(), late[: len(moments) - n].tolist()) == naive.split(moments, frontier)
+
+
+@given(st.data(), depths())
+def test_minimal_matches_twin(data, depth):
+    moments = data.draw(some_times(depth))
+    out = np.empty((depth, len(moments)), np.int64)
+    n = minimal(naive.block(moments, depth), out)
+    got = naive.columns(out[:, :n])
+    assert set(got) == naive.minimal(moments) and len(got) == len(set(got))

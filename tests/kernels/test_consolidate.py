@@ -1,0 +1,179 @@
+"""Every way of consolidating gives the same: each (data, time) once, in order, without zeros."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.columns import consolidate as ways
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates, constant, no_updates
+from kpg.kernels.consolidate import (
+    count_words,
+    distinct,
+    sum_few,
+    sum_positions,
+    sum_words,
+    tallied,
+    tally,
+    uniform,
+    unpack,
+)
+from kpg.testing import kernels_trace as naive
+from kpg.testing.strategies import depths, times
+
+# Lanes of every kind: narrow, wide with few values (ties), wide, and as far apart as int64 goes.
+LANES = [
+    st.integers(0, 2),
+    st.integers(-3, 300),
+    st.sampled_from([-(2**62), 7, 2**61, 2**61 + 1]),
+    st.sampled_from([-(2**63), -1, 0, 2**63 - 1]),
+    st.integers(-(2**63), 2**63 - 1),
+]
+
+
+@st.composite
+def some_updates(draw: st.DrawFn) -> list[naive.Update]:
+    lanes, depth, width = draw(st.integers(0, 3)), draw(depths()), draw(st.sampled_from([1, 1, 2]))
+    kinds = [draw(st.sampled_from(LANES)) for _ in range(lanes)]
+    diff = st.tuples(
+        *[draw(st.sampled_from([st.just(1), st.sampled_from([1, -1]), st.integers(-(2**40), 2**40)]))] * width
+    )
+    time = draw(st.sampled_from([times(depth, 0), times(depth)]))
+    size = draw(st.sampled_from([0, 3, 30, 90]))
+    return draw(st.lists(st.tuples(st.tuples(*kinds), time, diff), min_size=min(size, 1), max_size=size))
+
+
+def in_columns(rows: list[naive.Update]) -> Updates:
+    return naive.updates(rows, len(rows[0][0]), len(rows[0][1]), len(rows[0][2]))
+
+
+def assert_plain(updates: Updates) -> None:
+    """Arrays of the one type that kernels take, constant where they can be."""
+    n = len(updates)
+    for part in (updates.data, updates.times, updates.diffs):
+        assert part.dtype == np.int64 and part.flags.c_contiguous and part.flags.writeable
+    for part in (updates.times, updates.diffs):
+        assert part.shape[1] == (1 if n <= 1 or len(set(naive.columns(part))) == 1 else n)
+
+
+@given(some_updates())
+def test_consolidate_matches_twin(rows):
+    if rows:
+        got = consolidate(in_columns(rows))
+        assert naive.rows(got) == naive.consolidate(rows)
+        assert_plain(got)
+
+
+@given(some_updates(), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
+def test_consolidate_matches_twin_when_every_way_starts_early(rows, few, table_bits):
+    """With tiny limits, so that short inputs take the ways of long ones."""
+    if rows:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ways, "FEW", few)
+            patch.setattr(ways, "TABLE_BITS", table_bits)
+            patch.setattr(ways, "WORD_BITS", 20)
+            got = consolidate(in_columns(rows))
+        assert naive.rows(got) == naive.consolidate(rows)
+        assert_plain(got)
+
+
+def test_nothing_stays_nothing():
+    assert len(consolidate(no_updates(2, 1))) == 0
+
+
+def test_constant_time_is_kept_and_never_spread():
+    rows = [((i % 7,), (4,), (1,)) for i in range(500)]
+    assert consolidate(in_columns(rows)).times.tolist() == [[4]]
+
+
+@pytest.mark.parametrize("n", [10, 1000])
+def test_a_constant_diff_of_zero_leaves_nothing(n):
+    data = np.arange(n, dtype=np.int64).reshape(1, n)
+    assert len(consolidate(Updates(data, constant((0,)), constant((0,))))) == 0
+
+
+def test_keys_as_far_apart_as_int64_goes():
+    """Their difference does not fit 64 bits."""
+    data = np.array([[2**63 - 1, -(2**63), 0] * 100], np.int64)
+    got = consolidate(Updates(data, constant((0,)), constant((1,))))
+    assert naive.rows(got) == [((x,), (0,), (100,)) for x in (-(2**63), 0, 2**63 - 1)]
+
+
+def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
+    """Rows whose first lane is wide but takes few values, so that one word holds little of the second."""
+    generator = np.random.default_rng(1)
+    data = np.stack([generator.choice([0, 2**61, -(2**61)], 5000), generator.integers(0, 2**50, 5000)])
+    diffs = generator.choice([-1, 1], (1, 5000))
+    got = consolidate(Updates(data, constant((0,)), diffs))
+    assert naive.rows(got) == naive.consolidate(naive.rows(Updates(data, constant((0,)), diffs)))
+
+
+# the kernels, one by one
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=5), st.integers(0, 5))
+def test_uniform_says_whether_columns_are_alike(columns, n):
+    n = min(n, len(columns))
+    if n:
+        assert uniform(naive.block(columns, 2), n) == (1 if len(set(columns[:n])) == 1 else 0)
+
+
+@given(some_updates(), st.booleans())
+def test_sums_of_positions_match_twin(rows, exact):
+    if not rows:
+        return
+    updates = in_columns(rows)
+    order = sorted(range(len(rows)), key=lambda i: rows[i][:2])
+    ranks = naive.rank([row[:2] for row in rows])  # type: ignore[arg-type,misc]
+    bits = len(rows).bit_length()
+    words = np.array([(ranks[i] << bits if exact else 0) | i for i in order], np.int64)
+    sums = np.empty((updates.width, len(rows)), np.int64)
+    kept = sum_positions(
+        updates.data, updates.times, updates.diffs, words, (1 << bits) - 1, 1 if exact else 0, words, sums
+    )
+    got = [(*rows[i][:2], diff) for i, diff in zip(words[:kept].tolist(), naive.columns(sums), strict=False)]
+    assert got == naive.consolidate(rows)
+
+
+@given(some_updates())
+def test_sums_of_few_rows_match_twin(rows):
+    if not rows:
+        return
+    updates = in_columns(rows)
+    n = len(rows)
+    data, diffs = np.empty_like(updates.data), np.empty((updates.width, n), np.int64)
+    times_out = np.empty((updates.depth, n), np.int64)
+    kept = sum_few(updates.data, updates.times, updates.diffs, np.empty(n, np.int64), data, times_out, diffs)
+    want = naive.consolidate(rows)
+    assert naive.columns(data[:, :kept]) == [row[0] for row in want]
+    assert naive.columns(diffs[:, :kept]) == [row[2] for row in want]
+    if updates.times.shape[1] > 1:
+        assert naive.columns(times_out[:, :kept]) == [row[1] for row in want]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([-1, 1])), min_size=1, max_size=20))
+def test_sums_of_words_match_twin(pairs):
+    """Diffs ride in the two lowest bits; the table and the sorted words agree."""
+    want = [(data[0], diff[0]) for data, _, diff in naive.consolidate([((k,), (), (d,)) for k, d in pairs])]
+    words = np.sort(np.array([(k << 2) | (d + 1) for k, d in pairs], np.int64))
+    assert distinct(words, 2) == len({k for k, _ in pairs})
+    sums = np.empty((1, len(pairs)), np.int64)
+    kept = sum_words(words, 2, np.array([-1]), np.array([3]), np.array([0]), sums)
+    keys = np.empty((1, kept), np.int64)
+    unpack(words, kept, np.array([0]), np.array([7]), np.array([2]), keys)
+    assert list(zip(keys[0].tolist(), sums[0, :kept].tolist(), strict=True)) == want
+
+    table, places, sums = np.zeros(8, np.int64), np.empty(8, np.int64), np.empty((1, 8), np.int64)
+    tally(np.array([k for k, _ in pairs], np.int64), np.array([[d for _, d in pairs]], np.int64), table)
+    kept = tallied(table, places, sums)
+    assert list(zip(places[:kept].tolist(), sums[0, :kept].tolist(), strict=True)) == want
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.sampled_from([(3,), (-1,), (2, -5)]))
+def test_counts_of_words_match_twin(keys, diff):
+    words = np.sort(np.array(keys, np.int64))
+    sums = np.empty((len(diff), len(set(keys))), np.int64)
+    kept = count_words(words, np.array(diff, np.int64), sums)
+    got = [((word,), (), d) for word, d in zip(words[:kept].tolist(), naive.columns(sums), strict=True)]
+    assert got == naive.consolidate([((key,), (), diff) for key in keys])

@@ -1,0 +1,164 @@
+"""Rows of some keys are brought together from any number of batches as the twin says."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Updates
+from kpg.kernels.gather import boundaries, layout, settle_keys, take, total, upto
+from kpg.kernels.locate import locate
+from kpg.testing import kernels_trace as naive
+from kpg.testing.strategies import depths, times
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.gather import accumulate, distinct_keys, gather, read
+from kpg.trace.table import describe, table_of
+
+Rows = list[naive.Update]
+
+
+@st.composite
+def batches(draw: st.DrawFn, lanes: int, depth: int, width: int) -> list[Rows]:
+    data = st.tuples(*[st.integers(0, 3)] * lanes)
+    diffs = st.tuples(*[st.sampled_from([1, -1])] * width)
+    one_time = draw(times(depth))
+    made = []
+    for _ in range(draw(st.integers(1, 4))):
+        moments = draw(st.sampled_from([times(depth), st.just(one_time)]))
+        made.append(naive.consolidate(draw(st.lists(st.tuples(data, moments, diffs), max_size=12))))
+    return made
+
+
+def in_batches(parts: list[Rows], key_lanes: int, lanes: int, depth: int, width: int) -> list[Batch]:
+    start = Frontier.start(depth)
+    description = Description(start, start, start)
+    return [Batch(naive.updates(part, lanes, depth, width), key_lanes, description) for part in parts]
+
+
+@st.composite
+def some_keys(draw: st.DrawFn, key_lanes: int) -> list[naive.Row]:
+    return sorted(draw(st.sets(st.tuples(*[st.integers(0, 4)] * key_lanes), max_size=5)))
+
+
+@given(st.data(), st.integers(0, 2), st.integers(0, 2), depths(2), st.sampled_from([1, 1, 2]), st.integers(0, 1))
+def test_gather_matches_twin(data, key_lanes, value_lanes, depth, width, deeper):
+    lanes = key_lanes + value_lanes
+    parts, keys = data.draw(batches(lanes, depth, width)), data.draw(some_keys(key_lanes))
+    floor = data.draw(st.none() | times(depth + deeper))
+    run = gather(in_batches(parts, key_lanes, lanes, depth, width), naive.block(keys, key_lanes), floor, depth + deeper)
+    n = run.data.shape[1]
+    assert run.times.shape == (depth + deeper, n) and run.diffs.shape == (width, n) and run.data.shape[0] == value_lanes
+    found = list(zip(*(naive.columns(part) for part in (run.data, run.times, run.diffs)), strict=True))
+    got = [found[a:b] for a, b in zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)]
+    assert got == naive.gather(parts, keys, floor, depth + deeper)
+
+
+@given(st.data(), st.integers(0, 2), st.sampled_from([1, 2]))
+def test_accumulate_matches_twin(data, key_lanes, width):
+    parts, keys = data.draw(batches(key_lanes + 1, 1, width)), data.draw(some_keys(key_lanes))
+    got = accumulate(in_batches(parts, key_lanes, key_lanes + 1, 1, width), naive.block(keys, key_lanes))
+    assert naive.columns(got) == naive.total(parts, keys, width)
+
+
+@given(st.data(), st.integers(0, 2), st.integers(0, 1), depths(2), st.sampled_from([1, 2]))
+def test_read_matches_twin(data, key_lanes, value_lanes, depth, width):
+    """A4.7: a point query as of a time, and a scan."""
+    lanes = key_lanes + value_lanes
+    parts, at = data.draw(batches(lanes, depth, width)), data.draw(times(depth))
+    keys = data.draw(st.none() | some_keys(key_lanes))
+    block = None if keys is None else naive.block(keys, key_lanes)
+    rows, multiplicity = read(in_batches(parts, key_lanes, lanes, depth, width), at, block)
+    assert multiplicity.shape == (width, rows.shape[1])
+    assert list(zip(naive.columns(rows), naive.columns(multiplicity), strict=True)) == naive.read(parts, at, keys)
+
+
+@given(st.data(), st.integers(0, 2), st.integers(0, 2))
+def test_distinct_keys_match_twin(data, key_lanes, value_lanes):
+    (part, *_) = data.draw(batches(key_lanes + value_lanes, 1, 1))
+    updates = naive.updates(part, key_lanes + value_lanes, 1)
+    keys, offsets = distinct_keys(updates, key_lanes)
+    assert keys.flags.c_contiguous and keys.shape[0] == key_lanes
+    got = list(zip(naive.columns(keys), offsets.tolist(), strict=False))
+    assert got == naive.boundaries([data for data, _, _ in part], key_lanes)
+    assert offsets[-1] == len(part) and len(offsets) == keys.shape[1] + 1
+
+
+def test_nothing_is_found_without_batches():
+    run = gather([], np.array([[1, 2]]), None, 2)
+    assert run.offsets.tolist() == [0, 0, 0] and run.data.shape == (0, 0) and run.times.shape == (2, 0)
+    assert accumulate([], np.array([[1, 2]])).tolist() == [[0, 0]]
+    assert read([], (0,), None)[0].shape[1] == 0
+
+
+def test_many_keys_against_long_batches():
+    """Seeks and walks agree with masks."""
+    generator = np.random.default_rng(3)
+    parts = []
+    for n in (5000, 300, 1):
+        data = np.unique(generator.integers(0, 2000, (2, n)), axis=1)
+        times = np.zeros((1, 1), np.int64)
+        start = Frontier.start(1)
+        parts.append(
+            Batch(
+                Updates(np.ascontiguousarray(data), times, np.ones((1, 1), np.int64)),
+                1,
+                Description(start, start, start),
+            )
+        )
+    for keys in (np.array([[3, 700, 1999]]), np.arange(2000).reshape(1, 2000), np.array([[-5]]), np.array([[9999]])):
+        run = gather(parts, keys, None, 1)
+        for k, key in enumerate(keys[0].tolist()):
+            want = sorted(
+                value for part in parts for value in part.updates.data[1, part.updates.data[0] == key].tolist()
+            )
+            got = np.repeat(run.data[0], run.diffs[0])[
+                run.diffs[0, : run.offsets[k]].sum() : run.diffs[0, : run.offsets[k + 1]].sum()
+            ]
+            assert got.tolist() == want
+
+
+# the kernels, one by one
+
+
+@given(st.data(), st.integers(1, 2), depths(2))
+def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
+    parts, keys = data.draw(batches(key_lanes + 1, depth, 1)), data.draw(some_keys(key_lanes))
+    arrays = [naive.updates(part, key_lanes + 1, depth) for part in parts]
+    table = table_of([describe(part) for part in arrays])
+    block = naive.block(keys, key_lanes)
+    ranges = np.empty((2 * len(parts), len(keys)), np.int64)
+    n = locate(table, block, ranges)
+    offsets = np.empty(len(keys) + 1, np.int64)
+    layout(ranges, offsets)
+    assert offsets[-1] == n
+    values, moments, diffs = np.empty((1, n), np.int64), np.empty((depth, n), np.int64), np.empty((1, n), np.int64)
+    take(table, key_lanes, ranges, np.zeros(depth, np.int64), values, moments, diffs)
+    raw = list(zip(naive.columns(values), naive.columns(moments), naive.columns(diffs), strict=True))
+    want = naive.gather(parts, keys, None, depth)
+    for k in range(len(keys)):
+        assert naive.consolidate(raw[offsets[k] : offsets[k + 1]]) == want[k]
+    ends, outputs = np.empty_like(offsets), [np.empty_like(part) for part in (values, moments, diffs)]
+    kept = settle_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), ends, *outputs)
+    settled = list(zip(*(naive.columns(part[:, :kept]) for part in outputs), strict=True))
+    assert settled == [row for history in want for row in history]
+    assert ends.tolist() == np.cumsum([0, *map(len, want)]).tolist()
+
+
+@given(st.data(), depths(2))
+def test_total_upto_and_boundaries_match_their_twins(data, depth):
+    (part,) = data.draw(batches(2, depth, 1).map(lambda made: made[:1]))
+    updates, at = naive.updates(part, 2, depth), data.draw(times(depth))
+    table, everything = table_of([describe(updates)]), np.array([[0], [len(part)]], np.int64)
+    sums = np.zeros((1, 1), np.int64)
+    total(table, everything, sums)
+    assert [tuple(sums[0].tolist())] == naive.total([part], [()], 1)
+    rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)
+    kept = upto(table, everything, np.array(at, np.int64), rows, diffs)
+    found = zip(naive.columns(rows[:, :kept]), naive.columns(diffs[:, :kept]), strict=True)
+    assert [(row, diff) for row, _, diff in naive.consolidate((row, (), diff) for row, diff in found)] == naive.read(
+        [part], at, None
+    )
+    offsets = np.empty(len(part) + 1, np.int64)
+    groups = boundaries(updates.data, 1, offsets)
+    assert offsets[:groups].tolist() == [i for _, i in naive.boundaries([row for row, _, _ in part], 1)]

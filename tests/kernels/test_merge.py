@@ -1,0 +1,100 @@
+"""Merging agrees with consolidating both sides together, however it is interrupted."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.kernels import merge as kernel
+from kpg.kernels.merge import FROM_A, FROM_B, merge, slide
+from kpg.testing import kernels_trace as naive
+from kpg.testing.strategies import depths, frontiers, times
+
+Side = list[naive.Update]
+
+
+@st.composite
+def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
+    """Sorted, consolidated updates: often all of one time, or of one diff, and sometimes long runs."""
+    largest = draw(st.sampled_from([0, 2, 200]))
+    data = st.tuples(*[st.integers(0, largest)] * lanes)
+    moments = draw(st.sampled_from([times(depth, 3), st.just((1,) * depth)]))
+    diffs = draw(st.sampled_from([st.sampled_from([1, -1]), st.just(1), st.just(-1)]))
+    rows = draw(st.lists(st.tuples(data, moments, st.tuples(*[diffs] * width)), max_size=40))
+    if draw(st.booleans()):
+        rows += [((i,) * lanes, draw(moments), (1,) * width) for i in range(draw(st.integers(0, 150)))]
+    return naive.consolidate(rows)
+
+
+def merged(a: Side, b: Side, shape: tuple[int, int, int], frontier: Frontier, lone: int, fuel: int) -> Side:
+    lanes, depth, width = shape
+    left, right = naive.updates(a, lanes, depth, width), naive.updates(b, lanes, depth, width)
+    n = len(a) + len(b)
+    data, moments, diffs = (np.empty((size, n), np.int64) for size in shape)
+    state = np.zeros(8, np.int64)
+    elements = np.array(frontier.elements, np.int64).reshape(len(frontier), depth)
+    read = 0
+    while read < n:
+        now = merge(left.data, left.times, left.diffs, right.data, right.times, right.diffs, elements, lone,
+                    data, moments, diffs, state, fuel)  # fmt: skip
+        assert 0 < now <= fuel + 1
+        read += now
+    kept, written, timed = int(state[2]), int(state[4]), int(state[5])
+    if n and not timed:
+        moments[:] = moments[:, :1].copy()
+    if n and not written:
+        diffs[:] = (left if a else right).diffs
+    parts = (naive.columns(part[:, :kept]) for part in (data, moments, diffs))
+    return list(zip(*parts, strict=True))
+
+
+@given(st.data(), st.integers(1, 3), depths(), st.sampled_from([1, 1, 2]), st.sampled_from([1, 2, 7, 40, 1 << 62]))
+def test_merge_matches_twin(data, lanes, depth, width, fuel):
+    """A3.14: representatives of times are summed, also on a side that is merely copied (A17.6)."""
+    shape = (lanes, depth, width)
+    a, b = data.draw(sides(*shape)), data.draw(sides(*shape))
+    frontier = data.draw(frontiers(depth))
+    assert merged(a, b, shape, frontier, 0, fuel) == naive.merge(a, b, frontier)
+
+
+@given(st.data(), st.integers(1, 2), st.sampled_from([1, 5, 1 << 62]))
+def test_sides_known_to_end_at_one_time_are_summed_without_looking(data, lanes, fuel):
+    a, b = data.draw(sides(lanes, 1, 1)), data.draw(sides(lanes, 1, 1))
+    frontier = Frontier.at((3,))  # at or after all times drawn
+    for lone in (0, FROM_A, FROM_B, FROM_A | FROM_B):
+        assert merged(a, b, (lanes, 1, 1), frontier, lone, fuel) == naive.merge(a, b, frontier)
+
+
+@given(st.data())
+@example(None)
+def test_one_datum_with_many_times_out_of_order(data):
+    """Representatives of (1, 9) and (2, 3) at {(2, 0)} sort the other way round."""
+    size = data.draw(st.integers(0, 60)) if data is not None else 3000
+    generator = np.random.default_rng(size)
+    rows = naive.consolidate([((7,), (int(e), int(r)), (1,)) for e, r in generator.integers(0, (4, 50), (size, 2))])
+    frontier = Frontier.at((2, 0))
+    assert merged(rows, [], (1, 2, 1), frontier, 0, 100) == naive.merge(rows, [], frontier)
+    assert merged([], rows, (1, 2, 1), frontier, 0, 1 << 62) == naive.merge([], rows, frontier)
+
+
+def test_blocks_and_runs_of_all_lengths():
+    """Longer than a block of steps, with runs around the length that is copied."""
+    for length in (kernel.NEAR - 1, kernel.NEAR, kernel.NEAR + 1, kernel.BLOCK + 1):
+        a = [((i,), (0,), (1,)) for i in range(4 * length) if (i // length) % 2 == 0]
+        b = [((i,), (0,), (-1 if i % 3 else 1,)) for i in range(2 * length, 5 * length) if (i // length) % 4 != 3]
+        assert merged(a, b, (1, 1, 1), CLOSED, 0, 1 << 62) == naive.merge(a, b, CLOSED)
+
+
+def test_everything_cancels():
+    a = [((i, 0), (i % 3,), (1,)) for i in range(100)]
+    b = [((i, 0), (2,), (-1,)) for i in range(100)]
+    assert merged(a, b, (2, 1, 1), Frontier.at((5,)), 0, 13) == []
+
+
+@pytest.mark.parametrize(("lanes", "room", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
+def test_slide_closes_the_gaps_between_lanes(lanes, room, kept):
+    flat = np.arange(lanes * room, dtype=np.int64)
+    want = flat.reshape(lanes, room)[:, :kept].copy()
+    slide(flat, lanes, room, kept)
+    assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()
