@@ -56,7 +56,10 @@ class Frontier:
 
     def precedes(self, other: Frontier) -> bool:
         """Whether every element of `other` is beyond this frontier: `other` has advanced at least as far."""
-        return all(self.beyond(time) for time in other.elements)
+        mine, theirs = self.elements, other.elements
+        if len(mine) == 1 == len(theirs):
+            return less_equal(mine[0], theirs[0])
+        return mine == theirs or all([self.beyond(time) for time in theirs])
 
     def meet(self, other: Frontier) -> Frontier:
         """The lower bound of two frontiers: beyond it is what is beyond either."""
@@ -92,7 +95,7 @@ class Frontier:
         return len(self.elements)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frontier) and self.elements == other.elements
+        return self is other or (isinstance(other, Frontier) and self.elements == other.elements)
 
     def __hash__(self) -> int:
         return hash(self.elements)

@@ -29,6 +29,7 @@ from kpg.operators.linear import keep
 from kpg.operators.replay import Corrections
 from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
+from kpg.trace.batcher import earliest
 from kpg.trace.description import Description
 from kpg.trace.gather import distinct_keys
 from kpg.trace.handle import TraceHandle
@@ -90,7 +91,7 @@ class Reduce(Publisher):
                 self._postpone(keys, outcome)
             if len(outcome.corrections):
                 self._publish(keys, outcome.corrections, upper)
-        self.hold(minimal(map(tuple, self.pending.times.T.tolist())) if len(self.pending) else ())
+        self.hold(tuple(earliest(self.pending.times)) if len(self.pending) else ())
 
     def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
         data = np.concatenate([np.take(keys, corrections.key_index, axis=1), corrections.data])

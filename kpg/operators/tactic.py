@@ -61,13 +61,27 @@ class Replay:
     """The general tactic: gather histories, find the interesting times, evaluate a function at each."""
 
     evaluate: Evaluate
+    out_values: int  # lanes of the output after its key
 
     def correct(self, question: Question) -> Outcome:
         keys, depth = question.keys, question.depth
         seeds = spread(question.seeds, int(question.offsets[-1]))
         floor: Time = tuple(seeds.min(axis=1).tolist())
         inputs = gather(question.inputs, keys, floor, depth)
-        outputs = gather(question.outputs, keys, floor, depth)
+        if question.outputs:
+            outputs = gather(question.outputs, keys, floor, depth)
+        else:
+            outputs = no_history(keys.shape[1], self.out_values, depth)
         times = interesting_times(question.offsets, seeds, inputs, outputs, question.upper)
         late_keys = np.repeat(np.arange(keys.shape[1]), np.diff(times.pending_offsets))
         return Outcome(self.evaluate(keys, times, inputs, outputs), late_keys, times.pending_times)
+
+
+def no_history(keys: int, values: int, depth: int) -> Run:
+    """The history of keys of which nothing was ever said."""
+    return Run(
+        np.zeros(keys + 1, np.int64),
+        np.empty((values, 0), np.int64),
+        np.empty((depth, 0), np.int64),
+        np.empty((1, 0), np.int64),
+    )

@@ -57,7 +57,7 @@ def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
         partial(replay.sweep_presence, at_least),
-        React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)))),
+        React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)), 0)),
     )
 
 
@@ -122,9 +122,9 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     if symbolic:
         ranked = tuple(type_.kind in SYMBOLIC for type_ in types)
         descending = tuple(column.startswith("-") for column in reduction.columns)
-        tactic = Replay(partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies))
+        tactic = Replay(partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies), values)
     else:
-        tactic = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)))
+        tactic = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
         if limit == 1 and not copies:
             tactic = React(FIRST, 1, values, values, 1, tactic)
     undo = bool(down) and not symbolic
@@ -149,7 +149,7 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     )
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
-    made = _maintain(renderer, node, found, raw, "reduce", None, Replay(reducer.evaluate), share=False)
+    made = _maintain(renderer, node, found, raw, "reduce", None, Replay(reducer.evaluate, 1 + len(outputs)), share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
 
 
@@ -181,7 +181,7 @@ def _maintain(
 
 
 def _sums_tactic(width: int) -> Tactic:
-    return React(SUMS, 1, 0, width, width, Replay(_ignoring_keys(replay.evaluate_sums)))
+    return React(SUMS, 1, 0, width, width, Replay(_ignoring_keys(replay.evaluate_sums), width))
 
 
 def _ignoring_keys(evaluate: Callable[[Interesting, Run, Run], Corrections]) -> Evaluate:

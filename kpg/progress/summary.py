@@ -21,6 +21,8 @@ class Summary(NamedTuple):
 
     def apply(self, time: Time) -> Time:
         """The earliest time at the end of the path for something at `time` at its start."""
+        if not any(self.add):  # most paths only keep, cut or extend
+            return time[: len(self.add)] + self.suffix
         return tuple([x + y for x, y in zip(time, self.add, strict=False)]) + self.suffix
 
     def then(self, after: Summary) -> Summary:

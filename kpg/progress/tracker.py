@@ -34,6 +34,8 @@ class Tracker:
         self.counts: dict[int, dict[Time, int]] = {}
         self.sources: dict[int, Callable[[], Frontier]] = {}
         self._unsent: dict[tuple[int, Time], int] = {}
+        self._version = 0  # of the counts
+        self._known: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
 
     def add_source(self, location: int, frontier: Callable[[], Frontier]) -> None:
         """Say that messages enter at `location` from outside, never before what `frontier` then returns."""
@@ -68,6 +70,7 @@ class Tracker:
             self._apply(location, time, difference)
 
     def _apply(self, location: int, time: Time, difference: int) -> None:
+        self._version += 1
         counts = self.counts.get(location)
         if counts is None:
             self.counts[location] = {time: difference}
@@ -81,7 +84,16 @@ class Tracker:
                 del self.counts[location]
 
     def frontier(self, location: int) -> Frontier:
-        """What may still arrive at `location`."""
+        """What may still arrive at `location`; computed anew only if counts or sources have changed."""
+        sources = [frontier() for frontier in self.sources.values()]
+        known = self._known.get(location)
+        if known is not None and known[0] == self._version and known[1] == sources:
+            return known[2]
+        found = self._frontier(location, sources)
+        self._known[location] = (self._version, sources, found)
+        return found
+
+    def _frontier(self, location: int, sources: list[Frontier]) -> Frontier:
         paths = self.reachability.paths_to(location)
         times: set[Time] = set()
         for place, counts in self.counts.items():
@@ -91,10 +103,10 @@ class Tracker:
                     if count > 0:
                         for summary in summaries:
                             times.add(summary.apply(time))
-        for place, frontier in self.sources.items():
+        for place, frontier in zip(self.sources, sources, strict=True):
             summaries = paths.get(place)
             if summaries is not None:
-                for time in frontier().elements:
+                for time in frontier.elements:
                     for summary in summaries:
                         times.add(summary.apply(time))
         return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)

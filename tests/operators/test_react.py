@@ -1,0 +1,168 @@
+"""The quick tactic, call by call, on real batches: right after every call at every time not beyond its upper.
+
+for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
+
+The scratch space is also made tiny, so that most keys are hard and go to the general tactic.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import CLOSED, Frontier, representative
+from kpg.algebra.order import Time
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates, constant
+from kpg.operators import react as reacting
+from kpg.operators import replay
+from kpg.operators.react import FIRST, PRESENCE, SUMS, React
+from kpg.operators.tactic import Question, Replay, Tactic
+from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import depths, times
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.gather import distinct_keys
+
+Row = tuple[int, ...]
+Update = tuple[Row, Time, Row]  # key and values, time, diff
+
+
+def batch_of(updates: list[Update], lanes: int, depth: int, width: int, lower: Frontier, upper: Frontier) -> Batch:
+    """Some updates as a batch by the first lane."""
+    n = len(updates)
+    blocks = [
+        np.array([update[i] for update in updates], np.int64).reshape(n, size).T.copy()
+        for i, size in ((0, lanes), (1, depth), (2, width))
+    ]
+    description = Description(lower, upper, Frontier.start(depth))
+    return Batch(consolidate(Updates(*blocks)), 1, description)
+
+
+class Caller:
+    """The bookkeeping of a reduce around a tactic: batches of input and output, and what is pending."""
+
+    def __init__(self, tactic: Tactic, depth: int, lanes: int, out_lanes: int, width: int) -> None:
+        self.tactic, self.depth, self.lanes, self.out_lanes, self.width = tactic, depth, lanes, out_lanes, width
+        self.inputs: list[Batch] = []
+        self.outputs: list[Batch] = []
+        self.pending: set[tuple[int, Time]] = set()
+
+    def compact(self, since: Frontier) -> None:
+        """What a trace may do when all later questions are beyond since: fewer batches, later times."""
+        for batches, lanes, width in ((self.inputs, self.lanes, self.width), (self.outputs, self.out_lanes, 1)):
+            moved = [(d, representative(since, t), r) for batch in batches for d, t, r in unpack(batch.updates)]
+            batches[:] = [batch_of(moved, lanes, self.depth, width, Frontier.start(self.depth), since)]
+
+    def call(self, news: list[Update], lower: Frontier, upper: Frontier) -> list[Update]:
+        """One call with the updates of [lower, upper); its corrections."""
+        self.inputs.append(batch_of(news, self.lanes, self.depth, self.width, lower, upper))
+        due = {(k, t) for k, t in self.pending if not upper.beyond(t)}
+        asked = sorted({(d[0], t) for d, t, _ in news} | due)
+        self.pending -= due
+        if not asked:
+            return []
+        rows = np.array([[k, *t] for k, t in asked], np.int64).T.copy()
+        seeds = Updates(rows[:1].copy(), rows[1:].copy(), constant((1,)))
+        keys, offsets = distinct_keys(seeds, 1)
+        monotone = not due and all(all(r > 0 for r in diff) for _, _, diff in news)
+        inputs, outputs = tuple(self.inputs), tuple(self.outputs)
+        made = self.tactic.correct(Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper))
+        for index, time in zip(made.late_keys.tolist(), map(tuple, made.late_times.T.tolist()), strict=True):
+            assert upper.beyond(time)
+            self.pending.add((int(keys[0, index]), time))
+        found = made.corrections
+        order = [(k, *v, *t) for k, v, t in zip(found.key_index, found.data.T, found.times.T, strict=True)]
+        assert order == sorted(order), "corrections come sorted, as a batch needs them"
+        corrections = [
+            ((int(keys[0, k]), *value), time, (diff,))
+            for k, value, time, diff in zip(
+                found.key_index.tolist(),
+                map(tuple, found.data.T.tolist()),
+                map(tuple, found.times.T.tolist()),
+                found.diffs[0].tolist(),
+                strict=True,
+            )
+        ]
+        self.outputs.append(batch_of(corrections, self.out_lanes, self.depth, 1, lower, upper))
+        return corrections
+
+
+def unpack(updates: Updates) -> list[Update]:
+    """The updates as tuples."""
+    n = len(updates)
+    every = (updates.data, updates.times, updates.diffs)
+    blocks = [np.broadcast_to(block, (block.shape[0], n)).T.tolist() for block in every]
+    return [(tuple(d), tuple(t), tuple(r)) for d, t, r in zip(*blocks, strict=True)]
+
+
+@st.composite
+def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
+    """Frontiers that advance, by any antichain, from the start until all is closed."""
+    chain = [Frontier.start(depth)]
+    for step in draw(st.lists(st.lists(times(depth, 4), min_size=1, max_size=3), max_size=6)):
+        chain.append(chain[-1].join(Frontier(step)))
+    return [*chain, CLOSED]
+
+
+def simulate(data: st.DataObject, tactic: Tactic, f: object, depth: int, out_values: int, width: int = 1) -> None:
+    """Feed random updates through random uppers; check all times of the closure after every call."""
+    key_and_value = st.tuples(st.integers(0, 1), st.integers(0, 2))
+    positive = data.draw(st.booleans())
+    diff = st.tuples(*[st.sampled_from([1, 2] if positive else [1, 1, -1])] * width)
+    everything = data.draw(st.lists(st.tuples(key_and_value, times(depth, 4), diff), max_size=14))
+    compacting = data.draw(st.booleans())
+    caller = Caller(tactic, depth, 2, 1 + out_values, width)
+    log: list[Update] = []
+    chain = data.draw(uppers(depth))
+    for lower, upper in zip(chain[:-1], chain[1:], strict=True):
+        news = [u for u in everything if lower.beyond(u[1]) and not upper.beyond(u[1])]
+        if compacting:
+            caller.compact(lower)
+        log += caller.call(news, lower, upper)
+        for key in (0, 1):
+            mine = [(d[1:], t, r) for d, t, r in everything if d[0] == key]
+            made = [(d[1:], t, r) for d, t, r in log if d[0] == key]
+            seen = [t for _, t, _ in mine + made]
+            for time in naive.closure(seen, seen):
+                if not upper.beyond(time):
+                    have = {v: d for v, (d,) in naive.collection(made, time).items()}
+                    assert have == f(naive.collection(mine, time)), f"key {key} at {time}, upper {upper}"  # type: ignore[operator]
+    assert not caller.pending
+
+
+@pytest.fixture(params=[96, 3], ids=["roomy", "tiny"])
+def space(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How much scratch there is: enough, or so little that most keys are hard."""
+    monkeypatch.setattr(reacting, "SPACE", request.param)
+    return int(request.param)
+
+
+def general(evaluate: object, out_values: int) -> Replay:
+    """The general tactic for a function of histories."""
+    return Replay(lambda keys, times, inputs, outputs: evaluate(times, inputs, outputs), out_values)  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("space")
+@given(data=st.data(), depth=depths(), at_least=st.integers(1, 2))
+def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
+    """A5.10 A5.13: distinct and threshold at any depth, pending joins, compacted histories, hard keys."""
+    tactic = React(PRESENCE, at_least, 0, 0, 1, general(partial(replay.evaluate_presence, at_least), 0))
+    simulate(data, tactic, naive.presence(at_least), depth, 0)
+
+
+@pytest.mark.usefixtures("space")
+@given(data=st.data(), depth=depths(), width=st.integers(1, 2))
+def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
+    """A5.10 A5.13: count, and sums in the diff."""
+    simulate(data, React(SUMS, 1, 0, width, width, general(replay.evaluate_sums, width)), naive.sums, depth, width, width)
+
+
+@pytest.mark.usefixtures("space")
+@given(data=st.data(), depth=depths())
+def test_the_first_value_is_right_after_every_call(data: st.DataObject, depth: int) -> None:
+    """A5.10: min, max and argmin."""
+    tactic = React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1))
+    simulate(data, tactic, naive.first(1), depth, 1)
