@@ -1,0 +1,25 @@
+"""An answer as a file: captured by one db, replayed by another at the same times. Any Arrow reader can follow it."""
+
+import tempfile
+from pathlib import Path
+
+import kpg
+from kpg import col
+
+path = Path(tempfile.mkdtemp()) / "large.arrow"
+
+with kpg.open() as db:
+    payments = db.input("payments", account=int, amount=int)
+    with payments.filter(col("amount") > 1000).output("large").capture(path):
+        for epoch in range(3):
+            payments.insert([(epoch, 500), (epoch, 5000)])
+            db.advance()
+
+for changes, upper in kpg.replay(path):
+    print(f"complete up to {upper}: {changes.num_rows} updates")
+
+with kpg.open() as elsewhere:
+    large = elsewhere.input("large", account=int, amount=int)
+    totals = large.group_by("account").sum("amount").output("totals")
+    elsewhere.replay(path, into=large)
+    print("replayed:", totals.rows(), "at epoch", elsewhere.epoch)
