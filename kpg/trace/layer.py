@@ -12,7 +12,13 @@ from kpg.algebra.frontier import Frontier
 from kpg.trace.batch import Batch
 from kpg.trace.merger import ALL, Merge, empty_after
 
-ROOM_ROWS = 8192
+TAIL_ROWS = 4096  # what is smaller waits in the tail
+ROOM_ROWS = 2 * TAIL_ROWS  # a tail and what made it overflow
+
+
+def room_of(level: int) -> int:
+    """How many rows a batch of a level has at most."""
+    return ROOM_ROWS << level
 
 
 def level_of(rows: int) -> int:

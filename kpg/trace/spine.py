@@ -23,8 +23,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.trace import layer as sizes
 from kpg.trace.batch import Batch
-from kpg.trace.layer import ROOM_ROWS, Layer, count_negatives, level_of
+from kpg.trace.layer import Layer, count_negatives, level_of, room_of
 from kpg.trace.merger import ALL, merge_now
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 Effort = Literal["eager", "default", "lazy"]
 
-TAIL_ROWS = 4096
 FUEL = {"eager": 8, "default": 8, "lazy": 4}  # rows read of each merge for each row inserted
 SIP = 1024  # less fuel than this is saved up, for it would not pay its call
 
@@ -167,8 +167,8 @@ class Spine:
                 self._since = self.since
             batch = merge_now(self._tail, batch, self._since)
         rows = len(batch)
-        self._tail = batch if 0 < rows < TAIL_ROWS else None
-        if rows >= TAIL_ROWS:
+        self._tail = batch if 0 < rows < sizes.TAIL_ROWS else None
+        if rows >= sizes.TAIL_ROWS:
             self._enter(batch)
 
     # layers
@@ -215,7 +215,7 @@ class Spine:
         while self._layers and self._layers[-1].level < level:  # older, so it cannot stay below: merge it along
             batch = merge_now(self._layers.pop().complete(), batch, self.since)
             level = max(level, level_of(len(batch)))
-        owed = (4 if level == 0 else 8) * (ROOM_ROWS << level)
+        owed = (4 if level == 0 else 8) * room_of(level)
         self._fuel(max(0, owed - self._given))
         self._given = 0
         if len(batch) == 0:

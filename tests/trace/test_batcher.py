@@ -1,0 +1,86 @@
+"""A batcher gives up exactly what is complete, in order, and holds no more than distinct updates."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.updates import Updates, constant
+from kpg.testing import kernels_trace as naive
+from kpg.testing.strategies import advances, batch_cuts, depths, times
+from kpg.trace import batcher as limits
+from kpg.trace.batcher import Batcher
+
+
+@given(st.data(), st.integers(0, 2), depths(), st.integers(1, 2), st.sampled_from([2, 1 << 18]))
+def test_seal_gives_exactly_what_is_not_beyond_the_upper(data, lanes, depth, width, heap):
+    """A3.3, A3.5: however updates are cut into pushes, and however many times one seal covers (A3.6)."""
+    row = st.tuples(
+        st.tuples(*[st.integers(0, 2)] * lanes), times(depth), st.tuples(*[st.sampled_from([1, -1])] * width)
+    )
+    pushes = data.draw(batch_cuts(data.draw(st.lists(row, max_size=15))))
+    uppers = [*data.draw(advances(depth)), CLOSED]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "HEAP_ROWS", heap)
+        batcher = Batcher(lanes, depth, width)
+        waiting: list[naive.Update] = []
+        for upper in uppers:
+            for part in pushes[:2] if upper else pushes:
+                batcher.push(naive.updates(part, lanes, depth, width))
+                waiting += part
+            pushes = pushes[2:]
+            assert batcher.pending().precedes(Frontier(time for _, time, _ in naive.consolidate(waiting)))
+            got = naive.rows(batcher.seal(upper))
+            assert got == naive.consolidate([update for update in waiting if not upper.beyond(update[1])])
+            waiting = [update for update in waiting if upper.beyond(update[1])]
+            assert batcher.pending() == Frontier(time for _, time, _ in naive.consolidate(waiting))
+            assert batcher.rows == len(naive.consolidate(waiting))
+    assert batcher.pending() == CLOSED and batcher.rows == 0
+
+
+@given(st.data(), depths(2), st.booleans())
+def test_tidy_updates_may_be_mixed_with_others(data, depth, first):
+    row = st.tuples(st.tuples(st.integers(0, 2)), times(depth), st.tuples(st.sampled_from([1, -1])))
+    tidy, other = naive.consolidate(data.draw(st.lists(row, max_size=8))), data.draw(st.lists(row, max_size=8))
+    batcher = Batcher(1, depth)
+    pushes = [(tidy, True), (other, False)]
+    for part, is_tidy in pushes if first else reversed(pushes):
+        batcher.push(naive.updates(part, 1, depth), is_tidy)
+    assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(tidy + other)
+
+
+def test_a_single_tidy_push_comes_back_as_it_is():
+    updates = naive.updates([((i,), (3,), (1,)) for i in range(100)], 1, 1)
+    batcher = Batcher(1, 1)
+    batcher.push(updates, tidy=True)
+    assert batcher.seal(Frontier.at((4,))) is updates
+
+
+def test_ten_keys_stay_small_however_often_they_change():
+    """A3.5: ten million updates, in chunks."""
+    generator = np.random.default_rng(5)
+    batcher, most = Batcher(1, 1), 0
+    for _ in range(1000):
+        batcher.push(Updates(generator.integers(0, 10, (1, 10_000)), constant((0,)), constant((1,))))
+        most = max(most, batcher.nbytes)
+    assert most < 4 << 20
+    sealed = batcher.seal(Frontier.at((1,)))
+    assert len(sealed) == 10 and int(sealed.diffs.sum()) == 10_000_000
+
+
+def test_memory_is_linear_in_what_differs():
+    generator = np.random.default_rng(5)
+    batcher, distinct = Batcher(1, 1), 100_000
+    for _ in range(100):
+        batcher.push(Updates(generator.integers(0, distinct, (1, 20_000)), constant((0,)), constant((1,))))
+        assert batcher.rows <= 2 * max(distinct, limits.HEAP_ROWS) + 20_000
+
+
+def test_later_times_stay_when_earlier_ones_are_sealed():
+    batcher = Batcher(1, 1)
+    batcher.push(Updates(np.arange(10).reshape(1, 10), np.arange(10).reshape(1, 10), constant((1,))))
+    assert len(batcher.seal(Frontier.at((4,)))) == 4
+    assert batcher.pending() == Frontier.at((4,)) and batcher.rows == 6
+    assert len(batcher.seal(Frontier.at((4,)))) == 0
+    assert len(batcher.seal(CLOSED)) == 6
