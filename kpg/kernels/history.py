@@ -28,6 +28,24 @@ FIELDS = 3
 
 
 @jit
+def too_many(evals, rows, few):
+    """Whether reading all rows for each evaluation time is more than a few reads, so that a replay is better."""
+    return evals > 1 and evals * rows > few
+
+
+@jit
+def sizes(offsets, eval_offsets, key_lo, key_hi):
+    """The most rows and the most evaluation times of any key that may have to be replayed."""
+    rows = 0
+    evals = 0
+    for key in range(key_lo, key_hi):
+        if eval_offsets[key + 1] - eval_offsets[key] > 1:
+            rows = max(rows, offsets[key + 1] - offsets[key])
+            evals = max(evals, eval_offsets[key + 1] - eval_offsets[key])
+    return rows, evals
+
+
+@jit
 def is_zero(sums, rank):
     """Whether nothing is there of a value."""
     for w in range(sums.shape[0]):

@@ -24,7 +24,7 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, equal, sort_columns
+from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, equal, sort_columns, sorts_before
 
 FULL = -1
 SEED = 2  # a lane of `work`, after ORDER and SPARE: whether a generator is a seed
@@ -61,15 +61,36 @@ def put_minimal(from_times, i, times, lo, n):
 
 
 @jit
-def gather_history(times, lo, hi, floor, out, n):
-    """Append the times not at or before floor, joined with it, to the n of out, unless equal to the one before."""
+def gather_history(times, lo, hi, floor, seeds, seed_lo, seed_hi, out, n):
+    """Append the times not at or before floor, joined with it, to the n of out, unless a seed's or the one before."""
+    depth = times.shape[0]
     for row in range(lo, hi):
-        if not at_most(times, row, floor, ZERO):
-            for d in range(times.shape[0]):
-                out[d, n] = max(times[d, row], floor[d, 0])
-            if n == 0 or not equal(out, n - 1, out, n, out.shape[0]):
-                n += 1
+        if at_most(times, row, floor, ZERO):
+            continue
+        for d in range(depth):
+            out[d, n] = max(times[d, row], floor[d, 0])
+        if n > 0 and equal(out, n - 1, out, n, depth):
+            continue
+        low = seed_lo
+        high = seed_hi
+        while low < high:
+            middle = (low + high) >> 1
+            if sorts_before(seeds, middle, out, n, ZERO, depth):
+                low = middle + 1
+            else:
+                high = middle
+        if low == seed_hi or not equal(seeds, low, out, n, depth):
+            n += 1
     return n
+
+
+@jit
+def is_chain(times, lo, hi):
+    """Whether each of the times lo to hi is at or before the next."""
+    for i in range(lo + 1, hi):
+        if not at_most(times, i - 1, times, i):
+            return False
+    return True
 
 
 @jit
@@ -240,6 +261,46 @@ def put_minimal_tail(tails, n, tail):
 
 
 @jit
+def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
+               upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
+    """Do keys from `key` on while they have one seed that all their history is at or before, as most have.
+
+    A loop without calls, since a call would cost as much as the key.
+    """
+    depth = seed_times.shape[0]
+    keys = seed_offsets.shape[0] - 1
+    while key < keys and evals < eval_times.shape[1] and pending < pending_times.shape[1]:
+        lo = seed_offsets[key]
+        hi = seed_offsets[key + 1]
+        plain = hi - lo <= 1
+        if hi - lo == 1:
+            for d in range(depth):
+                seed = seed_times[d, lo]
+                for row in range(input_offsets[key], input_offsets[key + 1]):
+                    plain = plain and input_times[d, row] <= seed
+                for row in range(output_offsets[key], output_offsets[key + 1]):
+                    plain = plain and output_times[d, row] <= seed
+        if not plain:
+            break
+        if hi - lo == 1:
+            waits = False
+            for k in range(upper.shape[0]):
+                after = True
+                for d in range(depth):
+                    after = after and seed_times[d, lo] >= upper[k, d]
+                waits = waits or after
+            for d in range(depth):  # the one not counted will be written over
+                eval_times[d, evals] = seed_times[d, lo]
+                pending_times[d, pending] = seed_times[d, lo]
+            evals += 0 if waits else 1
+            pending += 1 if waits else 0
+        key += 1
+        eval_offsets[key] = evals
+        pending_offsets[key] = pending
+    return key, evals, pending
+
+
+@jit
 def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
                 upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
     """Fill, for keys from `key` on, the closure's times before upper and the minimal ones beyond it.
@@ -261,6 +322,12 @@ def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, in
     floor = np.empty((depth, 1), np.int64)
     tail = np.empty((depth - 1, 1), np.int64)
     while key < keys:
+        key, evals, pending = plain_keys(
+            key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
+            upper, eval_offsets, eval_times, pending_offsets, pending_times,
+        )  # fmt: skip
+        if key == keys:
+            break
         lo = seed_offsets[key]
         hi = seed_offsets[key + 1]
         if lo < hi:
@@ -269,11 +336,15 @@ def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, in
                 for i in range(lo + 1, hi):
                     least = min(least, seed_times[d, i])
                 floor[d, 0] = least
-            n = gather_history(input_times, input_offsets[key], input_offsets[key + 1], floor, gathered, ZERO)
-            n = gather_history(output_times, output_offsets[key], output_offsets[key + 1], floor, gathered, n)
+            n = gather_history(
+                input_times, input_offsets[key], input_offsets[key + 1], floor, seed_times, lo, hi, gathered, ZERO
+            )
+            n = gather_history(
+                output_times, output_offsets[key], output_offsets[key + 1], floor, seed_times, lo, hi, gathered, n
+            )
             if evals + n + hi - lo > eval_times.shape[1] or pending == pending_times.shape[1]:
                 return key, evals, pending
-            if n == 0 and (depth == 1 or hi - lo == 1):  # a chain, and nothing to join it with
+            if n == 0 and is_chain(seed_times, lo, hi):  # and nothing to join it with
                 evals, pending = emit_chain(seed_times, lo, hi, upper, eval_times, evals, pending_times, pending)
             else:
                 for i in range(lo, hi):

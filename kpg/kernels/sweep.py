@@ -30,46 +30,66 @@ def most_rows(offsets):
 
 
 @jit
-def running(offsets, times, diffs, before):
-    """(offsets, times, totals) of the totals after each distinct new time of each key."""
-    keys = offsets.shape[0] - 1
-    width = before.shape[0]
-    one_time = times.shape[1] == 1
+def running_at_once(offsets, time, diffs, before, step_offsets, step_times, totals):
+    """Fill the totals when all updates are at one time."""
     step = 1 if diffs.shape[1] > 1 else 0
-    most = 0 if one_time else most_rows(offsets)
-    work = np.empty((2, most), np.int64)
-    room = min(keys, offsets[keys]) if one_time else offsets[keys]
-    step_offsets = np.zeros(keys + 1, np.int64)
-    step_times = np.empty((1, room), np.int64)
-    totals = np.empty((width, room), np.int64)
+    keys = offsets.shape[0] - 1
     n = 0
     for key in range(keys):
-        lo = offsets[key]
-        hi = offsets[key + 1]
-        if one_time and lo < hi:
-            step_times[0, n] = times[0, 0]
-            for w in range(width):
+        if offsets[key] < offsets[key + 1]:
+            step_times[0, n] = time
+            n += 1
+        step_offsets[key + 1] = n
+    for w in range(before.shape[0]):
+        for key in range(keys):
+            lo = offsets[key]
+            hi = offsets[key + 1]
+            if lo < hi:
                 total = before[w, key]
                 if step == 0:
                     total += (hi - lo) * diffs[w, 0]
                 else:
                     for row in range(lo, hi):
                         total += diffs[w, row]
-                totals[w, n] = total
-            n += 1
-        elif lo < hi:
+                totals[w, step_offsets[key]] = total
+
+
+@jit
+def running(offsets, times, diffs, before):
+    """(offsets, times, totals) of the totals after each distinct new time of each key."""
+    keys = offsets.shape[0] - 1
+    width = before.shape[0]
+    one_time = times.shape[1] == 1
+    step = 1 if diffs.shape[1] > 1 else 0
+    room = min(keys, offsets[keys]) if one_time else offsets[keys]
+    step_offsets = np.zeros(keys + 1, np.int64)
+    step_times = np.empty((1, room), np.int64)
+    totals = np.empty((width, room), np.int64)
+    if one_time:
+        running_at_once(offsets, times[0, 0], diffs, before, step_offsets, step_times, totals)
+        return step_offsets, step_times, totals
+    work = np.empty((2, most_rows(offsets)), np.int64)
+    n = 0
+    for key in range(keys):
+        lo = offsets[key]
+        hi = offsets[key + 1]
+        in_order = True
+        for row in range(lo + 1, hi):
+            in_order = in_order and times[0, row - 1] <= times[0, row]
+        if not in_order:
             for row in range(lo, hi):
                 work[ORDER, row - lo] = row
             sort_columns(times, ZERO, times.shape[0], work, hi - lo)
-            for k in range(hi - lo):
-                row = work[ORDER, k]
-                if k == 0 or times[0, row] != step_times[0, n - 1]:
-                    step_times[0, n] = times[0, row]
-                    for w in range(width):
-                        totals[w, n] = before[w, key] if k == 0 else totals[w, n - 1]
-                    n += 1
+        start = n
+        for row in range(lo, hi):
+            at = row if in_order else work[ORDER, row - lo]
+            if n == start or times[0, at] != step_times[0, n - 1]:
+                step_times[0, n] = times[0, at]
                 for w in range(width):
-                    totals[w, n - 1] += diffs[w, row * step]
+                    totals[w, n] = before[w, key] if n == start else totals[w, n - 1]
+                n += 1
+            for w in range(width):
+                totals[w, n - 1] += diffs[w, at * step]
         step_offsets[key + 1] = n
     return step_offsets, step_times, totals
 
@@ -104,16 +124,40 @@ def presence_changes(at_least, before, step_offsets, step_times, totals):
 
 
 @jit
-def changed(a, i, b, j):
-    """Whether two columns of totals differ, and whether the first and the second are not all zero."""
-    differ = False
-    first = False
-    second = False
-    for w in range(a.shape[0]):
-        differ = differ or a[w, i] != b[w, j]
-        first = first or a[w, i] != 0
-        second = second or b[w, j] != 0
-    return differ, first, second
+def count_changes(before, step_offsets, totals):
+    """How many changes of totals there are, and how many of one key at most."""
+    count = 0
+    most = 0
+    for key in range(step_offsets.shape[0] - 1):
+        start = count
+        for s in range(step_offsets[key], step_offsets[key + 1]):
+            differ = False
+            old = False
+            new = False
+            for w in range(before.shape[0]):
+                was = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                differ = differ or was != totals[w, s]
+                old = old or was != 0
+                new = new or totals[w, s] != 0
+            if differ:
+                count += (1 if old else 0) + (1 if new else 0)
+        most = max(most, count - start)
+    return count, most
+
+
+@jit
+def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
+    """Sort the changes lo to hi, made in order of time, by totals; those of equal totals stay in order."""
+    for i in range(lo, hi):
+        work[ORDER, i - lo] = i
+    sort_columns(out, ZERO, out.shape[0], work, hi - lo)
+    for lane in range(out.shape[0] + 2):
+        block = out_times if lane == out.shape[0] else out_diffs if lane > out.shape[0] else out
+        row = lane if lane < out.shape[0] else 0
+        for i in range(hi - lo):
+            scratch[i] = block[row, work[ORDER, i]]
+        for i in range(hi - lo):
+            block[row, lo + i] = scratch[i]
 
 
 @jit
@@ -121,55 +165,44 @@ def sums_changes(before, step_offsets, step_times, totals):
     """(keys, totals, times, diffs) of the changes of the totals, sorted by key, totals, time."""
     keys = step_offsets.shape[0] - 1
     width = before.shape[0]
-    count = 0
-    most = 0
-    for key in range(keys):
-        start = count
-        for s in range(step_offsets[key], step_offsets[key + 1]):
-            if s == step_offsets[key]:
-                differ, old, new = changed(before, key, totals, s)
-            else:
-                differ, old, new = changed(totals, s - 1, totals, s)
-            if differ:
-                count += (1 if old else 0) + (1 if new else 0)
-        most = max(most, count - start)
+    count, most = count_changes(before, step_offsets, totals)
     out_keys = np.empty(count, np.int64)
     out = np.empty((width, count), np.int64)
     out_times = np.empty((1, count), np.int64)
     out_diffs = np.empty((1, count), np.int64)
-    made = np.empty((width + 1, most), np.int64)
-    made_diffs = np.empty(most, np.int64)
     work = np.empty((2, most), np.int64)
-    n = 0
+    scratch = np.empty(most, np.int64)
+    n = ZERO
     for key in range(keys):
-        size = ZERO
+        start = n
         for s in range(step_offsets[key], step_offsets[key + 1]):
-            if s == step_offsets[key]:
-                differ, old, new = changed(before, key, totals, s)
-            else:
-                differ, old, new = changed(totals, s - 1, totals, s)
-            if differ and old:
-                for w in range(width):
-                    made[w, size] = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
-                made[width, size] = step_times[0, s]
-                made_diffs[size] = -1
-                size += 1
-            if differ and new:
-                for w in range(width):
-                    made[w, size] = totals[w, s]
-                made[width, size] = step_times[0, s]
-                made_diffs[size] = 1
-                size += 1
-        for k in range(size):
-            work[ORDER, k] = k
-        sort_columns(made, ZERO, width + 1, work, size)
-        for k in range(size):
-            out_keys[n] = key
+            order = 0  # of the old totals among the new: before 0, after 0
+            old = False
+            new = False
             for w in range(width):
-                out[w, n] = made[w, work[ORDER, k]]
-            out_times[0, n] = made[width, work[ORDER, k]]
-            out_diffs[0, n] = made_diffs[work[ORDER, k]]
-            n += 1
+                was = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                if order == 0:
+                    order = (1 if was > totals[w, s] else 0) - (1 if was < totals[w, s] else 0)
+                old = old or was != 0
+                new = new or totals[w, s] != 0
+            if order != 0:
+                old_at = n + 1 if order > 0 and new else n
+                new_at = n + 1 if order < 0 and old else n
+                if old:
+                    for w in range(width):
+                        out[w, old_at] = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                    out_diffs[0, old_at] = -1
+                if new:
+                    for w in range(width):
+                        out[w, new_at] = totals[w, s]
+                    out_diffs[0, new_at] = 1
+                end = n + (1 if old else 0) + (1 if new else 0)
+                for i in range(n, end):
+                    out_keys[i] = key
+                    out_times[0, i] = step_times[0, s]
+                n = end
+        if step_offsets[key + 1] - step_offsets[key] > 1:
+            sort_changes(start, n, work, scratch, out, out_times, out_diffs)
     return out_keys, out, out_times, out_diffs
 
 

@@ -24,12 +24,14 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, trim
-from kpg.kernels.evaluate import ALL, COPIES, FIRST, PRESENCE, SUMS, accumulate, correct
+from kpg.kernels.correct import correct
+from kpg.kernels.evaluate import ALL, COPIES, FIRST, PRESENCE, SUMS, accumulate
 from kpg.kernels.interesting import interesting
 from kpg.kernels.sweep import presence_changes, running, sums_changes
 from kpg.trace.gather import Run
 
 WANTED_ROWS = 1 << 20  # at most about so many rows are accumulated at once
+FEW_READS = 200  # rows read for all evaluation times of a key, rather than replay it
 
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
@@ -62,7 +64,7 @@ class Corrections:
 class Wanted:
     """The rows an output should have at each evaluation time, sorted by value; a diff of zero is no row."""
 
-    spans: Ints  # int64[2, evaluation times]: where the rows of each begin and end
+    spans: Ints  # int64[2, evaluation times]: where the rows of each begin and end; without columns, one row each
     data: Ints
     diffs: Ints
 
@@ -147,7 +149,7 @@ def _accumulate(kind: int, limit: int, lanes: int, times: Interesting, inputs: R
     first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
     evals = times.eval_times.shape[1]
     done = first.spans.shape[1]
-    if done == evals:
+    if done == evals or kind == PRESENCE or kind == SUMS:
         return first
     parts = [first]
     while done < evals:
@@ -165,15 +167,16 @@ def _accumulate_part(kind: int, limit: int, lanes: int, done: int, times: Intere
     """The wanted rows of evaluation times from `done` on, as many as fit."""
     evals = times.eval_times.shape[1]
     room = evals - done
-    if kind != PRESENCE and kind != SUMS:
+    one_each = kind == PRESENCE or kind == SUMS
+    if not one_each:
         room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), int(np.diff(inputs.offsets).max(initial=1)))
-    spans = np.empty((2, evals - done), np.int64)
+    spans = np.empty((2, 0 if one_each else evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
     end, rows = accumulate(
-        kind, limit, done, evals, times.eval_offsets, times.eval_times,
+        kind, limit, FEW_READS, done, times.eval_offsets, times.eval_times,
         inputs.offsets, inputs.data, inputs.times, inputs.diffs, spans, data, diffs,
     )  # fmt: skip
-    return Wanted(trim(spans, end - done), trim(data, rows), trim(diffs, rows))
+    return Wanted(trim(spans, 0 if one_each else end - done), trim(data, rows), trim(diffs, rows))
 
 
 def _correct(times: Interesting, wanted: Wanted, outputs: Run) -> Corrections:
@@ -187,11 +190,11 @@ def _correct(times: Interesting, wanted: Wanted, outputs: Run) -> Corrections:
     key = n = 0
     while True:
         key, n = correct(
-            key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
+            FEW_READS, key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
             outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
         )  # fmt: skip
         if key == keys:
-            return Corrections(trim(index, n)[0], trim(data, n), trim(corrected, n), trim(diffs, n))
+            return Corrections(_cut(index, n)[0], _cut(data, n), _cut(corrected, n), _cut(diffs, n))
         index, data, corrected, diffs = (_grow(block, n) for block in (index, data, corrected, diffs))
 
 
@@ -200,6 +203,11 @@ def _grow(block: Ints, n: int) -> Ints:
     grown = np.empty((block.shape[0], 2 * block.shape[1]), np.int64)
     grown[:, :n] = block[:, :n]
     return grown
+
+
+def _cut(block: Ints, n: int) -> Ints:
+    """The first n columns, contiguous; no copy of a single lane, since room not written to costs nothing."""
+    return block[:, :n] if block.shape[0] <= 1 else trim(block, n)
 
 
 def _in_order(rows: Ints, diffs: Ints) -> tuple[Ints, Ints]:

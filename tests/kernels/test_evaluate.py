@@ -1,19 +1,21 @@
 """What is wanted at each evaluation time, and the corrections, are what recomputing everything gives."""
 
 import time
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kpg.kernels import history
 from kpg.operators import replay
 from kpg.operators.replay import Corrections, Interesting
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import depths, times
 from kpg.trace.gather import Run
 
-NOTHING = np.zeros(1, np.int64)
+REPLAY_ALL = -1  # reads, so that keys of any size with several evaluation times are replayed
 
 
 def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> Interesting:
@@ -43,9 +45,10 @@ def assert_corrects(
     inputs = data.draw(histories(keys, lanes, depth, width))
     outputs = data.draw(histories(keys, out_lanes, depth))
     evals = [sorted(set(data.draw(st.lists(times(depth, 3), max_size=8)))) for _ in range(keys)]
-    got = evaluate(  # type: ignore[operator]
-        interesting(evals, depth), naive.run(inputs, lanes, depth, width), naive.run(outputs, out_lanes, depth)
-    )
+    with mock.patch.object(replay, "FEW_READS", data.draw(st.sampled_from([REPLAY_ALL, replay.FEW_READS]))):
+        got = evaluate(  # type: ignore[operator]
+            interesting(evals, depth), naive.run(inputs, lanes, depth, width), naive.run(outputs, out_lanes, depth)
+        )
     want = []
     for key in range(keys):
         wanted = naive.accumulate(denotation, evals[key], inputs[key])  # type: ignore[arg-type]
@@ -101,6 +104,46 @@ def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int
     assert_corrects(data, evaluate, denotation, depth, lanes, 2)
 
 
+def test_a_tally_finds_what_is_there() -> None:
+    """A5.4: the next non-zero rank among thousands, whatever was added and taken away."""
+    rng = np.random.default_rng(3)
+    ranks = 20_000
+    sums, marks = np.zeros((2, ranks), np.int64), np.zeros((2, (ranks >> 6) + 1), np.int64)
+    diffs = np.array([[1, 0], [0, 1]])
+    there: set[int] = set()
+    for rank in rng.choice(ranks, 60):
+        for column in (0, 1):
+            history.add(sums, marks, int(rank), diffs, 0, column, 1)
+        history.add(sums, marks, int(rank), diffs, 0, 0, -1)
+        there.add(int(rank))
+        if rank % 3 == 0:
+            for column, times in ((1, int(sums[1, rank])), (0, int(sums[0, rank]))):
+                for _ in range(times):
+                    history.add(sums, marks, int(rank), diffs, 0, column, -1)
+            there.discard(int(rank))
+    found, at = [], history.next_present(sums, marks, 0, ranks)
+    while at < ranks:
+        found.append(at)
+        at = history.next_present(sums, marks, at + 1, ranks)
+    assert found == sorted(there)
+    history.clear(sums, marks, ranks)
+    assert not sums.any() and not marks.any()
+
+
+@pytest.mark.parametrize("shape", [(300, 1, 40), (30, 4, 200), (4, 30, 200), (12, 12, 70)])
+def test_long_histories_of_many_values_are_those_of_the_twin(shape: tuple[int, int, int]) -> None:
+    """A5.4: keys that are replayed without being forced to, in few passes or many, sweeping either coordinate."""
+    epochs, rounds, distinct = shape
+    rng = np.random.default_rng(7)
+    drawn = rng.integers(0, [distinct, epochs, rounds, 3], (400, 4)).tolist()
+    inputs = [((v,), (e, r), (1 if s else -1,)) for v, e, r, s in drawn]
+    evals = sorted({t for _, t, _ in inputs[:120]})
+    outputs = [((v,), (e, r), (1,)) for v, e, r, _ in drawn[:50]]
+    got = replay.evaluate_first(2, 1, interesting([evals], 2), naive.run([inputs], 1, 2), naive.run([outputs], 1, 2))
+    wanted = naive.accumulate(naive.copies(2), evals, inputs)
+    assert rows(got) == [(0, v, t, d) for v, t, (d,) in naive.correct(evals, wanted, outputs)]
+
+
 def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     """A5.9: room for a few rows at a time changes nothing, between keys or within one."""
     rng = np.random.default_rng(5)
@@ -112,8 +155,10 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows(replay.evaluate_first(4, 1, *arguments))
     groups = rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
     monkeypatch.setattr(replay, "WANTED_ROWS", 8)
-    assert rows(replay.evaluate_first(4, 1, *arguments)) == whole
-    assert rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
+    for few_reads in (REPLAY_ALL, replay.FEW_READS, 1 << 40):
+        monkeypatch.setattr(replay, "FEW_READS", few_reads)
+        assert rows(replay.evaluate_first(4, 1, *arguments)) == whole
+        assert rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
 
 
 def chain(n: int) -> tuple[Interesting, Run]:

@@ -4,6 +4,7 @@ for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
 """
 
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 from hypothesis import given
@@ -79,6 +80,7 @@ def simulate(
     update = st.tuples(value, times(depth, 4), diff)
     everything = [data.draw(st.lists(update, max_size=8)) for _ in range(KEYS)]
     compacting = data.draw(st.booleans())
+    few_reads = data.draw(st.sampled_from([-1, replay.FEW_READS]))  # −1: replay every key
     reduce = Reduce(evaluate, depth, lanes, out_lanes, width)
     log: list[list[naive.Update]] = [[] for _ in range(KEYS)]  # all corrections, never compacted
     chain = data.draw(uppers(depth))
@@ -86,7 +88,8 @@ def simulate(
         news = [[u for u in one if lower.beyond(u[1]) and not upper.beyond(u[1])] for one in everything]
         if compacting:
             reduce.compact(lower)
-        made = reduce.call(news, lower, upper)
+        with mock.patch.object(replay, "FEW_READS", few_reads):
+            made = reduce.call(news, lower, upper)
         for key in range(KEYS):
             log[key] += made[key]
             seen = [t for _, t, _ in everything[key] + log[key]]
