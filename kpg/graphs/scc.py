@@ -35,10 +35,11 @@ def scc(edges: Collection) -> Components:
     with edges.db.loop("scc") as loop:
         nodes = loop.enter(nodes_of(edges))
         kept = loop.variable(edges)
-        ahead = spread([(kept, "src", "dst")], nodes)
-        agreed = alike(kept, ahead, "src", "dst")
-        back = spread([(agreed, "dst", "src")], nodes)
-        left = alike(agreed, back, "dst", "src")
+        forward = kept.arrange("src")
+        ahead = spread([(forward, "src", "dst")], nodes)
+        backward = alike(forward, ahead, "src", "dst").arrange("dst")
+        back = spread([(backward, "dst", "src")], nodes)
+        left = alike(backward, back, "dst", "src")
         kept.set(left)
         return Components(loop.leave(ahead), loop.leave(left))
 
@@ -46,4 +47,4 @@ def scc(edges: Collection) -> Components:
 def alike(edges: Collection, labels: Collection, start: str, end: str) -> Collection:
     """The edges whose ends have the same label; found from the index by `start` that `spread` uses."""
     labelled = edges.join(labels, on={start: "node"}).select(end, "component", start)
-    return labelled.join(labels, on={end: "node", "component": "component"}).select("src", "dst")
+    return labelled.join(labels, on={end: "node", "component": "component"}).select(end, start)
