@@ -92,7 +92,8 @@ class Database:
         self.dirty.clear()
         self.worker.advance_to(frontier)
         self.worker.run()
-        self.sealed = self._last_sealed(now, frontier)
+        if frontier != now:
+            self.sealed = self._last_sealed(now, frontier)
         for capture in tuple(self.captures):
             capture.advance()
         self.worker.rest(BUSY_FUEL if busy else IDLE_FUEL)

@@ -84,7 +84,9 @@ class Output:
     def _build_unkept(self, dataflow: Dataflow, node: nodes.Node) -> None:
         renderer = Renderer(dataflow, self.db.context, node)
         try:
-            rendered = renderer.consolidate(renderer.collection(node))
+            rendered = renderer.collection(node)
+            if not rendered.tidy:  # a batch is consolidated already
+                rendered = renderer.consolidate(rendered)
             renderer.finish()
             self._watch(dataflow, rendered.stream, rendered.schema)
         finally:

@@ -54,6 +54,7 @@ class Dataflow:
         self.tracker = Tracker(self.reachability, shared=worker.peers > 1)
         self.failure: KpgError | None = None
         self.dropped = False
+        self._early: list[tuple[Operator, Message]] | None = []
         self.on_drop: list[Callable[[], None]] = []
 
     def add(
@@ -109,12 +110,19 @@ class Dataflow:
         return stream
 
     def feed(self, operator: Operator, message: Message) -> None:
-        """Give a message to a source from outside."""
-        update, location = self.tracker.update, operator.input_locations[0]
-        for time in message.times:
-            update(location, time, 1)
-        operator.queues[0].append(message)
-        self.worker.schedule(operator)
+        """Give a message from outside to whoever reads a source: it goes straight there, and is counted there."""
+        if self._early is not None:
+            self._early.append((operator, message))  # who reads it is not known before all is built
+            return
+        for channel in operator.channels[0]:
+            channel.send(message)
+
+    def start(self) -> None:
+        """All is built: check it, and let in what was fed meanwhile."""
+        self.reachability.check_cycles()
+        early, self._early = self._early or [], None
+        for operator, message in early:
+            self.feed(operator, message)
 
     def release(self) -> None:
         """Let go of every operator's holdings; the dataflow is over."""

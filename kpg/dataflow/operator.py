@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kpg.algebra.frontier import Frontier
+from kpg.algebra.frontier import Frontier, minimal
 from kpg.algebra.order import Time, less_equal
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Operator:
         self.channels: list[list[Channel]] = []
         self.scheduled = False
         self.restless = False
-        self._current: Times = ()
+        self._current: list[Time] = []
+        self._cyclic: bool | None = None
 
     def step(self, inputs: Inputs) -> bool:
         """Do what can be done now; True asks to be stepped again."""
@@ -106,33 +107,41 @@ class Operator:
 
     def run(self) -> bool:
         """One step, with the accounting around it."""
-        inputs, self.queues = self.queues, [[] for _ in self.queues]
-        tracker = self.dataflow.tracker
+        inputs = self.queues
+        self.queues = [[] for _ in inputs]
+        update = self.dataflow.tracker.update
         current: list[Time] = []
         for index, messages in enumerate(inputs):
             if messages:
                 location, summary = self.input_locations[index], self.dataflow.internal[self.index][index]
                 for message in messages:
                     for time in message.times:
-                        tracker.update(location, time, -1)
-                        current.append(summary.apply(time))
-        self._current = tuple(current)
+                        update(location, time, -1)
+                        current.append(time if summary.keeps else summary.apply(time))
+        self._current = current
         again = self.step(inputs)
-        self._current = ()
+        self._current = []
         return again
 
     def _check(self, times: Times) -> None:
         if times is self.held:
             return
         for time in times:
-            for allowed in self._current:
-                if less_equal(allowed, time):
-                    break
-            else:
-                for allowed in self.held:
-                    if less_equal(allowed, time):
-                        break
-                else:
-                    raise AssertionError(
-                        f"{self.name} uses time {time}, but may only use what is at or after {self._current + self.held}"
-                    )
+            if time not in self._current and not any(
+                [less_equal(allowed, time) for allowed in (*self._current, *self.held)]
+            ):
+                allowed = (*self._current, *self.held)
+                raise AssertionError(f"{self.name} uses time {time}, but may only use what is at or after {allowed}")
+
+    @property
+    def usable(self) -> Times:
+        """The earliest times this operator may send at within this step."""
+        return minimal((*self.held, *self._current)) if self._current else self.held
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether what it sends can come round to its own input 0."""
+        if self._cyclic is None:
+            paths = self.dataflow.reachability.paths_to(self.input_locations[0])
+            self._cyclic = self.output_location in paths
+        return self._cyclic

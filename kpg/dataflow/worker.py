@@ -53,7 +53,7 @@ class Worker:
             self.sink(Installed(self.index, dataflow.id, name))
         try:
             build(dataflow)
-            dataflow.reachability.check_cycles()
+            dataflow.start()
         except BaseException:
             dataflow.release()
             self._ready = [entry for entry in self._ready if entry[2].dataflow is not dataflow]

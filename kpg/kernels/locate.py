@@ -107,7 +107,7 @@ def search(data, n, keys, ranges, block):
         last = min(m, first + GROUP)
         for k in range(first, last):
             ranges[row, k] = at
-        length = n - at
+        length = min(n, start_of(data, n, at, keys, last - 1) + 1) - at  # the last of the group bounds the others
         while length > 1:
             half = length >> 1
             if keys.shape[0] == 1:

@@ -85,21 +85,23 @@ class Arrange(Publisher):
     def __init__(self, name: str, spine: Spine) -> None:
         super().__init__(name, spine)
         self.key_lanes = spine.key_lanes
+        self.start = Frontier.start(spine.depth)
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             push(self.batcher, message.payload)
-        if inputs[0]:
+        if inputs[0] and self.cyclic:
+            # Held before the frontier is asked for: what is sealed here may come round to this very input.
             self.hold(self.batcher.pending().elements)
         frontier = self.frontier(0)
-        ready = tuple([time for time in self.held if not frontier.beyond(time)])
+        ready = tuple([time for time in self.usable if not frontier.beyond(time)])
         if ready:
             updates = self.batcher.seal(frontier)
             if len(updates):
-                description = Description(self.upper, frontier, Frontier.start(self.depth))
+                description = Description(self.upper, frontier, self.start)
                 self.publish(Batch(updates, self.key_lanes, description), ready)
-            self.hold(self.batcher.pending().elements)
+        self.hold(self.batcher.pending().elements)
         return False
 
 

@@ -25,19 +25,17 @@ class Consolidate(Operator):
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             push(self.batcher, message.payload)
-        self.hold(self.held_and_pending(inputs))
+        if inputs[0] and self.cyclic:
+            # Held before the frontier is asked for: what is sent here may come round to this very input.
+            self.hold(self.batcher.pending().elements)
         frontier = self.frontier(0)
-        ready = tuple([time for time in self.held if not frontier.beyond(time)])
+        ready = tuple([time for time in self.usable if not frontier.beyond(time)])
         if ready:
             updates = self.batcher.seal(frontier)
             if len(updates):
                 self.send(updates, ready)
-            self.hold(self.batcher.pending().elements)
+        self.hold(self.batcher.pending().elements)
         return False
-
-    def held_and_pending(self, inputs: Inputs) -> tuple[tuple[int, ...], ...]:
-        """The times to hold once the messages of this step are taken in."""
-        return self.batcher.pending().elements if any(inputs) else self.held
 
 
 def push(batcher: Batcher, payload: Payload) -> None:

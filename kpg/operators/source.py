@@ -1,6 +1,8 @@
-"""Where updates enter: a source passes on what it is fed from outside its dataflow.
+"""Where updates enter: the place in a dataflow for what is fed to it from outside.
 
     output  =  what was fed, at the times it was fed at
+
+`Dataflow.feed` sends on the source's behalf, so a source is never stepped.
 """
 
 from __future__ import annotations
@@ -12,6 +14,4 @@ class Source(Operator):
     """The input operator of a relation, and the head of an imported arrangement."""
 
     def step(self, inputs: Inputs) -> bool:
-        for message in inputs[0]:
-            self.send(message.payload, message.times)
-        return False
+        raise AssertionError("a source has nothing to do")

@@ -18,15 +18,20 @@ class Summary(NamedTuple):
 
     add: tuple[int, ...]
     suffix: tuple[int, ...] = ()
+    keeps: bool = False  # whether it is an identity, said so that it need not be found out
 
     def apply(self, time: Time) -> Time:
         """The earliest time at the end of the path for something at `time` at its start."""
-        if not any(self.add):  # most paths only keep, cut or extend
-            return time[: len(self.add)] + self.suffix
+        if self.keeps:
+            return time
         return tuple([x + y for x, y in zip(time, self.add, strict=False)]) + self.suffix
 
     def then(self, after: Summary) -> Summary:
         """The summary of this path followed by another."""
+        if self.keeps:
+            return after
+        if after.keeps:
+            return self
         keep, keep_after = len(self.add), len(after.add)
         if keep_after <= keep:
             return Summary(tuple(x + y for x, y in zip(self.add, after.add, strict=False)), after.suffix)
@@ -51,7 +56,7 @@ class Summary(NamedTuple):
 
 def identity(depth: int) -> Summary:
     """The path that changes nothing."""
-    return Summary((0,) * depth)
+    return Summary((0,) * depth, (), True)
 
 
 def enter(depth: int) -> Summary:

@@ -48,15 +48,25 @@ class Tracker:
 
     def update(self, location: int, time: Time, difference: int) -> None:
         """Count a change made by this worker, to be told to its peers."""
-        self._apply(location, time, difference)
-        if not self.shared:
-            return
-        key = (location, time)
-        total = self._unsent.get(key, 0) + difference
-        if total:
-            self._unsent[key] = total
+        self._version += 1
+        counts = self.counts.get(location)
+        if counts is None:
+            self.counts[location] = {time: difference}
         else:
-            del self._unsent[key]
+            total = counts.get(time, 0) + difference
+            if total:
+                counts[time] = total
+            else:
+                del counts[time]
+                if not counts:
+                    del self.counts[location]
+        if self.shared:
+            key = (location, time)
+            unsent = self._unsent.get(key, 0) + difference
+            if unsent:
+                self._unsent[key] = unsent
+            else:
+                del self._unsent[key]
 
     def take_changes(self) -> list[Change]:
         """What the peers have not been told, as one atomic list."""
@@ -66,22 +76,10 @@ class Tracker:
 
     def receive(self, changes: Iterable[Change]) -> None:
         """Count the changes of a peer."""
+        shared, self.shared = self.shared, False  # what a peer said needs no telling
         for location, time, difference in changes:
-            self._apply(location, time, difference)
-
-    def _apply(self, location: int, time: Time, difference: int) -> None:
-        self._version += 1
-        counts = self.counts.get(location)
-        if counts is None:
-            self.counts[location] = {time: difference}
-            return
-        total = counts.get(time, 0) + difference
-        if total:
-            counts[time] = total
-        else:
-            del counts[time]
-            if not counts:
-                del self.counts[location]
+            self.update(location, time, difference)
+        self.shared = shared
 
     def frontier(self, location: int) -> Frontier:
         """What may still arrive at `location`; computed anew only if counts or sources have changed."""
