@@ -57,6 +57,7 @@ def test_a_single_tidy_push_comes_back_as_it_is():
     assert batcher.seal(Frontier.at((4,))) is updates
 
 
+@pytest.mark.jit
 def test_ten_keys_stay_small_however_often_they_change():
     """A3.5: ten million updates, in chunks."""
     generator = np.random.default_rng(5)
@@ -69,6 +70,7 @@ def test_ten_keys_stay_small_however_often_they_change():
     assert len(sealed) == 10 and int(sealed.diffs.sum()) == 10_000_000
 
 
+@pytest.mark.jit
 def test_memory_is_linear_in_what_differs():
     generator = np.random.default_rng(5)
     batcher, distinct = Batcher(1, 1), 100_000

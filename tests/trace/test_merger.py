@@ -107,6 +107,7 @@ def test_fuel_bounds_each_step():
     assert steps >= 99 and len(merge.result()) == 75_000
 
 
+@pytest.mark.jit
 def test_a_datum_with_many_times_is_not_quadratic():
     """A3.20: two hundred thousand times of one datum, all out of order once compacted."""
     generator = np.random.default_rng(2)

@@ -185,6 +185,7 @@ def pairs(start: int, n: int) -> np.ndarray:
     return np.stack([np.arange(start, start + n), np.arange(start, start + n) % 7])
 
 
+@pytest.mark.jit
 def test_batches_stay_few_however_many_are_inserted():
     """A3.11: at most logarithmically many."""
     stream = Stream()
@@ -194,6 +195,7 @@ def test_batches_stay_few_however_many_are_inserted():
     assert stream.trace.rows == 600_000
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("effort", ["default", "lazy"])
 def test_work_for_an_insert_is_bounded_by_its_size(effort, monkeypatch):
     """A3.11, A3.12: a merge of half a million rows is spread over many inserts, and done before it is needed."""
@@ -252,6 +254,7 @@ def test_batches_that_do_not_continue_the_trace_are_refused():
 # failures that real systems had
 
 
+@pytest.mark.jit
 def test_rows_go_to_nothing_when_everything_is_deleted_and_no_more_comes():
     """A17.1"""
     stream = Stream()
@@ -305,6 +308,7 @@ def test_empty_epochs_leave_nothing_behind():
     assert stream.trace.upper == Frontier.at((20_001,))
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("rows", [1, 700, 9000])
 def test_unique_keys_inserted_and_deleted_for_ever_stay_bounded(rows):
     """A3.16, A17.6: also when no other key ever meets them in a merge, and without any idle work."""
