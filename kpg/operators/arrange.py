@@ -13,7 +13,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 
-from kpg.algebra.frontier import Frontier
+from kpg.algebra.frontier import Frontier, minimal
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
@@ -59,18 +59,18 @@ class Publisher(Operator):
     def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
         """Let everyone have a new batch."""
         self.upper = batch.upper
-        spine = self.spine()
-        if spine is not None:
-            spine.insert(batch)
-            if not self.restless:
-                self.dataflow.worker.keep_busy(self)
-        if self.dataflow.worker.sink:
-            self.dataflow.worker.sink(Sealed(self.dataflow.worker.index, self.dataflow.id, self.index, len(batch)))
         if times:
             payload: Batches = (batch,)
             self.send(payload, times)
             for importer in self.importers:
                 importer.dataflow.feed(importer, Message(times, payload))
+        spine = self.spine()
+        if spine is not None:  # after sending: the insert may compact to the readers' since, and they must see it coming
+            spine.insert(batch)
+            if not self.restless:
+                self.dataflow.worker.keep_busy(self)
+        if self.dataflow.worker.sink:
+            self.dataflow.worker.sink(Sealed(self.dataflow.worker.index, self.dataflow.id, self.index, len(batch)))
 
     def rest(self, fuel: int) -> bool:
         spine = self.spine()
@@ -109,10 +109,20 @@ class Insert(Publisher):
     """Keeps batches that come sorted already in a trace: the arrangement of an operator that makes batches itself."""
 
     def step(self, inputs: Inputs) -> bool:
-        for message in inputs[0]:
+        messages = inputs[0]
+        if len(messages) > 1:  # none may be out of sight while another is put into the trace
+            self.hold(minimal(time for message in messages for time in message.times))
+        for message in messages:
             for batch in message.payload:
-                self.publish(batch, message.times)
+                self.publish(self._following(batch), message.times)
+        self.hold(())
         return False
+
+    def _following(self, batch: Batch) -> Batch:
+        """The batch as the one after the last: in between, empty batches were left out or everything had cancelled."""
+        if batch.lower == self.upper:
+            return batch
+        return Batch(batch.updates, batch.key_lanes, Description(self.upper, batch.upper, batch.since))
 
 
 def arrange(
