@@ -14,12 +14,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import reduce
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.algebra.order import Time, less_equal
+from kpg.algebra.order import Time, less_equal, meet
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import BUSY_FUEL, IDLE_FUEL, Config, Effort
@@ -101,17 +102,23 @@ class Database:
         for output in tuple(self.changed):
             output.notify()
 
-    def _last_sealed(self, before: Frontier, frontier: Frontier) -> Frontier:
+    def _last_sealed(self, before: Frontier, frontier: Frontier) -> Frontier | None:
+        if frontier == before:  # nothing more is complete
+            return self.sealed
         if self.config.coordinates == 1 and frontier:
             return Frontier.at((frontier.elements[0][0] - 1,))
         return before
 
     def horizon(self) -> Frontier:
-        """The earliest times that can still be read: the last sealed epoch, or as far back as history= asks."""
+        """The earliest time that can still be read: the last sealed epoch, or as far back as history= asks.
+
+        Of several sealed times the meet: a product of total orders cannot be compacted further for all of them
+        (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
+        """
         if self.config.history is None or self.sealed is None:
             return Frontier.start(self.config.coordinates)
         if self.config.coordinates > 1:
-            return self.sealed
+            return Frontier.at(reduce(meet, self.sealed))
         return Frontier.at((max(0, self.sealed.elements[0][0] - self.config.history),))
 
     def as_time(self, time: int | Time) -> Time:

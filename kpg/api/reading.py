@@ -33,7 +33,7 @@ def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
     if as_of is None:
         if db.sealed is None:
             raise TimeNotReached("nothing is complete yet", hint="Call db.advance() first.")
-        time = db.sealed.elements[0]
+        time = next(element for element in db.sealed if not db.time.beyond(element))
     else:
         time = db.as_time(as_of)
     if installed.when_complete().beyond(time):

@@ -27,6 +27,7 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth)
     since = handle.since
     history = tuple([advanced(batch, since) for batch in handle.batches(None) if len(batch)])
+    assert len(since) == 1, f"{name} is imported as of one time, not {since}"
     if history:
         dataflow.feed(source, Message(since.elements, history))
     publisher.importers.append(source)
@@ -40,10 +41,8 @@ def advanced(batch: Batch, since: Frontier) -> Batch:
     if since.precedes(batch.lower) or since.precedes(batch.since):
         return batch
     updates = batch.updates
-    if updates.depth == 1 and batch.upper.precedes(since):  # all of it lies in the past: one time
-        times = constant(since.elements[0])
-    else:
-        joined = [np.maximum(updates.times, constant(element)) for element in since]
-        times = np.minimum.reduce(joined) if len(joined) > 1 else joined[0]
+    floor = constant(since.elements[0])
+    past = updates.depth == 1 and batch.upper.precedes(since)  # all of it lies there, so it has one time
+    times = floor if past else np.maximum(updates.times, floor)
     description = Description(batch.lower, batch.upper, since)
     return Batch(Updates(updates.data, times, updates.diffs), batch.key_lanes, description)
