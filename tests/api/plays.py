@@ -1,0 +1,192 @@
+"""Plays: the same updates under any physical circumstances, and what queries say of them.
+
+A play says which updates go into which relation, and everything that must not matter: when each is inserted before its
+time is complete, how the clock moves (one epoch at a time or many at once, along any antichains if times have several
+coordinates), when a second instance of each query is installed, what idle work is done, how eagerly traces merge, how
+much history is kept. `perform` plays it; `check` compares every query with its denotation at every time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.algebra.frontier import Frontier, representative
+from kpg.algebra.order import Time
+from kpg.testing.model import Update, accumulate, assert_agrees
+from kpg.testing.strategies import advances, histories, updates
+
+Multiset = dict[tuple[Any, ...], int]
+Build = Callable[[Any, dict[str, Any]], Any]  # db and inputs → collection
+
+
+def examples(share: float) -> settings:
+    """A share of the examples that the profile asks for: plays are long, and many queries take part in each."""
+    return settings(max_examples=max(5, int(share * settings().max_examples)))
+
+
+@dataclass(frozen=True)
+class Query:
+    """A collection made of some relations, and what it should be."""
+
+    build: Build
+    denotation: Callable[..., Multiset]
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Play:
+    """Updates, and the circumstances under which they arrive."""
+
+    streams: Mapping[str, list[Update[Any]]]
+    clock: list[Frontier]  # from the first time to one that completes all
+    pushes: list[list[tuple[str, Update[Any]]]]  # what is inserted while the clock stands at clock[i]
+    install: int  # when the second instance of each query comes
+    idle: list[int]  # rows of idle work before the clock moves on
+    read: list[bool]  # whether changes and snapshots are read after it has
+    effort: str
+    history: int | None
+    coordinates: int
+
+
+@dataclass
+class Performance:
+    """What the queries said."""
+
+    early: dict[str, list[Update[Any]]]
+    late: dict[str, list[Update[Any]]]
+    since: Frontier  # of the late ones
+    snapshots: dict[str, list[tuple[Time, Multiset]]]
+
+
+@st.composite
+def plays(
+    draw: st.DrawFn,
+    rows: Mapping[str, st.SearchStrategy[Any]],
+    *,
+    coordinates: int = 1,
+    largest: int = 3,
+    max_size: int = 10,
+    negative: bool = True,
+    history: st.SearchStrategy[int | None] | None = None,
+) -> Play:
+    """Any play over relations of the given rows; with negative=False no count is ever negative."""
+    kind = updates if negative else histories
+    top = largest if negative else 2 * largest
+    streams = {
+        name: draw(kind(row, coordinates, max_size=max_size, largest=largest)) for name, row in rows.items()
+    }
+    end = Frontier.at((top + 1,) * coordinates)
+    clock = [step for step in draw(advances(coordinates, top)) if not end.precedes(step)] + [end]
+    pushes: list[list[tuple[str, Update[Any]]]] = [[] for _ in clock]
+    for name, stream in streams.items():
+        for update in stream:
+            open_until = max(index for index, step in enumerate(clock) if step.beyond(update[1]))
+            at = open_until if draw(st.booleans()) else draw(st.integers(0, open_until))
+            pushes[at].append((name, update))
+    return Play(
+        streams=streams,
+        clock=clock,
+        pushes=pushes,
+        install=draw(st.integers(0, len(clock))),
+        idle=draw(st.lists(st.sampled_from([0, 0, 1, 10_000]), min_size=len(clock), max_size=len(clock))),
+        read=draw(st.lists(st.booleans(), min_size=len(clock), max_size=len(clock))),
+        effort=draw(st.sampled_from(["eager", "default", "lazy"])),
+        history=draw(history if history is not None else st.sampled_from([None, None, 0, 1])),
+        coordinates=coordinates,
+    )
+
+
+def perform(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Build]) -> Performance:
+    """Play it with every query installed twice: before the first update, and when the play says."""
+    with kpg.open(history=play.history, effort=play.effort, coordinates=play.coordinates) as db:  # type: ignore[arg-type]
+        inputs = {name: db.input(name, **columns) for name, columns in schemas.items()}
+        early = {name: build(db, inputs).output(name) for name, build in queries.items()}
+        late: dict[str, Any] = {}
+        done = Performance({name: [] for name in early}, {name: [] for name in early}, Frontier(), {})
+        done.snapshots = {name: [] for name in early}
+        for index, frontier in enumerate([*play.clock[1:], None]):
+            if index == play.install:
+                late, done.since = install(db, inputs, queries)
+            push(db, inputs, play.pushes[index])
+            if play.idle[index]:
+                db.idle(play.idle[index])
+            if frontier is not None:
+                db.advance_to(frontier)
+            if play.read[index]:
+                collect(early, done.early)
+                snapshot(db, early, done.snapshots)
+        if play.install == len(play.clock):
+            late, done.since = install(db, inputs, queries)
+        collect(early, done.early)
+        collect(late, done.late)
+        snapshot(db, early | late, done.snapshots)
+        return done
+
+
+def install(db: Any, inputs: dict[str, Any], queries: Mapping[str, Build]) -> tuple[dict[str, Any], Frontier]:
+    """All queries once more, and the time from which they know."""
+    since = db.horizon()
+    return {name: build(db, inputs).output(f"late {name}") for name, build in queries.items()}, since
+
+
+def push(db: Any, inputs: dict[str, Any], items: list[tuple[str, Update[Any]]]) -> None:
+    """Insert, in the plainest way there is."""
+    for name, (row, time, diff) in items:
+        if time == db.time.elements[0]:
+            (inputs[name].insert if diff > 0 else inputs[name].remove)([row])
+        else:
+            inputs[name].update_at([row], time, diff)
+
+
+def collect(outputs: dict[str, Any], into: dict[str, list[Update[Any]]]) -> None:
+    """Read the changes of all outputs."""
+    for name, output in outputs.items():
+        into[name] += [(row, as_tuple(time), diff) for row, time, diff in output.changes()]
+
+
+def snapshot(db: Any, outputs: dict[str, Any], into: dict[str, list[tuple[Time, Multiset]]]) -> None:
+    """Read all outputs as of the last complete time."""
+    if db.config.coordinates > 1 or db.sealed is None:
+        return
+    for name, output in outputs.items():
+        table = output.snapshot(counts=True)
+        rows = [column.to_pylist() for column in table.columns]
+        into[name].append((db.sealed.elements[0], {row[:-1]: row[-1] for row in zip(*rows, strict=True)}))
+
+
+def as_tuple(time: Any) -> Time:
+    """A time as the model has it."""
+    return time if isinstance(time, tuple) else (time,)
+
+
+def check(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Query]) -> Performance:
+    """Every query says what it means, early and late, in its changes and in its snapshots."""
+    done = perform(play, schemas, {name: query.build for name, query in queries.items()})
+    for name, query in queries.items():
+        inputs = [play.streams[relation] for relation in query.inputs]
+        try:
+            agree(done, name, query, inputs)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from None
+    return done
+
+
+def agree(done: Performance, name: str, query: Query, inputs: list[list[Update[Any]]]) -> None:
+    """One query against its denotation."""
+    assert_agrees(done.early[name], query.denotation, *inputs)
+    late = [*done.late[name], *forgotten(done.since)]
+    assert_agrees(late, query.denotation, *inputs, since=done.since)
+    for _, time, _ in done.late[name]:
+        assert representative(done.since, time) == time, f"a late query shows {time}, which was forgotten"
+    for time, rows in done.snapshots[name]:
+        want = query.denotation(*[accumulate(stream, time) for stream in inputs])
+        assert rows == want, f"snapshot as of {time}: have {rows}, want {want}"
+
+
+def forgotten(since: Frontier) -> Iterable[Update[Any]]:
+    """Nothing, at the times of `since`, so that these are looked at."""
+    return [((), time, 0) for time in since]
