@@ -163,6 +163,24 @@ def test_a_reducer_that_changes_its_mind_is_corrected_by_subtraction() -> None:
         assert output == {(epoch,): (1,)}
 
 
+def test_output_is_corrected_where_only_output_had_changed() -> None:
+    """A5.11 A5.10: output times are joined too: a reducer's whim may outlive the input it came with."""
+    answers = iter(range(100))
+
+    def whimsical(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+        return np.array([[next(answers)]]), np.array([1])
+
+    reduce = Reduce(lambda *run: replay.evaluate_with(whimsical, *run), 2, 1, 1, 1)
+    reduce.call([[((0,), (0, 0), (1,)), ((1,), (0, 3), (1,)), ((1,), (1, 3), (-1,))], []],
+                Frontier.start(2), Frontier.at((2, 0)))  # fmt: skip
+    reduce.compact(Frontier.at((2, 0)))
+    assert {t for _, t, _ in reduce.inputs[0]} == {(2, 0)}  # what came at round 3 is forgotten
+    assert {t for _, t, _ in reduce.outputs[0]} == {(2, 0), (2, 3)}  # what was answered then is not
+    reduce.call([[((2,), (2, 1), (1,))], []], Frontier.at((2, 0)), Frontier.at((3, 0)))
+    for time in ((2, 0), (2, 1), (2, 3)):
+        assert list(naive.collection(reduce.outputs[0], time).values()) == [(1,)]
+
+
 def test_pending_times_stay_few() -> None:
     """A5.10: a key with a history of many rounds waits for one time, not for all its joins."""
     reduce = Reduce(lambda *run: replay.evaluate_presence(1, *run), 2, 1, 0, 1)
