@@ -153,9 +153,10 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The rows on which a bound expression is true: not false, not null."""
+    """The rows on which a bound expression is true: not false, not null. It may read some of the lanes only."""
 
     expression: Bound
+    lanes: tuple[int, int] | None = None  # from, to
 
     width = 0
 
@@ -164,7 +165,8 @@ class Where:
         return self.expression.fallible
 
     def apply(self, updates: Updates, fail: Fail) -> Updates:
-        result = self.expression.evaluate(updates.data)
+        data = updates.data if self.lanes is None else np.ascontiguousarray(updates.data[slice(*self.lanes)])
+        result = self.expression.evaluate(data)
         mask = result.values == 1
         if result.failed is not None and result.failed.any():
             fail.rows(updates, result.failed, result.reason)

@@ -70,6 +70,9 @@ class OutOfDiff:
     width = 0
 
     def apply(self, updates: Updates, fail: Fail) -> Updates:
+        there = updates.data[self.key_lanes] != 0  # a group whose counts cancel is not there, whatever its sums
+        if not there.all():
+            updates = keep(updates, there)
         data = np.empty((self.key_lanes + len(self.wanted), len(updates)), np.int64)
         data[: self.key_lanes] = updates.data[: self.key_lanes]
         bad = np.zeros(len(updates), np.bool_)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.expression import bind_condition
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.symbols import Symbols
 from kpg.dataflow.channel import Exchange, Pact, Pipeline
@@ -27,6 +28,7 @@ from kpg.operators.join import join
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
 from kpg.plan.reductions import render_reduction
+from kpg.plan.views import View, views_of
 from kpg.progress import summary
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
@@ -232,13 +234,41 @@ class Renderer:
         return replace(rendered, stream=stream, tidy=False)
 
     def join(self, node: nodes.Join, columns: tuple[tuple[int, str], ...], schema: Schema) -> Rendered:
-        """A join that makes the given columns, named by side and name there."""
-        loop = node.scope()
-        left = self.arranged_in(node.left, tuple(name for name, _ in node.on), loop)
-        right = self.arranged_in(node.right, tuple(name for _, name in node.on), loop)
-        projection = [(side, (left, right)[side].schema.index(name)) for side, name in columns]
-        stream = join(self.dataflow, "join", left.arranged, right.arranged, projection)
-        return Rendered(stream, schema, loop, left.arranged.width * right.arranged.width)
+        """A join that makes the given columns, named by side and name there; views of an index share it."""
+        keys = tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
+        parts = [
+            self._join_views((left, right), keys, node.scope(), columns, schema)
+            for left in views_of(node.left, keys[0])
+            for right in views_of(node.right, keys[1])
+        ]
+        stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
+        return replace(parts[0], stream=stream)
+
+    def _join_views(
+        self,
+        views: tuple[View, View],
+        keys: tuple[tuple[str, ...], tuple[str, ...]],
+        loop: nodes.Loop | None,
+        columns: tuple[tuple[int, str], ...],
+        schema: Schema,
+    ) -> Rendered:
+        sides = [self.arranged_in(view.node, by, loop) for view, by in zip(views, keys, strict=True)]
+        stages: list[linear.Stage] = []
+        read = list(columns)
+        for side, view in enumerate(views):
+            for condition in view.conditions:
+                bound = bind_condition(condition, sides[side].schema, self.context.symbols)
+                at = len(read)
+                read += [(side, name) for name in sides[side].schema.names]
+                stages.append(linear.Where(bound, (at, len(read))))
+        if len(read) > len(columns):
+            stages.append(linear.Pick(tuple(range(len(columns)))))
+        if views[0].negative != views[1].negative:
+            stages.append(linear.Negate())
+        projection = [(side, sides[side].schema.index(name)) for side, name in read]
+        left, right = sides[0].arranged, sides[1].arranged
+        stream = join(self.dataflow, "join", left, right, projection)
+        return self.add_stages(Rendered(stream, schema, loop, left.width * right.width), stages, "view", schema)
 
     # Loops
 

@@ -1,0 +1,60 @@
+"""Views of arrangements: filter, negate and concat as wrappers that share its batches instead of making new ones.
+
+    join(filter(A), B)  =  filter(join(A, B))        join(−A, B)  =  −join(A, B)        join(A + A', B)  =  join(A, B) + join(A', B)
+
+because a join is bilinear. Where A has an index by the join's key already, its view needs none of its own: the join reads
+A's index and what the view says is done to the pairs. Over anything without an index the same nodes are stream
+operators; whoever wants a view indexed by itself arranges it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kpg.plan import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An indexed node, the conditions its rows must meet, and whether they count negatively."""
+
+    node: nodes.Node
+    conditions: tuple[object, ...] = ()
+    negative: bool = False
+
+
+def views_of(node: nodes.Node, keys: tuple[str, ...]) -> list[View]:
+    """A node as views of what is indexed by `keys`; as one view of itself where that does not apply."""
+    return peel(node, keys) or [View(node)]
+
+
+def peel(node: nodes.Node, keys: tuple[str, ...]) -> list[View] | None:
+    """The views that a node is made of, if all it is made of has an index by these keys."""
+    if is_indexed(node, keys):
+        return [View(node)]
+    match node:
+        case nodes.Filter():
+            inner = peel(node.input, keys)
+            return inner and [replace(view, conditions=(*view.conditions, node.condition)) for view in inner]
+        case nodes.Negate():
+            inner = peel(node.input, keys)
+            return inner and [replace(view, negative=not view.negative) for view in inner]
+        case nodes.Concat():
+            views: list[View] = []
+            for part in node.inputs:
+                inner = peel(part, keys)
+                if inner is None:
+                    return None
+                views += inner
+            return views
+    return None
+
+
+def is_indexed(node: nodes.Node, keys: tuple[str, ...]) -> bool:
+    """Whether an arrangement by these keys exists, or comes with the node."""
+    match node:
+        case nodes.Installed() | nodes.Relation():
+            return node.owner.arranged_by(keys) is not None
+        case nodes.Arrange() | nodes.Reduce():
+            return node.keys == keys
+    return False
