@@ -1,0 +1,150 @@
+"""Clocks, memory and the machine.
+
+Bulk figures are CPU time of this process, the least of several; latencies are wall time, by percentile. The machine is
+described by what `np.sort` of 10M int64 takes on it in the same run: bars in seconds are stretched by that.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+
+if TYPE_CHECKING:
+    import kpg
+
+ROOT = Path(__file__).parent.parent
+SORTED_ROWS = 10_000_000
+USUAL_SORT_SECONDS = 0.17  # what the bars in seconds were written for
+IDLE_TURNS = 100
+
+
+class Clock:
+    """Collects the seconds that `with` blocks take, by some clock."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        self.seconds: list[float] = []
+        self._started = 0.0
+
+    def __enter__(self) -> Clock:
+        self._started = self.now()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.seconds.append(self.now() - self._started)
+
+    @property
+    def least(self) -> float:
+        """The quickest block."""
+        return min(self.seconds)
+
+    @property
+    def total(self) -> float:
+        """All blocks together."""
+        return sum(self.seconds)
+
+    def percentile_ms(self, percent: float) -> float:
+        """The milliseconds that this share of blocks did not exceed."""
+        return float(np.percentile(self.seconds, percent)) * 1e3
+
+    @property
+    def p50_ms(self) -> float:
+        """The median block."""
+        return self.percentile_ms(50)
+
+    @property
+    def p99_ms(self) -> float:
+        """What one block of a hundred exceeds."""
+        return self.percentile_ms(99)
+
+
+def cpu_clock() -> Clock:
+    """A clock of the CPU time of this process: for bulk work."""
+    return Clock(time.process_time)
+
+
+def wall_clock() -> Clock:
+    """A clock of real time: for latencies."""
+    return Clock(time.perf_counter)
+
+
+def least_cpu_seconds(work: Callable[[], object], times: int = 3) -> float:
+    """The least CPU time of doing some work several times."""
+    clock = cpu_clock()
+    for _ in range(times):
+        with clock:
+            work()
+    return clock.least
+
+
+def sort_seconds() -> float:
+    """What np.sort of 10M random int64 takes here and now."""
+    keys = np.random.default_rng(0).integers(0, 2**62, SORTED_ROWS)
+    return least_cpu_seconds(lambda: np.sort(keys), times=5)
+
+
+def machine(sorting: float) -> dict[str, object]:
+    """Where this runs."""
+    return {
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "np_sort_10m_seconds": round(sorting, 4),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def cpu_name() -> str:
+    """The processor, as the system calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def commit() -> str:
+    """The commit that is measured; a plus if files differ from it."""
+    try:
+        name = _git("rev-parse", "--short=10", "HEAD")
+        return name + ("+" if _git("status", "--porcelain", "--untracked-files=no", "--", "kpg") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def resident_bytes() -> int:
+    """What the process holds of the machine's memory, garbage collected first."""
+    gc.collect()
+    return int(psutil.Process().memory_info().rss)
+
+
+def load_kernels() -> None:
+    """Have all kernels in this process, so that no round waits for one to be read from the cache."""
+    from kpg.kernels.warm import compile_kernel, declared, warm
+
+    warm()
+    for kernel, arguments in declared():
+        compile_kernel(kernel, arguments)
+
+
+def settle(db: kpg.Database) -> None:
+    """Merge and compact until nothing is left to do; an epoch must pass first, for times up to it to be compacted."""
+    db.advance()
+    for _ in range(IDLE_TURNS):
+        if not db.idle(10_000_000):
+            return
