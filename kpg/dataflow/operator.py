@@ -64,7 +64,12 @@ class Operator:
         """An input was closed somewhere: let go of what is not needed any more."""
 
     def rest(self, fuel: int) -> bool:
-        """Do about `fuel` rows of work that can wait; False when there is none left."""
+        """Do about `fuel` rows of work that can wait; False when there is no more to do now."""
+        return False
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether there is work that can wait, now or when times have moved on."""
         return False
 
     def frontier(self, input_index: int = 0) -> Frontier:

@@ -124,14 +124,16 @@ class Worker:
             self._restless.append(operator)
 
     def rest(self, fuel: int, operators: int = 4) -> bool:
-        """Spend about `fuel` rows of idle work on a few operators; False when none has any."""
+        """Spend about `fuel` rows of idle work on a few operators; False when none has any to do now."""
+        more = False
         for _ in range(min(operators, len(self._restless))):
             operator = self._restless.popleft()
-            if not operator.dataflow.dropped and operator.rest(fuel):
-                self._restless.append(operator)
-            else:
-                operator.restless = False
-        return bool(self._restless)
+            if not operator.dataflow.dropped:
+                more |= operator.rest(fuel)
+                operator.restless = operator.unsettled
+                if operator.restless:
+                    self._restless.append(operator)
+        return more
 
     def tidy(self) -> None:
         """An input was closed: finish what is due, let operators drop what they do not need, retire dataflows."""

@@ -74,7 +74,12 @@ class Publisher(Operator):
 
     def rest(self, fuel: int) -> bool:
         spine = self.spine()
-        return spine is not None and (spine.exert(fuel) or spine.unsettled)
+        return spine is not None and spine.exert(fuel)
+
+    @property
+    def unsettled(self) -> bool:
+        spine = self.spine()
+        return spine is not None and spine.unsettled
 
 
 class Arrange(Publisher):
