@@ -129,8 +129,9 @@ class Worker:
         for _ in range(min(operators, len(self._restless))):
             operator = self._restless.popleft()
             if not operator.dataflow.dropped:
-                more |= operator.rest(fuel)
-                operator.restless = operator.unsettled
+                left = operator.rest(fuel)
+                more |= left
+                operator.restless = left or operator.unsettled
                 if operator.restless:
                     self._restless.append(operator)
         return more
