@@ -18,13 +18,14 @@ from kpg.errors import BadPlan
 from kpg.graphs.edges import indexed, nodes_of
 
 SCALE = 1_000_000
+MOST_ROUNDS = 40  # what they leave undecided is 0.85 ** 40, about a thousandth
 DAMPING = 85  # hundredths of a rank that are passed on
 
 
 def pagerank(edges: Collection, rounds: int = 20) -> Collection:
     """The rank (`node`, `rank`, in millionths of the average) of each end of `edges` (src, dst) after some rounds."""
-    if rounds < 0:
-        raise BadPlan("pagerank() of fewer than no rounds")
+    if not 0 <= rounds <= MOST_ROUNDS:
+        raise BadPlan(f"pagerank() of {rounds} rounds", hint=f"0 to {MOST_ROUNDS}: each is a part of the plan.")
     edges = indexed(edges)
     nodes = nodes_of(edges)
     degrees = edges.group_by("src").count("degree")

@@ -17,8 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kpg.api.collection import Collection
+from kpg.columns.functions import col
 from kpg.graphs.edges import indexed, nodes_of
-from kpg.graphs.spread import spread
+from kpg.graphs.spread import spread, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,21 @@ def scc(edges: Collection) -> Components:
         nodes = loop.enter(nodes_of(edges))
         kept = loop.variable(edges)
         forward = kept.arrange("src")
-        ahead = spread([(forward, "src", "dst")], nodes)
+        ahead = label(nodes, forward, "src", "dst")
         backward = alike(forward, ahead, "src", "dst").arrange("dst")
-        back = spread([(backward, "dst", "src")], nodes)
+        back = label(nodes, backward, "dst", "src")
         left = alike(backward, back, "dst", "src")
         kept.set(left)
         return Components(loop.leave(ahead), loop.leave(left))
 
 
+def label(nodes: Collection, edges: Collection, start: str, end: str) -> Collection:
+    """For each node the least that reaches it; only those that no smaller one leads to need to start."""
+    led_to = edges.filter(col(start) < col(end)).select(node=col(end))
+    return spread(without(nodes, led_to), (edges, start, end))
+
+
 def alike(edges: Collection, labels: Collection, start: str, end: str) -> Collection:
-    """The edges whose ends have the same label; found from the index by `start` that `spread` uses."""
+    """The edges whose ends have the same label; found from the index by `start` that `label` uses."""
     labelled = edges.join(labels, on={start: "node"}).select(end, "component", start)
     return labelled.join(labels, on={end: "node", "component": "component"}).select(end, start)

@@ -1,16 +1,15 @@
 """The least node that reaches each node: what wcc and scc are made of.
 
-    spread(ways, nodes)  =  { (v, c) : c = least u in nodes with a path from u to v }
+    spread(ways, starts)  =  { (v, c) : c = least u in starts with a path from u to v },  a node being a path to itself
 
 Labels enter the loop in order of magnitude, `ROUNDS` rounds for each bit: small ones have gone far before larger ones
-start, so that nearly every node takes its final label first and no other passes its edges. A node that has a smaller
-one before it never starts: its label would lose wherever it came. Both choices change the cost, never the answer.
+start, so that nearly every node takes its final label first and no other passes its edges. Nodes that a smaller one
+leads to may be left out of `starts`: their label would lose wherever it came.
 Cost: an edge passes the loop each time the label of its start changes, on random graphs about once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,12 @@ NEVER = -(1 << 32)  # outweighs any number of copies of a node
 Way = tuple[Collection, str, str]  # edges, the column they are followed from, the column they lead to
 
 
-def spread(ways: Sequence[Way], nodes: Collection) -> Collection:
-    """Of each of `nodes` (node), the least (`component`) that reaches it, following the edges of all `ways`."""
-    starts = first_of_their_kind(ways, nodes).select("node", component=col("node"))
-    with nodes.db.loop("spread") as loop:
+def spread(starts: Collection, *ways: Way) -> Collection:
+    """For each node (`node`) the least of `starts` (node) that reaches it (`component`) by edges of any of the ways."""
+    with starts.db.loop("spread") as loop:
         heard = loop.variable(node=int, component=int)
-        entered = loop.enter(starts, at=magnitude(col("component")))
-        least = heard.concat(entered).group_by("node").min("component")
+        own = starts.select("node", component=col("node"))
+        least = heard.concat(loop.enter(own, at=magnitude(col("component")))).group_by("node").min("component")
         told = [
             edges.join(least, on={start: "node"}).select(node=col(end), component=col("component"))
             for edges, start, end in ways
@@ -40,13 +38,9 @@ def spread(ways: Sequence[Way], nodes: Collection) -> Collection:
         return loop.leave(least)
 
 
-def first_of_their_kind(ways: Sequence[Way], nodes: Collection) -> Collection:
-    """The nodes that no edge leads to from a smaller one: among these is the least of all that reach any node."""
-    led_to = [
-        edges.filter(col(start) < col(end)).select(node=col(end), times=lit(NEVER)).explode("times")
-        for edges, start, end in ways
-    ]
-    return nodes.concat(*led_to).distinct()
+def without(nodes: Collection, others: Collection) -> Collection:
+    """Each of `nodes` that is not among `others`, once: one index of both, where an antijoin would keep three."""
+    return nodes.concat(others.select("node", times=lit(NEVER)).explode("times")).distinct()
 
 
 def _magnitude(labels: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

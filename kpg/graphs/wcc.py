@@ -10,11 +10,14 @@ changes; on a graph without bridges that is few.
 from __future__ import annotations
 
 from kpg.api.collection import Collection
-from kpg.graphs.edges import indexed, nodes_of
-from kpg.graphs.spread import spread
+from kpg.columns.functions import col, max_of, min_of
+from kpg.graphs.edges import indexed
+from kpg.graphs.spread import spread, without
 
 
 def wcc(edges: Collection) -> Collection:
     """The component (`node`, `component`) of each end of `edges` (src, dst), named by its least node."""
     edges = indexed(edges)
-    return spread([(edges, "src", "dst"), (edges, "dst", "src")], nodes_of(edges))
+    smaller = edges.select(node=min_of(col("src"), col("dst")))
+    larger = edges.filter(col("src") != col("dst")).select(node=max_of(col("src"), col("dst")))
+    return spread(without(smaller, larger), (edges, "src", "dst"), (edges, "dst", "src"))
