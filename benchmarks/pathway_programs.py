@@ -20,7 +20,9 @@ import pathway as pw
 
 from benchmarks import data
 
-PATIENCE_SECONDS = 3600.0
+MARK = 9
+TICK_SECONDS = 0.05
+Round = tuple[list[dict[str, int]], list[dict[str, int]]]  # rows to insert, rows to delete
 
 
 class Stopwatch:
@@ -40,13 +42,23 @@ class Stopwatch:
 
 
 class Feed(pw.io.python.ConnectorSubject):
-    """Plays rounds of rows into Pathway, each after the answer of the one before is complete."""
+    """Plays rounds of rows into Pathway, each after the answer of the one before is complete.
 
-    def __init__(self, rounds: list[tuple[list[dict[str, int]], list[dict[str, int]]]]) -> None:
+    A round ends with a mark, a row of its own side, which passes into the answer. The time at which Pathway shows the
+    mark is the time of the round; the round is complete when the answer is complete at that time, and Pathway says so
+    of no time at which the answer did not change. A loop's answer is not told to be complete before some later input
+    comes, so while we wait we send further marks.
+    """
+
+    def __init__(self, rounds: list[Round]) -> None:
         super().__init__()
         self.rounds = rounds
-        self.complete = threading.Event()
         self.watch = Stopwatch()
+        self.answer = Answer()
+        self.time_of_mark: dict[int, int] = {}
+        self.reached = -1
+        self.moved = threading.Event()
+        self._marks = 0
 
     def run(self) -> None:
         for inserts, removals in self.rounds:
@@ -55,11 +67,35 @@ class Feed(pw.io.python.ConnectorSubject):
                 self.next(**row)
             for row in removals:
                 self.delete(**row)
-            self.commit()
-            if not self.complete.wait(PATIENCE_SECONDS):
-                raise TimeoutError("no answer")
-            self.complete.clear()
+            self.wait_for(self.mark())
             self.watch.stop()
+
+    def mark(self) -> int:
+        """End a transaction; its number."""
+        self._marks += 1
+        self.next(row=-1 - self._marks, side=MARK, k=self._marks, v=0)
+        self.commit()
+        return self._marks
+
+    def wait_for(self, mark: int) -> None:
+        """Wait until the answer is complete at the time of a mark."""
+        while mark not in self.time_of_mark or self.reached < self.time_of_mark[mark]:
+            if not self.moved.wait(TICK_SECONDS):
+                self.mark()
+            self.moved.clear()
+
+    def on_change(self, key: Any, row: dict[str, int], time: int, is_addition: bool) -> None:
+        """Pathway shows a row of the answer, or a mark."""
+        if row["mark"]:
+            self.time_of_mark[row["mark"]] = time
+            self.moved.set()
+        else:
+            self.answer.add(row, is_addition)
+
+    def on_time_end(self, time: int) -> None:
+        """The answer is complete at a time."""
+        self.reached = max(self.reached, time)
+        self.moved.set()
 
 
 class Row(pw.Schema):
@@ -77,18 +113,23 @@ class Key(pw.Schema):
     k: int
 
 
-def play(feed: Feed, rows: pw.Table, answer: Callable[[pw.Table], pw.Table]) -> dict[str, Any]:
-    """Run until all rounds are answered; seconds of each, and the answer as the sum of its changes."""
-    present: dict[tuple[Any, ...], int] = {}
+class Answer:
+    """Adds up the changes of an answer: how many rows, and the sum of their numbers."""
 
-    def on_change(key: Any, row: dict[str, Any], time: int, is_addition: bool) -> None:
-        found = tuple(row.values())
-        present[found] = present.get(found, 0) + (1 if is_addition else -1)
+    def __init__(self) -> None:
+        self.rows = 0
+        self.digest = 0
 
-    pw.io.subscribe(answer(rows), on_change, on_time_end=lambda time: feed.complete.set())
-    pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-    kept = sorted(found for found, count in present.items() if count)
-    return {"cpu": feed.watch.cpu, "wall": feed.watch.wall, "rows": len(kept), "digest": int(np.sum(kept))}
+    def on_change(self, key: Any, row: dict[str, int], time: int, is_addition: bool) -> None:
+        self.add(row, is_addition)
+
+    def add(self, row: dict[str, int], is_addition: bool) -> None:
+        sign = 1 if is_addition else -1
+        self.rows += sign
+        self.digest += sign * sum(row.values())
+
+    def result(self, watch: Stopwatch) -> dict[str, Any]:
+        return {"cpu": watch.cpu, "wall": watch.wall, "rows": self.rows, "digest": self.digest}
 
 
 def load_csv(rows: int, distinct: int) -> dict[str, Any]:
@@ -96,24 +137,30 @@ def load_csv(rows: int, distinct: int) -> dict[str, Any]:
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
         np.savetxt(file, data.repeated_keys(rows, distinct), fmt="%d", header="k", comments="")
         file.flush()
-        watch, total = Stopwatch(), [0, 0]
-
-        def on_change(key: Any, row: dict[str, Any], time: int, is_addition: bool) -> None:
-            sign = 1 if is_addition else -1
-            total[0] += sign
-            total[1] += sign * (row["k"] + row["n"])
-
-        pw.io.subscribe(counts(pw.io.csv.read(file.name, schema=Key, mode="static")), on_change)
-        pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-        watch.stop()
-    return {"cpu": watch.cpu, "wall": watch.wall, "rows": total[0], "digest": total[1]}
+        return load_keys(pw.io.csv.read(file.name, schema=Key, mode="static"))
 
 
 def load_rows(rows: int, distinct: int) -> dict[str, Any]:
     """E1 through the Python connector."""
     keys = data.repeated_keys(rows, distinct).tolist()
-    feed = Feed([([{"k": key} for key in keys], [])])
-    return play(feed, pw.io.python.read(feed, schema=Key, autocommit_duration_ms=None), counts)
+
+    class Keys(pw.io.python.ConnectorSubject):
+        deletions_enabled = False
+
+        def run(self) -> None:
+            for key in keys:
+                self.next(k=key)
+
+    return load_keys(pw.io.python.read(Keys(), schema=Key, autocommit_duration_ms=None))
+
+
+def load_keys(table: pw.Table) -> dict[str, Any]:
+    """Count keys that end."""
+    answer, watch = Answer(), Stopwatch()
+    pw.io.subscribe(counts(table), answer.on_change)
+    pw.run(monitoring_level=pw.MonitoringLevel.NONE)
+    watch.stop()
+    return answer.result(watch)
 
 
 def rounds_of_keys(rows: int, distinct: int, changes: int, rounds: int) -> dict[str, Any]:
@@ -123,8 +170,8 @@ def rounds_of_keys(rows: int, distinct: int, changes: int, rounds: int) -> dict[
     fresh_keys = np.random.default_rng(7).integers(0, distinct, rounds * changes)
     fresh = np.stack([rows + np.arange(len(fresh_keys)), fresh_keys], axis=1)
     plan = data.churn(numbered, fresh, rounds, changes)
-    played = [(as_rows(numbered), []), *[(as_rows(new), as_rows(old)) for new, old in plan]]
-    return play_rows(played, counts)
+    played: list[Round] = [(as_rows(numbered), []), *[(as_rows(new), as_rows(old)) for new, old in plan]]
+    return play(played, counts)
 
 
 def rounds_of_edges(nodes: int, edges: int, changes: int, rounds: int) -> dict[str, Any]:
@@ -133,13 +180,13 @@ def rounds_of_edges(nodes: int, edges: int, changes: int, rounds: int) -> dict[s
     fresh = numbered_edges(np.random.default_rng(8).integers(0, nodes, (rounds * changes, 2)), edges)
     plan = data.churn(rows, fresh, rounds, changes)
     root = {"row": -1, "side": 1, "k": 0, "v": 0}
-    played = [([root, *as_rows(rows)], []), *[(as_rows(new), as_rows(old)) for new, old in plan]]
-    return play_rows(played, reach)
+    played: list[Round] = [([root, *as_rows(rows)], []), *[(as_rows(new), as_rows(old)) for new, old in plan]]
+    return play(played, reach)
 
 
 def rounds_of_join(rows: int, changes: int, rounds: int) -> dict[str, Any]:
     """E8: the load of both sides is the first round."""
-    played: list[tuple[list[dict[str, int]], list[dict[str, int]]]] = [([], []) for _ in range(rounds + 1)]
+    played: list[Round] = [([], []) for _ in range(rounds + 1)]
     for side in (0, 1):
         first = side * 10 * rows
         old = numbered_edges(data.keyed_rows(rows, rows, 20 + side), first)
@@ -148,7 +195,7 @@ def rounds_of_join(rows: int, changes: int, rounds: int) -> dict[str, Any]:
         for into, (new, gone) in zip(played, [(old, old[:0]), *plan], strict=True):
             into[0].extend(as_rows(new, side))
             into[1].extend(as_rows(gone, side))
-    return play_rows(played, joined)
+    return play(played, joined)
 
 
 def numbered_edges(pairs: data.Ints, first: int) -> data.Ints:
@@ -162,19 +209,24 @@ def as_rows(numbered: data.Ints, side: int = 0) -> list[dict[str, int]]:
     return [{"row": row, "side": side, "k": key, "v": value} for row, key, value in values.tolist()]
 
 
-def play_rows(rounds: Any, answer: Callable[[pw.Table], pw.Table]) -> dict[str, Any]:
-    """Play rounds of numbered rows."""
+def play(rounds: list[Round], query: Callable[[pw.Table], pw.Table]) -> dict[str, Any]:
+    """Play rounds of numbered rows until all are answered; seconds of each, and what the answer comes to."""
     feed = Feed(rounds)
-    return play(feed, pw.io.python.read(feed, schema=Row, autocommit_duration_ms=None), answer)
+    rows = pw.io.python.read(feed, schema=Row, autocommit_duration_ms=None)
+    marks = rows.filter(pw.this.side == MARK).select(a=0, b=0, mark=pw.this.k)
+    answer = query(rows.filter(pw.this.side != MARK)).concat_reindex(marks)
+    pw.io.subscribe(answer, feed.on_change, on_time_end=feed.on_time_end)
+    pw.run(monitoring_level=pw.MonitoringLevel.NONE)
+    return feed.answer.result(feed.watch)
 
 
 def counts(table: pw.Table) -> pw.Table:
-    return table.groupby(pw.this.k).reduce(pw.this.k, n=pw.reducers.count())
+    return table.groupby(pw.this.k).reduce(a=pw.this.k, b=pw.reducers.count(), mark=0)
 
 
 def joined(table: pw.Table) -> pw.Table:
     left, right = table.filter(pw.this.side == 0), table.filter(pw.this.side == 1)
-    return left.join(right, left.k == right.k).select(left.k).reduce(n=pw.reducers.count())
+    return left.join(right, left.k == right.k).select(left.k).reduce(a=0, b=pw.reducers.count(), mark=0)
 
 
 def reach(table: pw.Table) -> pw.Table:
@@ -185,7 +237,8 @@ def reach(table: pw.Table) -> pw.Table:
         further = edges.join(reached, edges.src == reached.node).select(node=edges.dst)
         return {"reached": once(pw.Table.concat_reindex(reached, further))}
 
-    return pw.iterate(step, reached=pw.iterate_universe(once(roots)), edges=edges).reached
+    reached = pw.iterate(step, reached=pw.iterate_universe(once(roots)), edges=edges).reached
+    return reached.select(a=pw.this.node, b=0, mark=0)
 
 
 def once(table: pw.Table) -> pw.Table:

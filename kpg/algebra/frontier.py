@@ -59,7 +59,7 @@ class Frontier:
         mine, theirs = self.elements, other.elements
         if len(mine) == 1 == len(theirs):
             return less_equal(mine[0], theirs[0])
-        return mine == theirs or all([self.beyond(time) for time in theirs])
+        return mine == theirs or all(self.beyond(time) for time in theirs)
 
     def meet(self, other: Frontier) -> Frontier:
         """The lower bound of two frontiers: beyond it is what is beyond either."""

@@ -2,8 +2,8 @@
 
     by_src = edges.arrange("src")
 
-An arrangement is a collection, so everything that works on collections works on it; joins and reductions by its key read
-its index instead of making one. It can also be read directly, as of a time: `lookup` for some keys, `scan` for all.
+An arrangement is a collection, so everything that works on collections works on it; joins and reductions by its key
+read its index instead of making one. It can also be read directly, as of a time: `lookup` for some keys, `scan` for all.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.api.collection import Collection
+from kpg.api.group import Group
+from kpg.api.installed import Installed
+from kpg.api.reading import check_readable, to_table
 from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.errors import Closed
-from kpg.api.group import Group
-from kpg.api.installed import Installed
 from kpg.plan import nodes
-from kpg.api.reading import check_readable, to_table
 
 if TYPE_CHECKING:
     from kpg.api.database import Database

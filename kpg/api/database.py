@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time, less_equal, meet
+from kpg.api.input import Input
+from kpg.api.memory import Memory
+from kpg.api.recursion import Recursion
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import BUSY_FUEL, IDLE_FUEL, Config, Effort
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
-from kpg.api.input import Input
-from kpg.api.memory import Memory
 from kpg.kernels.warm import warm
 from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop
 from kpg.plan.render import Context
-from kpg.api.recursion import Recursion
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:

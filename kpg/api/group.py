@@ -84,7 +84,7 @@ class Group:
         if set(inner.schema.names) != {*self.keys, column}:
             inner = inner.select(*self.keys, column)
         made = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)
-        return made if name in (None, column) else made.rename(**{column: name})  # type: ignore[dict-item]
+        return made if name in (None, column) else made.rename(**{column: name})
 
     def argmin(self, column: str, *, hierarchical: bool = False) -> Collection:
         """The row with the least value of a column; of several, the least by the other columns."""

@@ -18,13 +18,13 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
+from kpg.api.installed import Installed, install_input
 from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.operator import Message
 from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
-from kpg.api.installed import Installed, install_input
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.trace.gather import read
@@ -79,7 +79,8 @@ class Input(Collection):
     def upsert(self, rows: Any) -> None:
         """Put rows in place of those with equal key: `db.input(..., key=)` says which columns are the key."""
         if not self.key:
-            raise SchemaMismatch(f"input {self.name} has no key", hint='Say it, as in db.input("users", key="id", ...).')
+            hint = 'Say it, as in db.input("users", key="id", ...).'
+            raise SchemaMismatch(f"input {self.name} has no key", hint=hint)
         data = last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key])
         self._push(data, 1, replacing=True)
 

@@ -19,6 +19,8 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Change, Changes, reordered
+from kpg.api.installed import Installed, install_arrangement, retain
+from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, concatenate, constant
@@ -27,12 +29,10 @@ from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import Closed, DataError, InputError, InUse
-from kpg.api.installed import Installed, install_arrangement, retain
 from kpg.operators.import_ import advanced
 from kpg.operators.payload import updates_of
 from kpg.plan import nodes
 from kpg.plan.render import RenderedArrangement, Renderer
-from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 
 if TYPE_CHECKING:
     from kpg.api.capture import Capture

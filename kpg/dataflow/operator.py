@@ -132,11 +132,12 @@ class Operator:
         if times is self.held:
             return
         for time in times:
-            if time not in self._current and not any(
-                [less_equal(allowed, time) for allowed in (*self._current, *self.held)]
-            ):
-                allowed = (*self._current, *self.held)
-                raise AssertionError(f"{self.name} uses time {time}, but may only use what is at or after {allowed}")
+            if time not in self._current and not self._may_use(time):
+                usable = (*self._current, *self.held)
+                raise AssertionError(f"{self.name} uses time {time}, but may only use what is at or after {usable}")
+
+    def _may_use(self, time: Time) -> bool:
+        return any(less_equal(usable, time) for usable in (*self._current, *self.held))
 
     @property
     def usable(self) -> Times:

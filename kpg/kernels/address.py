@@ -29,7 +29,7 @@ def _read(address: int, index: int) -> int:
     return ctypes.c_int64.from_address(int(address) + 8 * int(index)).value
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _load(typing_context: Any, address: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
@@ -43,6 +43,6 @@ if DISABLED:
 else:
 
     @jit
-    def peek(address, index):  # type: ignore[no-untyped-def]
+    def peek(address, index):
         """The int64 at a position of an array."""
         return _load(address, index)

@@ -24,6 +24,23 @@ def representative(times, i, frontier, out, o):
 
 
 @jit
+def advance_range(times, start, end, frontier):
+    """Replace the columns [start, end) by their representatives."""
+    for lane in range(times.shape[0]):
+        values = times[lane, start:end]
+        least = frontier[0, lane]
+        if frontier.shape[0] == 1:
+            for i in range(len(values)):
+                values[i] = max(values[i], least)
+        else:
+            for i in range(len(values)):
+                best = max(values[i], least)
+                for element in range(1, frontier.shape[0]):
+                    best = min(best, max(values[i], frontier[element, lane]))
+                values[i] = best
+
+
+@jit
 def advance(times, frontier, out):
     """Write the representative of every column."""
     for i in range(times.shape[1]):

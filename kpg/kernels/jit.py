@@ -9,7 +9,7 @@ import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-DISABLED = bool(numba.config.DISABLE_JIT)  # kernels run as plain Python: for tests
+DISABLED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]  # kernels run as plain Python: for tests
 
 _compile = numba.njit(cache=True, nogil=True)
 _compile_into_caller = numba.njit(cache=True, nogil=True, forceinline=True)

@@ -151,23 +151,36 @@ def pair(left, right, key_lanes, limit, state, boxes):
 def spread(block, lane, side, boxes, n, out, to):
     """Write, for each pair of the boxes, what lane `lane` of the row on `side` holds, into row `to` of out."""
     at = 0
+    run = 0  # rows read but not yet written: where one box goes on from the one before, both are copied as one
+    start = 0
     for b in range(n):
         rows = boxes[b, 1] - boxes[b, 0]
         across = boxes[b, 3] - boxes[b, 2]
-        start = boxes[b, 2 * side]
+        first = boxes[b, 2 * side]
         inner = max(rows, across)
         outer = min(rows, across)
-        if (side == 1) == (across >= rows):  # this side runs in the inner loop
-            for _ in range(outer):
+        in_inner = (side == 1) == (across >= rows)
+        if in_inner and outer == 1 and start + run == first:
+            run += inner
+            continue
+        for k in range(run):
+            out[to, at + k] = block[lane, start + k]
+        at += run
+        start = first
+        run = inner if in_inner else 0
+        if in_inner:
+            for _ in range(outer - 1):
                 for k in range(inner):
-                    out[to, at + k] = block[lane, start + k]
+                    out[to, at + k] = block[lane, first + k]
                 at += inner
         else:
             for o in range(outer):
-                value = block[lane, start + o]
+                value = block[lane, first + o]
                 for k in range(inner):
                     out[to, at + k] = value
                 at += inner
+    for k in range(run):
+        out[to, at + k] = block[lane, start + k]
 
 
 @jit

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.advance import representative
+from kpg.kernels.advance import advance_range, representative
 from kpg.kernels.consolidate import is_zero
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
@@ -49,6 +49,7 @@ def merge(
         begin_merge(a_data, a_times, a_diffs, b_data, b_times, b_diffs, frontier, lone, out_times, state)
     i, j, o, group, written, timed, settling = state[0], state[1], state[2], state[3], state[4], state[5], state[6]
     steps = np.empty(BLOCK, np.int64)
+    alike = a_diffs.shape[1] == 1 and b_diffs.shape[1] == 1 and compare(a_diffs, 0, b_diffs, 0) == 0
     begin = i + j
     while (i < n or j < m) and i + j < begin + fuel:
         left = begin + fuel - i - j
@@ -71,22 +72,23 @@ def merge(
                 copy(a_diffs, i, next_i, out_diffs, start)
                 copy(b_diffs, j, next_j, out_diffs, start)
         else:
-            count, next_i, next_j, met = decide(
-                a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, left, steps
+            count, next_i, next_j, o, met = decide(
+                a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, left, steps, out_data, start
             )
             if met == 1 and written == 0:
                 fill(a_diffs, out_diffs, start)
                 written = 1
-            o = weave(a_data, i, b_data, j, steps, count, out_data, start)
+            weave(a_data, i, b_data, j, steps, count, 2, out_data, start)
             if timed == 1:
-                weave(a_times, i, b_times, j, steps, count, out_times, start)
-            if written == 1:
+                weave(a_times, i, b_times, j, steps, count, 0, out_times, start)
+            if written == 1 and alike and met == 0:
+                copy(a_diffs, 0, o - start, out_diffs, start)
+            elif written == 1:
                 weave_sums(a_diffs, i, b_diffs, j, steps, count, out_diffs, start)
         i, j = next_i, next_j
         if settling == 1:
             if timed == 1 and frontier.shape[0] > 0:
-                for row in range(start, o):
-                    representative(out_times, row, frontier, out_times, row)
+                advance_range(out_times, start, o, frontier)
             repeated = mark(out_data, group, start, o, steps)
             if repeated == 0 and start - group <= 1:
                 group = max(group, o - 1)
@@ -175,8 +177,11 @@ def run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
 
 
 @jit
-def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most, steps):
-    """Write the next steps, reading at most about `most` rows; returns how many, the next rows, and 1 if rows met."""
+def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most, steps, out_data, o):
+    """Write the next steps and what they take of the first two lanes, reading at most about `most` rows.
+
+    Returns how many steps, the next row of each side, the end of the output, and 1 if equal rows met.
+    """
     lanes = a_data.shape[0]
     n, m = a_data.shape[1], b_data.shape[1]
     a_time_step = 1 if a_times.shape[1] > 1 else 0
@@ -186,6 +191,7 @@ def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most
     second = min(1, lanes - 1)
     a_first, a_second = a_data[0], a_data[second]
     b_first, b_second = b_data[0], b_data[second]
+    out_first, out_second = out_data[0], out_data[second]
     end = i + j + most
     count = 0
     met = 0
@@ -209,20 +215,23 @@ def decide(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most
                 for lane in range(a_diffs.shape[0]):
                     if a_diffs[lane, i * a_diff_step] + b_diffs[lane, j * b_diff_step] != 0:
                         step = FROM_A | FROM_B
+        taken = -(step & 1)
+        out_first[o] = y ^ ((x ^ y) & taken)
+        out_second[o] = yy ^ ((xx ^ yy) & taken)
         steps[count] = step
         count += 1
         i += step & 1
         j += (step >> 1) & 1
-    return count, i, j, met
+        o += 1 - (step >> 2)
+    return count, i, j, o, met
 
 
 @jit
-def weave(a, i, b, j, steps, count, out, o):
-    """Write the columns that the steps take; returns the end of the output."""
+def weave(a, i, b, j, steps, count, first, out, o):
+    """Write what the steps take of the lanes from `first` on."""
     a_step = 1 if a.shape[1] > 1 else 0
     b_step = 1 if b.shape[1] > 1 else 0
-    end = o
-    for lane in range(a.shape[0]):
+    for lane in range(first, a.shape[0]):
         xs, ys, zs = a[lane], b[lane], out[lane]
         p, q, end = i * a_step, j * b_step, o
         for k in range(count):
@@ -232,7 +241,6 @@ def weave(a, i, b, j, steps, count, out, o):
             p += (step & 1) * a_step
             q += ((step >> 1) & 1) * b_step
             end += 1 - (step >> 2)
-    return end
 
 
 @jit

@@ -79,7 +79,7 @@ def drop_zeros(pool, base, n, size, at_diff):
 
 @jit
 def collect(table, ranges, k, skip, values, depth, width, pool, base, space, size, at_diff, row, floor):
-    """The history of key k over all batches: `values` lanes after the first `skip`, then times joined with the floor."""
+    """The history of key k over all batches: `values` lanes from `skip` on, then times joined with the floor."""
     n = 0
     for lane in range(at_diff + width, size):
         pool[row + lane] = 0
@@ -242,9 +242,10 @@ def lone_row(ranges, k):
 @inlined
 def there_from(table, block, row, seeds, seed, depth):
     """The diff of a row if its time is at or before a seed, else 0."""
-    at = row if table[block, TIME_ROWS] > 1 else 0
-    for lane in range(depth):
-        if lane < table[block, DEPTH] and peek(table[block, TIMES], lane * table[block, TIME_ROWS] + at) > seeds[lane, seed]:
+    time_rows = table[block, TIME_ROWS]
+    at = row if time_rows > 1 else 0
+    for lane in range(min(depth, table[block, DEPTH])):
+        if peek(table[block, TIMES], lane * time_rows + at) > seeds[lane, seed]:
             return 0
     return peek(table[block, DIFFS], row if table[block, DIFF_ROWS] > 1 else 0)
 
@@ -272,17 +273,18 @@ def react(
         first, last = offsets[k], offsets[k + 1]
         k += 1
         if kind == PRESENCE and monotone == 1 and last == first + 1:
+            seed = first * seed_step
             block = lone_row(out_ranges, k - 1)
-            if block >= 0 and there_from(out_table, block, out_ranges[2 * block, k - 1], seeds, first * seed_step, depth) == 1:
+            if block >= 0 and there_from(out_table, block, out_ranges[2 * block, k - 1], seeds, seed, depth) == 1:
                 continue  # there already, from here on: more of it changes nothing
             if block == -1:
                 block = lone_row(in_ranges, k - 1)
                 if block >= 0:
-                    diff = there_from(in_table, block, in_ranges[2 * block, k - 1], seeds, first * seed_step, depth)
+                    diff = there_from(in_table, block, in_ranges[2 * block, k - 1], seeds, seed, depth)
                     if diff >= at_least:  # seen for the first time
                         made_keys[made_n] = k - 1
                         for lane in range(depth):
-                            made[lane, made_n] = seeds[lane, first * seed_step]
+                            made[lane, made_n] = seeds[lane, seed]
                         made_diffs[made_n] = 1
                         made_n += 1
                         continue

@@ -14,6 +14,7 @@ import weakref
 from dataclasses import dataclass
 
 from kpg.algebra.frontier import Frontier, minimal
+from kpg.config import Effort
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
@@ -65,7 +66,7 @@ class Publisher(Operator):
             for importer in self.importers:
                 importer.dataflow.feed(importer, Message(times, payload))
         spine = self.spine()
-        if spine is not None:  # after sending: the insert may compact to the readers' since, and they must see it coming
+        if spine is not None:  # after sending: the insert may compact, and readers must see it coming
             spine.insert(batch)
             if not self.restless:
                 self.dataflow.worker.keep_busy(self)
@@ -131,7 +132,7 @@ class Insert(Publisher):
 
 
 def arrange(
-    dataflow: Dataflow, name: str, stream: Stream, pact: Pact, *, key_lanes: int, lanes: int, width: int, effort: str
+    dataflow: Dataflow, name: str, stream: Stream, pact: Pact, *, key_lanes: int, lanes: int, width: int, effort: Effort
 ) -> tuple[Arrange, Arranged]:
     """Add an arrangement of a stream whose first `key_lanes` lanes are the key."""
     spine = Spine(key_lanes, lanes, stream.depth, width, effort)

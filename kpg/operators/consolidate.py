@@ -7,9 +7,9 @@ An arrangement without a trace: for loops without one, and where a user wants to
 
 from __future__ import annotations
 
+from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.operators.payload import Payload
-from kpg.columns.updates import Updates
 from kpg.trace.batcher import Batcher
 
 

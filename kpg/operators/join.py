@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,10 @@ class Join(Operator):
         """Tie each trace's logical since to the other input, once the operator is placed."""
         for index, side in enumerate(self.sides):
             if side.handle is not None:
-                side.handle.follow(lambda other=1 - index, depth=side.trace_depth: self.frontier(other).truncate(depth))
+                side.handle.follow(partial(self._askable, 1 - index, side.trace_depth))
+
+    def _askable(self, other: int, depth: int) -> Frontier:
+        return self.frontier(other).truncate(depth)
 
     def step(self, inputs: Inputs) -> bool:
         for index, messages in enumerate(inputs):
@@ -105,7 +109,9 @@ class Join(Operator):
                 self.futures.append(Future(match, times))
 
     def _work(self) -> None:
-        budget, parts, times = SLICE, list[Updates](), ()
+        budget = SLICE
+        parts: list[Updates] = []
+        times: Times = ()
         while self.futures and budget > 0:
             future = self.futures[0]
             if parts and future.times != times:

@@ -1,6 +1,6 @@
 """Reduce: a function of each key's group, kept right at every time.
 
-    output at t  =  { (k, w) : w in f(values of k in the input at t) }          for every t not beyond the input frontier
+    output at t  =  { (k, w) : w in f(values of k in the input at t) }       for every t not beyond the input frontier
 
 A group's output can change at times at which no input does: at joins of times. The operator therefore keeps *pending*
 (key, time) pairs, and in each step does, for the keys with new input or pending work that is now due:
@@ -20,6 +20,7 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
+from kpg.config import Effort
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
@@ -34,6 +35,7 @@ from kpg.trace.description import Description
 from kpg.trace.gather import distinct_keys
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
+
 ONE = constant((1,))
 
 
@@ -155,7 +157,7 @@ def shrink(block: Ints) -> Ints:
 
 
 def reduce(
-    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, effort: str
+    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, effort: Effort
 ) -> tuple[Reduce, Arranged]:
     """Add a reduction of an arrangement by its key; its output is an arrangement by the same key."""
     depth = arranged.depth

@@ -112,23 +112,21 @@ def evaluate_with(function: Reducer, times: Interesting, inputs: Run, outputs: R
     counts not zero; there is no call for an empty group. The rows it gives may come in any order, and repeat.
     """
     evals = times.eval_times.shape[1]
-    key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets))
+    key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets)).tolist()
     rows: list[Ints] = [np.empty((outputs.data.shape[0], 0), np.int64)]
     diffs: list[Ints] = [np.empty(0, np.int64)]
-    ends = np.zeros(evals + 1, np.int64)
+    sizes = np.zeros(evals, np.int64)
     done = 0
     while done < evals:
         part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
         for i, (lo, hi) in enumerate(part.spans.T.tolist(), done):
-            ends[i + 1] = ends[i]
             if lo < hi:
-                made, made_diffs = _in_order(*function(int(key_of[i]), part.data[:, lo:hi], part.diffs[0, lo:hi]))
+                made, made_diffs = function(key_of[i], part.data[:, lo:hi], part.diffs[0, lo:hi])
                 rows.append(made)
                 diffs.append(made_diffs)
-                ends[i + 1] += made.shape[1]
+                sizes[i] = made.shape[1]
         done += part.spans.shape[1]
-    spans = np.stack([ends[:-1], ends[1:]])
-    return _correct(times, Wanted(spans, np.concatenate(rows, axis=1), np.concatenate(diffs).reshape(1, -1)), outputs)
+    return _correct(times, _in_order(sizes, np.concatenate(rows, axis=1), np.concatenate(diffs)), outputs)
 
 
 def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
@@ -168,8 +166,8 @@ def _accumulate_part(kind: int, limit: int, lanes: int, done: int, times: Intere
     evals = times.eval_times.shape[1]
     room = evals - done
     one_each = kind == PRESENCE or kind == SUMS
-    if not one_each:
-        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), int(np.diff(inputs.offsets).max(initial=1)))
+    if not one_each:  # at least what one time may want
+        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), min(limit, inputs.data.shape[1]))
     spans = np.empty((2, 0 if one_each else evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
     end, rows = accumulate(
@@ -210,11 +208,15 @@ def _cut(block: Ints, n: int) -> Ints:
     return block[:, :n] if block.shape[0] <= 1 else trim(block, n)
 
 
-def _in_order(rows: Ints, diffs: Ints) -> tuple[Ints, Ints]:
-    """Rows of one evaluation sorted by value, equal ones summed."""
-    if rows.shape[1] < 2:
-        return rows, diffs
-    order = np.lexsort(rows[::-1]) if rows.shape[0] else np.arange(rows.shape[1])
-    rows, diffs = rows[:, order], diffs[order]
-    heads = np.flatnonzero(np.concatenate([[True], (rows[:, 1:] != rows[:, :-1]).any(axis=0)]))
-    return rows[:, heads], np.add.reduceat(diffs, heads)
+def _in_order(sizes: Ints, rows: Ints, diffs: Ints) -> Wanted:
+    """What a reducer gave, so many rows at each evaluation time: there sorted by value, equal ones summed."""
+    if sizes.max(initial=0) > 1:
+        at = np.repeat(np.arange(sizes.shape[0]), sizes)
+        order = np.lexsort((*rows[::-1], at))
+        at, rows, diffs = at[order], rows.take(order, axis=1), diffs[order]
+        new = (at[1:] != at[:-1]) | (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+        heads = np.flatnonzero(np.concatenate([[True], new]))
+        rows, diffs = rows.take(heads, axis=1), np.add.reduceat(diffs, heads)
+        sizes = np.bincount(at[heads], minlength=sizes.shape[0])
+    ends = np.cumsum(sizes)
+    return Wanted(np.stack([ends - sizes, ends]), rows, diffs.reshape(1, -1))

@@ -17,6 +17,8 @@ from kpg.columns.totals import average, part_count, split, total
 from kpg.columns.updates import Updates
 from kpg.operators.linear import Fail, keep
 
+OUT_OF_RANGE = "float outside the exact range of a sum (2^-128 to 2^63), infinite or not a number"
+
 
 @dataclass(frozen=True, slots=True)
 class IntoDiff:
@@ -46,7 +48,7 @@ class IntoDiff:
         made = Updates(updates.data[list(self.keys)], updates.times, diffs)
         if not bad.any():
             return made
-        fail.rows(updates, bad, lambda row: "float outside the exact range of a sum (2^-128 to 2^63), infinite or not a number")
+        fail.rows(updates, bad, lambda row: OUT_OF_RANGE)
         return keep(made, ~bad)
 
 

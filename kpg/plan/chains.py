@@ -62,9 +62,9 @@ def stage_of(renderer: Renderer, link: nodes.Node, schema: Schema) -> linear.Sta
     match link:
         case nodes.Select():
             bound = tuple(bind(expression, schema, symbols) for expression in link.expressions)
-            if any(expression.column is None for expression in bound):
+            lanes = tuple(expression.column for expression in bound if expression.column is not None)
+            if len(lanes) < len(bound):
                 return linear.Compute(bound)
-            lanes = tuple(expression.column for expression in bound)
             return None if lanes == tuple(range(len(schema))) else linear.Pick(lanes)
         case nodes.Filter():
             return linear.Where(bind(link.condition, schema, symbols))
@@ -97,8 +97,8 @@ def join_for(renderer: Renderer, node: nodes.Join, chain: list[nodes.Node]) -> t
     first = chain[0]
     if isinstance(first, nodes.Select):
         bound = [bind(expression, node.schema, renderer.context.symbols) for expression in first.expressions]
-        if all(expression.column is not None for expression in bound):
-            columns = tuple(node.columns[expression.column] for expression in bound)
+        columns = tuple(node.columns[expression.column] for expression in bound if expression.column is not None)
+        if len(columns) == len(bound):
             return renderer.join(node, columns, first.schema), chain[1:]
     used = read_by(renderer, chain, node.schema)
     columns = tuple(node.columns[index] for index, name in enumerate(names) if name in used)

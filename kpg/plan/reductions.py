@@ -149,7 +149,8 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     )
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
-    made = _maintain(renderer, node, found, raw, "reduce", None, Replay(reducer.evaluate, 1 + len(outputs)), share=False)
+    tactic = Replay(reducer.evaluate, 1 + len(outputs))
+    made = _maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
 
 

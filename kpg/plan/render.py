@@ -15,6 +15,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.expression import bind_condition
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.symbols import Symbols
+from kpg.config import Effort
 from kpg.dataflow.channel import Exchange, Pact, Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import BadPlan
@@ -42,7 +43,7 @@ class Context:
 
     symbols: Symbols
     failures: Failures
-    effort: str
+    effort: Effort
     depth: int  # coordinates of time outside all loops
 
 

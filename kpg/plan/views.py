@@ -1,9 +1,11 @@
 """Views of arrangements: filter, negate and concat as wrappers that share its batches instead of making new ones.
 
-    join(filter(A), B)  =  filter(join(A, B))        join(−A, B)  =  −join(A, B)        join(A + A', B)  =  join(A, B) + join(A', B)
+    join(filter(A), B)  =  filter(join(A, B))
+    join(−A, B)         =  −join(A, B)
+    join(A + A', B)     =  join(A, B) + join(A', B)
 
-because a join is bilinear. Where A has an index by the join's key already, its view needs none of its own: the join reads
-A's index and what the view says is done to the pairs. Over anything without an index the same nodes are stream
+because a join is bilinear. Where A has an index by the join's key already, its view needs none of its own: the join
+reads A's index and what the view says is done to the pairs. Over anything without an index the same nodes are stream
 operators; whoever wants a view indexed by itself arranges it.
 """
 

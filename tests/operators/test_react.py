@@ -157,7 +157,8 @@ def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_
 @given(data=st.data(), depth=depths(), width=st.integers(1, 2))
 def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
     """A5.10 A5.13: count, and sums in the diff."""
-    simulate(data, React(SUMS, 1, 0, width, width, general(replay.evaluate_sums, width)), naive.sums, depth, width, width)
+    tactic = React(SUMS, 1, 0, width, width, general(replay.evaluate_sums, width))
+    simulate(data, tactic, naive.sums, depth, width, width)
 
 
 @pytest.mark.usefixtures("space")

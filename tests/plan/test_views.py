@@ -36,7 +36,8 @@ def test_views_share_the_index_and_mean_what_their_stream_operators_mean(
         db.advance()
         left.remove(removed)
         db.advance()
-        mine, theirs = ({tuple(row.values()) for row in a.snapshot(counts=True).to_pylist()} for a in (answer, expected))
+        tables = [output.snapshot(counts=True).to_pylist() for output in (answer, expected)]
+        mine, theirs = ({tuple(row.values()) for row in table} for table in tables)
         assert mine == theirs
         now = means.concat(dict.fromkeys(()), means.consolidate([(row, 1) for row in edges]))
         now = means.concat(now, means.negate(means.consolidate([(row, 1) for row in removed])))
