@@ -19,6 +19,7 @@ class Config:
     coordinates: int = 1  # of a time outside loops
 
 
-BUSY_FUEL = 1_000  # rows of merging that an advance with new rows gives to traces in need of it
-IDLE_FUEL = 100_000  # the same for an advance without
+BUSY_ADVANCES = 16  # after so many advances with new rows, traces in need of it are given
+BUSY_FUEL = 16_000  # so many rows of merging
+IDLE_FUEL = 100_000  # the same for each advance without new rows
 CHANGES_LIMIT = 1_000_000  # rows of changes kept for a reader that does not come; more are summed up

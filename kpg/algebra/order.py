@@ -16,8 +16,10 @@ def less_equal(a: Time, b: Time) -> bool:
     >>> less_equal((1, 2), (1, 3)), less_equal((1, 2), (2, 1))
     (True, False)
     """
-    if len(a) == 1 == len(b):  # most times are a lone epoch
-        return a[0] <= b[0]
+    if a[0] > b[0]:
+        return False
+    if len(a) == 1:  # most times are a lone epoch
+        return True
     for x, y in zip(a, b, strict=True):
         if x > y:
             return False

@@ -26,7 +26,7 @@ from kpg.api.memory import Memory
 from kpg.api.recursion import Recursion
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.config import BUSY_FUEL, IDLE_FUEL, Config, Effort
+from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config, Effort
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
@@ -58,6 +58,7 @@ class Database:
         self.memory = Memory(config.memory_limit)
         self.sealed: Frontier | None = None
         self._horizons: list[Frontier] = []
+        self._busy_advances = 0
         self._closed = False
         self._owner = threading.get_ident()
 
@@ -97,10 +98,18 @@ class Database:
             self.sealed = self._last_sealed(now, frontier)
         for capture in tuple(self.captures):
             capture.advance()
-        self.worker.rest(BUSY_FUEL if busy else IDLE_FUEL)
+        self._rest(busy)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
+
+    def _rest(self, busy: bool) -> None:
+        """Give traces some idle work: at once when nothing came, else now and then."""
+        self._busy_advances = self._busy_advances + 1 if busy else 0
+        if not busy:
+            self.worker.rest(IDLE_FUEL)
+        elif self._busy_advances % BUSY_ADVANCES == 0:
+            self.worker.rest(BUSY_FUEL)
 
     def _last_sealed(self, before: Frontier, frontier: Frontier) -> Frontier | None:
         if frontier == before:  # nothing more is complete
