@@ -204,8 +204,8 @@ def _grow(block: Ints, n: int) -> Ints:
 
 
 def _cut(block: Ints, n: int) -> Ints:
-    """The first n columns, contiguous; no copy of a single lane, since room not written to costs nothing."""
-    return block[:, :n] if block.shape[0] <= 1 else trim(block, n)
+    """The first n columns, contiguous; no copy of a single lane that is mostly used."""
+    return block[:, :n] if block.shape[0] <= 1 and 2 * n >= block.shape[1] else trim(block, n)
 
 
 def _in_order(sizes: Ints, rows: Ints, diffs: Ints) -> Wanted:
