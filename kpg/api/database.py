@@ -23,6 +23,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time, less_equal, meet
 from kpg.api.input import Input
 from kpg.api.memory import Memory
+from kpg.api.reclaim import symbols_in_use
 from kpg.api.recursion import Recursion
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
@@ -200,6 +201,11 @@ class Database:
         """Use a quiet moment to merge and compact about so many rows; False when nothing is left to do."""
         self.check()
         return self.worker.rest(rows, operators=1_000_000)
+
+    def reclaim(self) -> int:
+        """Forget texts that no row has any more; returns how many. Worth it after much text has come and gone."""
+        self.settle()
+        return self.symbols.reclaim(symbols_in_use(self))
 
     # Life
 

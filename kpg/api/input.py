@@ -159,6 +159,10 @@ class Input(Collection):
             self._source.dataflow.feed(self._source, Message(now, Updates(data, updates.times, updates.diffs)))
         self._buffer.clear()
 
+    def buffered(self) -> list[Updates]:
+        """What was inserted since the last advance."""
+        return self._buffer
+
     def base(self, keys: tuple[str, ...] | None = None) -> Installed:
         """The arrangement this relation keeps its rows in; the first to ask chooses its key."""
         if self._base is None:

@@ -68,6 +68,7 @@ class Output:
         self._listeners: list[Callable[[Changes], Any]] = []
         self.captures: list[Capture] = []
         self._order: list[int] = []
+        self._lanes: Schema = node.schema
         self._released = False
         self._installed: Installed | None = None
         self._taken = False  # whether some changes were handed out
@@ -94,6 +95,7 @@ class Output:
         retain(dataflow, renderer)
 
     def _watch(self, dataflow: Dataflow, stream: Any, schema: Schema) -> None:
+        self._lanes = schema
         self._order = [schema.index(name) for name in self.schema.names]
         watch = Watch(f"output {self.name}", self._take)
         dataflow.add(watch, [(stream, Pipeline())], depth=stream.depth)
@@ -144,6 +146,11 @@ class Output:
         self._check()
         self._listeners.append(function)
         return lambda: self._listeners.remove(function)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """The changes that nobody has read yet."""
+        for updates in self._waiting:
+            yield self._lanes, updates
 
     def notify(self) -> None:
         """Tell the listeners what changed, if there are any."""

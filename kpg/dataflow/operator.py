@@ -12,10 +12,13 @@ Contract between an operator and its worker:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpg.algebra.frontier import Frontier, minimal
 from kpg.algebra.order import Time, less_equal
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates
 
 if TYPE_CHECKING:
     from kpg.dataflow.channel import Channel
@@ -36,6 +39,7 @@ class Operator:
     """A node of a dataflow. Subclasses implement `step`."""
 
     waits = False
+    schema: Schema | None = None  # of the rows it keeps
 
     dataflow: Dataflow
     index: int
@@ -59,6 +63,10 @@ class Operator:
 
     def release(self) -> None:
         """Let go of everything held outside this dataflow."""
+
+    def state(self) -> Iterator[Updates]:
+        """The updates it keeps between steps; what their lanes mean is told by `schema`."""
+        return iter(())
 
     def tidy(self) -> None:
         """An input was closed somewhere: let go of what is not needed any more."""

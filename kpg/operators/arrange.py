@@ -11,9 +11,11 @@ which it is sealed, so that nothing is ever out of progress's sight.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kpg.algebra.frontier import Frontier, minimal
+from kpg.columns.updates import Updates
 from kpg.config import Effort
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
@@ -73,6 +75,12 @@ class Publisher(Operator):
         if self.dataflow.worker.sink:
             self.dataflow.worker.sink(Sealed(self.dataflow.worker.index, self.dataflow.id, self.index, len(batch)))
 
+    def state(self) -> Iterator[Updates]:
+        spine = self.spine()
+        if spine is not None:
+            for batch in spine.batches_through(None):
+                yield batch.updates
+
     def rest(self, fuel: int) -> bool:
         spine = self.spine()
         return spine is not None and spine.exert(fuel)
@@ -109,6 +117,10 @@ class Arrange(Publisher):
                 self.publish(Batch(updates, self.key_lanes, description), ready)
         self.hold(self.batcher.pending().elements)
         return False
+
+    def state(self) -> Iterator[Updates]:
+        yield from super().state()
+        yield from self.batcher.parts()
 
 
 class Insert(Publisher):

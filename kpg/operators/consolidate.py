@@ -7,6 +7,8 @@ An arrangement without a trace: for loops without one, and where a user wants to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.operators.payload import Payload
@@ -36,6 +38,9 @@ class Consolidate(Operator):
                 self.send(updates, ready)
         self.hold(self.batcher.pending().elements)
         return False
+
+    def state(self) -> Iterator[Updates]:
+        return iter(self.batcher.parts())
 
 
 def push(batcher: Batcher, payload: Payload) -> None:

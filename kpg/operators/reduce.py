@@ -15,6 +15,8 @@ to the meet of the asking times. The output is itself sealed in batches, so it i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
@@ -122,6 +124,11 @@ class Reduce(Publisher):
         later = Updates(np.take(keys, outcome.late_keys, axis=1), outcome.late_times, ONE)
         pending = consolidate(concatenate([self.pending, later]) if len(self.pending) else later)
         self.pending = Updates(pending.data, spread(pending.times, len(pending)), ONE)
+
+    def state(self) -> Iterator[Updates]:
+        yield from super().state()
+        if len(self.pending):
+            yield self.pending
 
     def tidy(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:

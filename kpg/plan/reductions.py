@@ -173,6 +173,7 @@ def _maintain(
         operator, out = reduce(
             renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, effort=renderer.context.effort
         )
+        operator.schema = schema
         stream = out.stream
         made = replace(found, arranged=out, schema=schema, publisher=operator)
         renderer.keep_handle(out.handle)

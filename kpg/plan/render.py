@@ -230,6 +230,7 @@ class Renderer:
     def consolidate(self, rendered: Rendered) -> Rendered:
         """The stream with each time's updates summed."""
         operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
+        operator.schema = rendered.schema
         pact = self._by_key(rendered.schema, len(rendered.schema))
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
         return replace(rendered, stream=stream, tidy=False)
@@ -331,6 +332,7 @@ class Renderer:
             width=rendered.width,
             effort=self.context.effort,
         )
+        operator.schema = schema
         self._handles.append(arranged.handle)
         return RenderedArrangement(arranged, schema, rendered.loop, operator)
 
@@ -340,6 +342,7 @@ class Renderer:
         spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.effort)
         handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
         operator = Insert(name, spine)
+        operator.schema = rendered.schema
         stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth)
         self._handles.append(handle)
         arranged = Arranged(stream, handle, key_lanes, lanes, rendered.width, depth)

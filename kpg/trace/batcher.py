@@ -86,6 +86,10 @@ class Batcher:
             )
         return self._pending
 
+    def parts(self) -> list[Updates]:
+        """What is held, in no order."""
+        return [part for part in (self._run, *self._heap) if len(part)]
+
     def _keep(self, run: Updates) -> None:
         self._run = run
         self._pending = None if len(run) else CLOSED

@@ -1,0 +1,42 @@
+"""Which symbols are in use: what is needed to let go of the others.
+
+A symbol is in use while some row that a trace, an operator, an input or an unread change keeps has it. Called between
+steps, when no message is on its way; expressions hold their own constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.updates import Ints, Updates
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+
+def symbols_in_use(db: Database) -> Ints:
+    """The ids of all symbols that some kept row has."""
+    found: set[int] = set()
+    for schema, updates in kept_rows(db):
+        for lane in range(updates.lanes):
+            if schema.types[lane].kind in SYMBOLIC:
+                found.update(np.unique(updates.data[lane]).tolist())
+    return np.array(sorted(found), np.int64)
+
+
+def kept_rows(db: Database) -> Iterator[tuple[Schema, Updates]]:
+    """All rows that are kept anywhere, with the meaning of their lanes."""
+    for dataflow in db.worker.dataflows.values():
+        for operator in dataflow.operators:
+            if operator.schema is not None:
+                for updates in operator.state():
+                    yield operator.schema, updates
+    for source in db.inputs.values():
+        for updates in source.buffered():
+            yield source.schema, updates
+    for output in db.outputs.values():
+        yield from output.unread()
