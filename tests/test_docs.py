@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import kpg
 from kpg import errors
+from kpg.api.output import Probe
+from kpg.api.recursion import Variable
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -64,3 +67,43 @@ def test_the_tree_in_the_docstring_is_the_tree():
         parents[len(indent)] = name
         if len(indent) > 4:
             assert getattr(errors, name).__bases__ == (getattr(errors, parents[len(indent) - 2]),), name
+
+
+# What people hold, and the members of it that are for the engine.
+HELD = [
+    kpg.Database, kpg.Input, kpg.Collection, kpg.Group, kpg.Arrangement, kpg.Recursion, Variable, kpg.Output, Probe,
+    kpg.Changes, kpg.Background,
+]  # fmt: skip
+FOR_THE_ENGINE = {
+    "as_frontier", "as_time", "check", "horizon", "install", "spines",  # Database
+    "add_arrangement", "arranged_by", "base", "flush",  # Input
+    "contents", "notify",  # Output
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("held", HELD, ids=lambda held: held.__name__)
+def test_every_method_is_on_the_page_of_operators(held):
+    page = (ROOT / "docs" / "operators.md").read_text()
+    named = set(re.findall(r"`(?:\w+\.)?(\w+)", page))
+    public = {name for name, value in vars(held).items() if not name.startswith("_") and is_member(value)}
+    missing = public - named - FOR_THE_ENGINE
+    assert not missing, f"docs/operators.md says nothing of {sorted(missing)}"
+
+
+def is_member(value: object) -> bool:
+    return inspect.isfunction(value) or isinstance(value, property)
+
+
+def test_the_settings_of_a_db_are_on_the_page_of_operators():
+    page = (ROOT / "docs" / "operators.md").read_text()
+    assert all(f"{name}=" in page for name in inspect.signature(kpg.open).parameters)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_points_to_exists(page):
+    text = page.read_text()
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    missing = [link for link in links if not (page.parent / link).exists()]
+    files = set(re.findall(r"`((?:kpg|tests|examples|tools|docs)/[\w/.-]+)`", text))
+    missing += [name for name in sorted(files) if not (ROOT / name).exists() and "NNNN" not in name]
+    assert not missing, f"{page.name} points to {', '.join(missing)}"
