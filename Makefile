@@ -47,9 +47,9 @@ conformance: $(READY)  ## write docs/conformance.md anew from the tests
 	@echo "==> conformance: which test proves which row"
 	$(PY) tools/conformance.py
 
-bench: $(READY)  ## run the benchmarks; one of them: make bench ONLY=E1
+bench: $(READY)  ## run the benchmarks; one of them: make bench ONLY=E1; small: make bench SCALE=0.05
 	@echo "==> bench: $(or $(ONLY),all experiments)"
-	$(PY) -m benchmarks $(ONLY)
+	$(PY) -m benchmarks $(ONLY) $(if $(SCALE),--scale $(SCALE))
 
 wheel: $(READY)  ## build the wheel into dist/
 	@echo "==> wheel: dist/"

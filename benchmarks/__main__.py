@@ -1,6 +1,6 @@
 """The command line: run experiments, each in a process of its own, and print one JSON line for each figure.
 
-    python -m benchmarks [E1 E2 ...] [--scale 0.05] [--pathway-scale 0.1] [--profile] [--table] [--plot]
+    python -m benchmarks [E1 E2 ...] [--scale 0.05] [--pathway-rows 1000000] [--profile] [--table] [--plot]
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
     known = ", ".join(EXPERIMENTS)
     parser.add_argument("experiments", nargs="*", type=experiment_id, metavar="ID", help=f"{known}; all if none")
     parser.add_argument("--scale", type=float, default=1.0, help="multiply all sizes; then bars do not apply")
-    parser.add_argument("--pathway-scale", type=float, default=0.1, help="share of the rows for Pathway; 0 for none")
+    parser.add_argument("--pathway-rows", type=int, default=1_000_000, help="the most for Pathway; 0 leaves it out")
     parser.add_argument("--profile", action="store_true", help="show where the time goes, instead of figures")
     parser.add_argument("--here", action="store_true", help="in this process, not in one for each experiment")
     parser.add_argument("--table", action="store_true", help="write the table of docs/benchmarks.md")
@@ -97,7 +97,7 @@ def run_here(experiment: str, asked: argparse.Namespace) -> None:
     machine, commit = measure.machine(sorting), measure.commit()
 
     def prepared(scale: float, rehearsal: bool) -> Run:
-        return Run(experiment, scale, asked.pathway_scale, sorting, started, machine, commit, rehearsal)
+        return Run(experiment, scale, asked.pathway_rows, sorting, started, machine, commit, rehearsal)
 
     measure.load_kernels()
     perform(prepared(min(REHEARSAL_SCALE, asked.scale), rehearsal=True))

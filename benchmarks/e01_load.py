@@ -51,8 +51,9 @@ def compare(run: Run, keys: data.Ints, expected: data.Ints, found: Figures) -> N
     run.report("load, against DuckDB", "at most what DuckDB takes", [at_most("ratio", 1)], duckdb, **found)
     unique = Reference("np.unique", least_cpu_seconds(lambda: peers_numpy.count_by_sorting(keys)))
     run.report("load, against NumPy", reference=unique, **found)
-    if run.pathway_scale:
-        rows, distinct = int(len(keys) * run.pathway_scale), int(len(expected) * run.pathway_scale)
+    if run.asks_pathway():
+        share = run.pathway_share(len(keys))
+        rows, distinct = int(len(keys) * share), int(len(expected) * share)
         groups = len(np.unique(data.repeated_keys(rows, distinct)))
         for program, way in (("load_rows", "rows through its Python connector"), ("load_csv", "rows from a CSV file")):
             peer = peers_pathway.ask(program, rows=rows, distinct=distinct)

@@ -64,15 +64,15 @@ def measure(run: Run, case: str, keys: data.Ints, space: int, wanted: float) -> 
     if not run.rehearsal:
         unique = Reference("np.unique of all", least_cpu_seconds(lambda: peers_numpy.count_by_sorting(keys)))
         run.report(f"rounds, {case}, against NumPy", reference=unique, **found)
-        if run.pathway_scale and space < len(keys):
+        if run.asks_pathway() and space < len(keys):
             compare_pathway(run, case, len(keys), space, plan.changes, found)
 
 
 def compare_pathway(run: Run, case: str, rows: int, space: int, changes: int, found: Figures) -> None:
     """As large a round in Pathway, on a relation that may be smaller."""
-    way = f"rows through its Python connector, on {int(rows * run.pathway_scale)} rows"
-    rows, space, rounds = int(rows * run.pathway_scale), int(space * run.pathway_scale), 20
-    changes = min(changes, rows // rounds)
+    share, rounds = run.pathway_share(rows), 20
+    rows, space = int(rows * share), int(space * share)
+    way, changes = f"rows through its Python connector, on {rows} rows", min(changes, rows // rounds)
     peer = peers_pathway.ask("rounds_of_keys", rows=rows, distinct=space, changes=changes, rounds=rounds)
     keys = data.repeated_keys(rows, space)
     fresh = np.random.default_rng(7).integers(0, space, rounds * changes)

@@ -56,7 +56,7 @@ def measure(
     half = count // 2  # the ones that go one by one, and those that go by hundreds, are different
     ones = list(data.alternating(edges[:half], fresh, run.times(200)))
     plan = data.churn(edges[half:], fresh[len(ones) :], run.times(60), run.size(1_000))
-    cpu, one, thousand = cpu_clock(), wall_clock(), wall_clock()
+    cpu, one, thousand, busy = cpu_clock(), wall_clock(), wall_clock(), cpu_clock()
     for last in (False, False, True):
         with kpg.open() as db:
             relation, first, output = load(db, algorithm, edges, cpu)
@@ -64,7 +64,8 @@ def measure(
                 seen = [first, *play(db, relation, output, [[change] for change in ones], one)]
                 assert_rows(rows_after([first]), algorithm.expected(edges, nodes))
                 rounds = [[(inserts, 1), (removals, -1)] for inserts, removals in plan]
-                seen += play(db, relation, output, rounds, thousand)
+                with busy:
+                    seen += play(db, relation, output, rounds, thousand)
     assert_rows(rows_after(seen), algorithm.expected(changed(edges, ones, plan, nodes), nodes))
     scipy = Reference("scipy", least_cpu_seconds(lambda: algorithm.expected(edges, nodes)))
     found: Figures = {"rows": count, "seconds": cpu.least, "rows_per_second": count / cpu.least}
@@ -81,8 +82,8 @@ def measure(
     ):
         bar, bars = f"p50 at most {limit:g} ms", [at_most("p50_ms", limit)]
         run.report(f"{name}, {label}", bar, bars, again, latency=clock, rows=size, state_rows=count)
-    if name == "reach" and run.pathway_scale and not run.rehearsal:
-        compare_pathway(run, nodes, count, plan.changes, found, thousand.p50_ms / 1e3)
+    if name == "reach" and run.asks_pathway():
+        compare_pathway(run, nodes, count, plan.changes, found, busy.total / len(plan))
 
 
 def load(
@@ -131,8 +132,12 @@ def assert_rows(found: data.Ints, expected: data.Ints) -> None:
 
 def compare_pathway(run: Run, nodes: int, edges: int, changes: int, found: Figures, seconds: float) -> None:
     """Reach in Pathway, on as many edges as it is given."""
-    nodes, edges, rounds = int(nodes * run.pathway_scale), int(edges * run.pathway_scale), 5
+    share, rounds = run.pathway_share(edges), 5
+    nodes, edges = int(nodes * share), int(edges * share)
     peer = peers_pathway.ask("rounds_of_edges", nodes=nodes, edges=edges, changes=changes, rounds=rounds)
+    graph, fresh = data.digraph(nodes, edges), np.random.default_rng(8).integers(0, nodes, (rounds * changes, 2))
+    left = changed(graph, [], data.churn(graph, fresh, rounds, changes), nodes)
+    assert peer.problem or peer.rows == len(peers_numpy.reached(left, nodes, 0))
     way = f"rows through its Python connector, on {edges} edges"
     bar, bars = "at least 50 times faster", [at_most("ratio", 1 / 50)]
     run.report("reach, first answer, against Pathway", bar, bars, peer.load(edges, way), **found)

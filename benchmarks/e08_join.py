@@ -15,14 +15,12 @@ from benchmarks.measure import Clock, cpu_clock, least_cpu_seconds, wall_clock
 
 def run(run: Run) -> None:
     """Load three times, each followed by rounds."""
-    rows, rounds, changes = run.size(1_000_000), run.times(100), run.size(1_000)
-    sides = [data.keyed_rows(rows, rows, 20 + side) for side in (0, 1)]
-    fresh = [data.keyed_rows(rows, rows, 30 + side, first=rows) for side in (0, 1)]
-    plans = [data.churn(old, new, rounds, changes) for old, new in zip(sides, fresh, strict=True)]
-    cpu, wall = cpu_clock(), wall_clock()
+    rows = run.size(1_000_000)
+    sides, plans = relations(rows, run.times(100), run.size(1_000))
+    cpu, wall, busy = cpu_clock(), wall_clock(), cpu_clock()
     expected = [peers_numpy.count_joined(sides[0][:, 0], sides[1][:, 0]), joined_after(sides, plans)]
     for _ in range(3):
-        assert join(sides, plans, cpu, wall) == expected
+        assert join(sides, plans, cpu, wall, busy) == expected
     both = 2 * rows
     loaded: Figures = {"rows": both, "seconds": cpu.least, "rows_per_second": both / cpu.least}
     changed: Figures = {"rows": plans[0].changes + plans[1].changes, "state_rows": both}
@@ -36,11 +34,18 @@ def run(run: Run) -> None:
     left, right = sides[0][:, 0].copy(), sides[1][:, 0].copy()
     numpy = Reference("sorting and searching keys", least_cpu_seconds(lambda: peers_numpy.count_joined(left, right)))
     run.report("load, against NumPy", reference=numpy, **loaded)
-    if run.pathway_scale and not run.rehearsal:
-        compare_pathway(run, rows, loaded, {**changed, "seconds": wall.p50_ms / 1e3})
+    if run.asks_pathway():
+        compare_pathway(run, rows, loaded, {**changed, "seconds": busy.least / len(plans[0])})
 
 
-def join(sides: list[data.Ints], plans: list[data.Churn], cpu: Clock, wall: Clock) -> list[int]:
+def relations(rows: int, rounds: int, changes: int) -> tuple[list[data.Ints], list[data.Churn]]:
+    """R and S, and how each changes."""
+    sides = [data.keyed_rows(rows, rows, 20 + side) for side in (0, 1)]
+    fresh = [data.keyed_rows(rows, rows, 30 + side, first=rows) for side in (0, 1)]
+    return sides, [data.churn(old, new, rounds, changes) for old, new in zip(sides, fresh, strict=True)]
+
+
+def join(sides: list[data.Ints], plans: list[data.Churn], cpu: Clock, wall: Clock, busy: Clock) -> list[int]:
     """The number of pairs after the load, and after all rounds."""
     with kpg.open() as db:
         relations = [db.input("r", k=int, v=int), db.input("s", k=int, w=int)]
@@ -51,13 +56,14 @@ def join(sides: list[data.Ints], plans: list[data.Churn], cpu: Clock, wall: Cloc
             db.advance()
             seen = [count.take_changes()]
         loaded = number_after(seen)
-        for changes in zip(*plans, strict=True):
-            with wall:
-                for relation, (inserts, removals) in zip(relations, changes, strict=True):
-                    relation.insert(inserts)
-                    relation.remove(removals)
-                db.advance()
-                seen.append(count.take_changes())
+        with busy:
+            for changes in zip(*plans, strict=True):
+                with wall:
+                    for relation, (inserts, removals) in zip(relations, changes, strict=True):
+                        relation.insert(inserts)
+                        relation.remove(removals)
+                    db.advance()
+                    seen.append(count.take_changes())
         return [loaded, number_after(seen)]
 
 
@@ -73,9 +79,10 @@ def joined_after(sides: list[data.Ints], plans: list[data.Churn]) -> int:
 
 def compare_pathway(run: Run, rows: int, loaded: Figures, changed: Figures) -> None:
     """The same in Pathway, on as many rows as it is given."""
-    rows, rounds = int(rows * run.pathway_scale), 10
+    rows, rounds = int(rows * run.pathway_share(2 * rows)), 10
     changes = min(int(changed["rows"]) // 2, rows // rounds)
     peer = peers_pathway.ask("rounds_of_join", rows=rows, changes=changes, rounds=rounds)
+    assert peer.problem or peer.digest == joined_after(*relations(rows, rounds, changes))
     way = f"rows through its Python connector, on {2 * rows} rows"
     bar, bars = "at least 50 times faster", [at_most("ratio", 1 / 50)]
     run.report("load, against Pathway", bar, bars, peer.load(2 * rows, way), **loaded)

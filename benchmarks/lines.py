@@ -70,7 +70,7 @@ class Run:
 
     id: str
     scale: float
-    pathway_scale: float  # of the rows that we do, how many Pathway is given; 0 leaves it out
+    pathway_rows: int  # the most that Pathway is given; 0 leaves it out
     sorting: float
     started: str
     machine: dict[str, object]
@@ -82,6 +82,14 @@ class Run:
     def size(self, rows: int) -> int:
         """A number of rows, at the scale of this run."""
         return max(1, round(rows * self.scale))
+
+    def asks_pathway(self) -> bool:
+        """Whether to compare with Pathway."""
+        return self.pathway_rows > 0 and not self.rehearsal
+
+    def pathway_share(self, rows: int) -> float:
+        """Of so many rows, the share that Pathway is given."""
+        return min(1.0, self.pathway_rows / rows)
 
     def times(self, rounds: int) -> int:
         """A number of rounds: as many at any scale, a few in a rehearsal."""
@@ -103,7 +111,7 @@ class Run:
     ) -> dict[str, Any]:
         """Print one line and keep it. `bar` is the sentence that `bars` make checkable."""
         if latency is not None:
-            figures |= {"p50_ms": latency.p50_ms, "p99_ms": latency.p99_ms, "rounds": len(latency.seconds)}
+            figures |= {**latency.latencies(), "rounds": len(latency.seconds)}
             self.latencies[case] = list(latency.seconds)
         figures |= compared(figures, reference)
         known = [each for each in bars if figures[each.figure] is not None]

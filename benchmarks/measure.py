@@ -29,19 +29,22 @@ IDLE_TURNS = 100
 
 
 class Clock:
-    """Collects the seconds that `with` blocks take, by some clock."""
+    """Collects the seconds that `with` blocks take, by some clock; CPU time beside it."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
         self.seconds: list[float] = []
-        self._started = 0.0
+        self.cpu_seconds: list[float] = []
+        self._started = self._cpu_started = 0.0
 
     def __enter__(self) -> Clock:
+        self._cpu_started = time.process_time()
         self._started = self.now()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.seconds.append(self.now() - self._started)
+        self.cpu_seconds.append(time.process_time() - self._cpu_started)
 
     @property
     def least(self) -> float:
@@ -53,19 +56,29 @@ class Clock:
         """All blocks together."""
         return sum(self.seconds)
 
-    def percentile_ms(self, percent: float) -> float:
-        """The milliseconds that this share of blocks did not exceed."""
-        return float(np.percentile(self.seconds, percent)) * 1e3
-
     @property
     def p50_ms(self) -> float:
         """The median block."""
-        return self.percentile_ms(50)
+        return percentile_ms(self.seconds, 50)
 
     @property
     def p99_ms(self) -> float:
         """What one block of a hundred exceeds."""
-        return self.percentile_ms(99)
+        return percentile_ms(self.seconds, 99)
+
+    def latencies(self) -> dict[str, float]:
+        """The percentiles, by this clock and in CPU time: if the two differ, the machine was busy with something else."""
+        return {
+            "p50_ms": self.p50_ms,
+            "p99_ms": self.p99_ms,
+            "p50_cpu_ms": percentile_ms(self.cpu_seconds, 50),
+            "p99_cpu_ms": percentile_ms(self.cpu_seconds, 99),
+        }
+
+
+def percentile_ms(seconds: list[float], percent: float) -> float:
+    """The milliseconds that this share did not exceed."""
+    return float(np.percentile(seconds, percent)) * 1e3
 
 
 def cpu_clock() -> Clock:

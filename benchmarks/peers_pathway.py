@@ -1,7 +1,7 @@
 """Pathway, in an environment of its own (`.venv-pathway`), asked the same questions in a process of its own.
 
 The environment is made on first use. If it cannot be made, or a program fails, the reason stands in the line and the
-experiment goes on. Pathway may be given fewer rows than we do (`--pathway-scale`): it is then compared by seconds a
+experiment goes on. Pathway may be given fewer rows than we do (`--pathway-rows`): it is then compared by seconds a
 row, which favours it, since fewer rows stay in cache. Of CPU and wall time the lesser counts for it.
 """
 
