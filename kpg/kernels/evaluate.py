@@ -190,22 +190,9 @@ def accumulate(kind, limit, few, done, eval_offsets, eval_times, offsets, data, 
             )
         else:
             key, n = plain_rows(
-                kind,
-                limit,
-                few,
-                key,
-                start,
-                eval_offsets,
-                eval_times,
-                offsets,
-                data,
-                times,
-                diffs,
-                spans,
-                out,
-                out_diffs,
-                n,
-            )
+                kind, limit, few, key, start, eval_offsets, eval_times, offsets, data, times, diffs,
+                spans, out, out_diffs, n,
+            )  # fmt: skip
         done = max(done, eval_offsets[key])
         if key == keys:
             break

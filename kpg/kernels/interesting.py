@@ -27,6 +27,7 @@ from kpg.kernels.jit import jit
 from kpg.kernels.ordering import ONE, ORDER, ZERO, at_most, equal, sort_columns, sorts_before
 
 FULL = -1
+NEVER = np.int64((1 << 63) - 1)
 SEED = 2  # a lane of `work`, after ORDER and SPARE: whether a generator is a seed
 LANES = 3
 
@@ -261,39 +262,61 @@ def put_minimal_tail(tails, n, tail):
 
 
 @jit
+def beyond_at(upper, times, i, last):
+    """Whether time i, its last coordinate replaced, is at or after some element of upper."""
+    depth = upper.shape[1]
+    for k in range(upper.shape[0]):
+        after = last >= upper[k, depth - 1]
+        for d in range(depth - 1):
+            after = after and times[d, i] >= upper[k, d]
+        if after:
+            return True
+    return False
+
+
+@jit
 def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
                upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
-    """Do keys from `key` on while they have one seed that all their history is at or before, as most have.
+    """Do keys from `key` on while they are plain, as most are; returns the first not done and the counts.
 
+    Plain: one seed, and history that is after it, if at all, in the last coordinate only, and then beyond upper. The
+    closure is the seed and these later rounds, a chain, and the first of them waits.
     A loop without calls, since a call would cost as much as the key.
     """
     depth = seed_times.shape[0]
     keys = seed_offsets.shape[0] - 1
     while key < keys and evals < eval_times.shape[1] and pending < pending_times.shape[1]:
         lo = seed_offsets[key]
-        hi = seed_offsets[key + 1]
-        plain = hi - lo <= 1
-        if hi - lo == 1:
-            for d in range(depth):
+        seeds = seed_offsets[key + 1] - lo
+        if seeds > 1:
+            break
+        if seeds == 1:
+            plain = True
+            for d in range(depth - 1):
                 seed = seed_times[d, lo]
                 for row in range(input_offsets[key], input_offsets[key + 1]):
                     plain = plain and input_times[d, row] <= seed
                 for row in range(output_offsets[key], output_offsets[key + 1]):
                     plain = plain and output_times[d, row] <= seed
-        if not plain:
-            break
-        if hi - lo == 1:
-            waits = False
-            for k in range(upper.shape[0]):
-                after = True
-                for d in range(depth):
-                    after = after and seed_times[d, lo] >= upper[k, d]
-                waits = waits or after
-            for d in range(depth):  # the one not counted will be written over
+            seed = seed_times[depth - 1, lo]
+            later = NEVER
+            for row in range(input_offsets[key], input_offsets[key + 1]):
+                if input_times[depth - 1, row] > seed:
+                    later = min(later, input_times[depth - 1, row])
+            for row in range(output_offsets[key], output_offsets[key + 1]):
+                if output_times[depth - 1, row] > seed:
+                    later = min(later, output_times[depth - 1, row])
+            waits = beyond_at(upper, seed_times, lo, seed)
+            if not plain or (later != NEVER and not waits and not beyond_at(upper, seed_times, lo, later)):
+                break
+            for d in range(depth):  # what is not counted will be written over
                 eval_times[d, evals] = seed_times[d, lo]
                 pending_times[d, pending] = seed_times[d, lo]
-            evals += 0 if waits else 1
-            pending += 1 if waits else 0
+            if not waits:
+                evals += 1
+                pending_times[depth - 1, pending] = later
+            if waits or later != NEVER:
+                pending += 1
         key += 1
         eval_offsets[key] = evals
         pending_offsets[key] = pending

@@ -30,9 +30,8 @@ from kpg.kernels.interesting import interesting
 from kpg.kernels.sweep import presence_changes, running, sums_changes
 from kpg.trace.gather import Run
 
-WANTED_ROWS = 1 << 20  # at most about so many rows are accumulated at once
+WANTED_ROWS = 1 << 22  # at most about so many rows are accumulated at once
 FEW_READS = 200  # rows read for all evaluation times of a key, rather than replay it
-
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
 
