@@ -9,10 +9,10 @@ Twins: kpg.testing.kernels_trace.
 from collections.abc import Iterator
 
 from kpg.kernels.example import COLUMN, TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 
 
-@jit
+@inlined
 def representative(times, i, frontier, out, o):
     """Write the representative of column i of `times` into column o of `out`."""
     for lane in range(times.shape[0]):
@@ -47,7 +47,7 @@ def advance(times, frontier, out):
         representative(times, i, frontier, out, i)
 
 
-@jit
+@inlined
 def beyond(times, i, frontier):
     """Whether column i is at or after some element of the frontier, which may be empty."""
     for element in range(frontier.shape[0]):

@@ -10,11 +10,11 @@ Twins: kpg.testing.kernels_trace.
 from collections.abc import Iterator
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 from kpg.kernels.sort import CHUNK, compare_rows
 
 
-@jit
+@inlined
 def is_zero(block, i):
     """Whether a column is all zeros."""
     for lane in range(block.shape[0]):

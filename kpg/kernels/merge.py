@@ -30,7 +30,7 @@ import numpy as np
 from kpg.kernels.advance import advance_range, representative
 from kpg.kernels.consolidate import is_zero
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 from kpg.kernels.sort import compare
 
 BLOCK = 1024  # steps decided before lanes are woven: they and their rows stay in the cache
@@ -140,7 +140,7 @@ def place_time(times, frontier, out, o):
         representative(out, o, frontier, out, o)
 
 
-@jit
+@inlined
 def before(a_data, a_times, i, b_data, b_times, j, timed):
     """Whether row i of A sorts before row j of B."""
     sign = compare(a_data, i, b_data, j)
@@ -363,7 +363,7 @@ def settle_group(times, diffs, timed, start, end):
     return kept
 
 
-@jit
+@inlined
 def swap(block, i, j):
     """Exchange two columns."""
     for lane in range(block.shape[0]):

@@ -11,7 +11,7 @@ pass each; `merge_runs` is n log n, and linear when rows are in order already. T
 from collections.abc import Iterator
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 
 CHUNK = 1024  # words that stay in the first-level cache while each lane is added to them
 LONG = 16  # rows tied that are better told apart by more of their bits than by comparing them
@@ -78,7 +78,7 @@ def rank(words, bits, ranks):
     return found + 1
 
 
-@jit
+@inlined
 def compare(a, i, b, j):
     """Below, at or above 0 as column i of a sorts before, with or after column j of b."""
     for lane in range(a.shape[0]):
@@ -91,7 +91,7 @@ def compare(a, i, b, j):
     return 0
 
 
-@jit
+@inlined
 def compare_rows(data, times, step, i, j):
     """Below, at or above 0 as row i sorts before, with or after row j by data, then time unless constant (step 0)."""
     sign = compare(data, i, data, j)

@@ -55,14 +55,9 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
     take(table, key_lanes, ranges, least, data, times, diffs)
     if len(batches) <= 1 and floor is None:
         return Run(offsets, data, times, diffs)
-    return _settled(offsets, data, times, diffs, n)
-
-
-def _settled(offsets: Ints, data: Ints, times: Ints, diffs: Ints, n: int) -> Run:
-    order, scratch, ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty_like(offsets)
-    out_data, out_times, out_diffs = np.empty_like(data), np.empty_like(times), np.empty_like(diffs)
-    kept = settle_keys(offsets, data, times, diffs, order, scratch, ends, out_data, out_times, out_diffs)
-    return Run(ends, trim(out_data, kept), trim(out_times, kept), trim(out_diffs, kept))
+    spare = (np.empty_like(data), np.empty_like(times), np.empty_like(diffs))
+    kept = settle_keys(offsets, data, times, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
+    return Run(offsets, trim(data, kept), trim(times, kept), trim(diffs, kept))
 
 
 def accumulate(batches: Sequence[Batch], keys: Ints) -> Ints:

@@ -138,11 +138,11 @@ def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
     want = naive.gather(parts, keys, None, depth)
     for k in range(len(keys)):
         assert naive.consolidate(raw[offsets[k] : offsets[k + 1]]) == want[k]
-    ends, outputs = np.empty_like(offsets), [np.empty_like(part) for part in (values, moments, diffs)]
-    kept = settle_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), ends, *outputs)
-    settled = list(zip(*(naive.columns(part[:, :kept]) for part in outputs), strict=True))
+    spare = [np.empty_like(part) for part in (values, moments, diffs)]
+    kept = settle_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
+    settled = list(zip(*(naive.columns(part[:, :kept]) for part in (values, moments, diffs)), strict=True))
     assert settled == [row for history in want for row in history]
-    assert ends.tolist() == np.cumsum([0, *map(len, want)]).tolist()
+    assert offsets.tolist() == np.cumsum([0, *map(len, want)]).tolist()
 
 
 @given(st.data(), depths(2))
