@@ -118,11 +118,13 @@ class Dataflow:
             channel.send(message)
 
     def start(self) -> None:
-        """All is built: check it, and let in what was fed meanwhile."""
+        """All is built: check it, let in what was fed meanwhile, and let operators rely on frontiers from here on."""
         self.reachability.check_cycles()
         early, self._early = self._early or [], None
         for operator, message in early:
             self.feed(operator, message)
+        for operator in self.operators:
+            operator.follow_frontiers()
 
     def release(self) -> None:
         """Let go of every operator's holdings; the dataflow is over."""

@@ -61,6 +61,9 @@ class Operator:
         """Do what can be done now; True asks to be stepped again."""
         raise NotImplementedError(self.name)
 
+    def follow_frontiers(self) -> None:
+        """The dataflow is built, so that frontiers mean something: before, a loop is open and seems to have ended."""
+
     def release(self) -> None:
         """Let go of everything held outside this dataflow."""
 

@@ -144,6 +144,4 @@ def join(dataflow: Dataflow, name: str, left: Arranged, right: Arranged, project
     assert left.depth == right.depth, "both sides of a join are in one scope"
     pairs = np.array(projection, np.int64).reshape(-1, 2)
     operator = Join(name, left, right, pairs)
-    stream = dataflow.add(operator, [(left.stream, Pipeline()), (right.stream, Pipeline())], depth=left.depth)
-    operator.follow_frontiers()
-    return stream
+    return dataflow.add(operator, [(left.stream, Pipeline()), (right.stream, Pipeline())], depth=left.depth)

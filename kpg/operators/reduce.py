@@ -172,5 +172,4 @@ def reduce(
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
     operator = Reduce(name, arranged, spine, tactic)
     stream = dataflow.add(operator, [(arranged.stream, Pipeline())], depth=depth)
-    operator.follow_frontiers()
     return operator, Arranged(stream, handle, arranged.key_lanes, arranged.key_lanes + value_lanes, 1, depth)

@@ -89,6 +89,4 @@ class SweepReduce(Operator):
 def sweep_reduce(dataflow: Dataflow, name: str, arranged: Arranged, sweep: Sweep) -> Stream:
     """Add a sweep over an arrangement; its stream carries batches by the same key."""
     operator = SweepReduce(name, arranged, sweep)
-    stream = dataflow.add(operator, [(arranged.stream, Pipeline())], depth=1)
-    operator.follow_frontiers()
-    return stream
+    return dataflow.add(operator, [(arranged.stream, Pipeline())], depth=1)
