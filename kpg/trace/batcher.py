@@ -2,121 +2,135 @@
 
     seal(upper)  =  consolidate({(d, t, r) pushed and not yet sealed  |  t not beyond upper})
 
-What was pushed is kept as one sorted run and a heap of raw parts; when the heap outgrows the run (and a floor), it is
-sorted and merged into the run. So each update is sorted once, merged a constant number of times, and the memory held
-is linear in distinct (data, time), however many updates were pushed.
+What was pushed is kept as one sorted run and a heap of parts as they came. A seal sorts only what it gives up. When the
+heap outgrows the run (and a minimum), it is sorted and merged into the run: so each update is sorted once, merged a
+constant number of times, and the memory held is linear in distinct (data, time), however many updates were pushed.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate, shrunk
 from kpg.columns.updates import Ints, Updates, concatenate, no_updates
 from kpg.kernels.advance import minimal, split
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
-HEAP_ROWS = 1 << 18
+HEAP_ROWS = 1 << 17
+
+
+class Part(NamedTuple):
+    """Some updates, the earliest of their times, and whether they are sorted and consolidated."""
+
+    updates: Updates
+    earliest: Frontier
+    tidy: bool
 
 
 class Batcher:
     """Collects updates, and gives up those before a frontier in order."""
 
-    __slots__ = ("lanes", "depth", "width", "_run", "_heap", "_heap_rows", "_tidy", "_pending")
+    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows")
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
-        self._run = no_updates(lanes, depth, width)
-        self._heap: list[Updates] = []
+        self._nothing = Part(no_updates(lanes, depth, width), CLOSED, True)
+        self._run = self._nothing
+        self._heap: list[Part] = []
         self._heap_rows = 0
-        self._tidy = False  # the heap is one part, in order
-        self._pending: Frontier | None = CLOSED
 
     @property
     def rows(self) -> int:
         """How many updates are held."""
-        return len(self._run) + self._heap_rows
+        return len(self._run.updates) + self._heap_rows
 
     @property
     def nbytes(self) -> int:
         """What the arrays of held updates hold."""
-        return self._run.nbytes + sum(part.nbytes for part in self._heap)
-
-    def push(self, updates: Updates, tidy: bool = False) -> None:
-        """Take in updates; `tidy` promises that they are sorted and consolidated."""
-        n = len(updates)
-        if n == 0:
-            return
-        self._tidy = tidy and not self._heap
-        self._heap.append(updates)
-        self._heap_rows += n
-        self._pending = None
-        if self._heap_rows > HEAP_ROWS and self._heap_rows > len(self._run) and len(self._heap) > 1:
-            self._sort()
-
-    def seal(self, upper: Frontier) -> Updates:
-        """Give up, sorted and consolidated, exactly the updates whose time is not beyond `upper`."""
-        self._sort()
-        run = self._run
-        nothing = no_updates(self.lanes, self.depth, self.width)
-        if len(run) == 0:
-            return nothing
-        if not upper:
-            self._keep(nothing)
-            return run
-        frontier = elements(upper, self.depth)
-        columns = run.times.shape[1]
-        early, late = np.empty(columns, np.int64), np.empty(columns, np.int64)
-        n = split(run.times, frontier, early, late)
-        if n == columns:
-            self._keep(nothing)
-            return run
-        if n == 0:
-            return nothing
-        self._keep(_select(run, late[: columns - n]))
-        return _select(run, early[:n])
+        return self._run.updates.nbytes + sum(part.updates.nbytes for part in self._heap)
 
     def pending(self) -> Frontier:
         """The earliest times among what is held."""
-        if self._pending is None:
-            self._pending = Frontier(
-                time for part in (self._run, *self._heap) if len(part) for time in earliest(part.times)
-            )
-        return self._pending
+        found = self._run.earliest
+        for part in self._heap:
+            found = found.meet(part.earliest)
+        return found
 
-    def parts(self) -> list[Updates]:
-        """What is held, in no order."""
-        return [part for part in (self._run, *self._heap) if len(part)]
-
-    def _keep(self, run: Updates) -> None:
-        self._run = run
-        self._pending = None if len(run) else CLOSED
-
-    def _sort(self) -> None:
-        if not self._heap:
+    def push(self, updates: Updates, tidy: bool = False) -> None:
+        """Take in updates; `tidy` promises that they are sorted and consolidated."""
+        rows = updates.data.shape[1]
+        if rows == 0:
             return
-        part = concatenate(self._heap)
-        if not self._tidy:
-            part = consolidate(part)
-        self._heap = []
-        self._heap_rows = 0
-        self._tidy = False
-        self._run = merge_updates(self._run, part)
-        self._pending = None
+        self._heap.append(Part(updates, earliest(updates.times), tidy))
+        self._heap_rows += rows
+        if self._heap_rows > HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > len(self._run.updates):
+            merged = merge_updates(self._run.updates, _in_order(self._heap))
+            self._run = self._part(merged)
+            self._heap, self._heap_rows = [], 0
+
+    def seal(self, upper: Frontier) -> Updates:
+        """Give up, sorted and consolidated, exactly the updates whose time is not beyond `upper`."""
+        run, self._run = self._divide(self._run, upper)
+        early: list[Part] = []
+        late: list[Part] = []
+        for part in self._heap:
+            before, after = self._divide(part, upper)
+            if len(before.updates):
+                early.append(before)
+            if len(after.updates):
+                late.append(after)
+        self._heap = late
+        self._heap_rows = sum([len(part.updates) for part in late])
+        if not early:
+            return run.updates
+        return merge_updates(run.updates, _in_order(early))
+
+    def _part(self, updates: Updates) -> Part:
+        """A sorted and consolidated part."""
+        return Part(updates, earliest(updates.times), True) if len(updates) else self._nothing
+
+    def _divide(self, part: Part, upper: Frontier) -> tuple[Part, Part]:
+        """What is not beyond `upper`, and what is."""
+        if upper.precedes(part.earliest) and part.earliest:
+            return self._nothing, part
+        updates = part.updates
+        times = updates.times
+        if times.shape[1] == 1 or not upper:  # its only time is not beyond, or nothing is
+            return part, self._nothing
+        n = times.shape[1]
+        early, late = np.empty(n, np.int64), np.empty(n, np.int64)
+        before = split(times, elements(upper, self.depth), early, late)
+        if before == n:
+            return part, self._nothing
+        halves = _select(updates, early[:before]), _select(updates, late[: n - before])
+        return Part(halves[0], CLOSED, part.tidy), Part(halves[1], earliest(halves[1].times), part.tidy)
+
+
+def _in_order(parts: list[Part]) -> Updates:
+    if len(parts) == 1 and parts[0].tidy:
+        return parts[0].updates
+    return consolidate(concatenate([part.updates for part in parts]))
 
 
 def _select(updates: Updates, rows: Ints) -> Updates:
-    n = len(rows)
-    diffs = updates.diffs if updates.diffs.shape[1] == 1 else shrunk(updates.diffs.take(rows, axis=1), n)
-    return Updates(updates.data.take(rows, axis=1), shrunk(updates.times.take(rows, axis=1), n), diffs)
+    diffs = updates.diffs if updates.diffs.shape[1] == 1 else shrunk(updates.diffs.take(rows, axis=1), len(rows))
+    times = shrunk(updates.times.take(rows, axis=1), len(rows))
+    return Updates(updates.data.take(rows, axis=1), times, diffs)
 
 
-def earliest(times: Ints) -> list[tuple[int, ...]]:
+def earliest(times: Ints) -> Frontier:
     """The times with none other before them."""
-    if times.shape[0] == 1:
-        return [(int(times.min()),)]
+    depth, n = times.shape
+    if n == 1:
+        time: Time = tuple(times[:, 0].tolist())
+        return Frontier.at(time)
+    if depth == 1:
+        return Frontier.at((int(times.min()),))
     out = np.empty_like(times)
-    n = minimal(times, out)
-    return [tuple(time) for time in out[:, :n].T.tolist()]
+    kept = minimal(times, out)
+    return Frontier([tuple(time) for time in out[:, :kept].T.tolist()])

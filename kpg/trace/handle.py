@@ -35,6 +35,9 @@ class TraceHandle:
     def __init__(self, spine: Spine, name: str, since: Frontier) -> None:
         if not spine.since.precedes(since):
             raise TimeTooEarly(f"cannot read {name} since {since}", detail=f"The trace is compacted to {spine.since}.")
+        self._hold(spine, name, since)
+
+    def _hold(self, spine: Spine, name: str, since: Frontier) -> None:
         self._spine: Spine | None = spine
         self.name = name
         self.physical = spine.upper
@@ -92,7 +95,9 @@ class TraceHandle:
 
     def clone(self, name: str) -> TraceHandle:
         """Another handle on the same trace with the same since, fixed; it may cut the trace from now on."""
-        return TraceHandle(self.spine, name, self.since)
+        made = TraceHandle.__new__(TraceHandle)
+        made._hold(self.spine, name, self.since)  # the trace has what this handle may ask for
+        return made
 
     def release(self) -> None:
         """Give up the hold; may be repeated."""

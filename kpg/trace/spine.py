@@ -51,7 +51,7 @@ class Spine:
         self._tail: Batch | None = None
         self._tail_merges = 0
         self._pending: deque[Batch] = deque()
-        self._handles: list[weakref.ref[TraceHandle]] = []
+        self._handles: dict[int, weakref.ref[TraceHandle]] = {}
         self._since = Frontier.start(depth)
         self._physical = Frontier.start(depth)
         self._physical_known = True
@@ -62,7 +62,11 @@ class Spine:
     @property
     def handles(self) -> tuple[TraceHandle, ...]:
         """The handles that hold this trace."""
-        return tuple([handle for ref in self._handles if (handle := ref()) is not None and not handle.released])
+        found = [ref() for ref in self._handles.values()]
+        if None in found:
+            self._handles = {key: ref for key, ref in self._handles.items() if ref() is not None}
+            self._physical_known = False
+        return tuple([handle for handle in found if handle is not None])
 
     @property
     def since(self) -> Frontier:
@@ -95,13 +99,12 @@ class Spine:
     def register(self, handle: TraceHandle) -> None:
         """Heed a new handle."""
         self._read = True
-        self._handles = [ref for ref in self._handles if ref() is not None]
-        self._handles.append(weakref.ref(handle))
+        self._handles[id(handle)] = weakref.ref(handle)
         self._physical_known = False
 
     def unregister(self, handle: TraceHandle) -> None:
         """Forget a handle."""
-        self._handles = [ref for ref in self._handles if (other := ref()) is not None and other is not handle]
+        self._handles.pop(id(handle), None)
         self._physical_known = False
 
     # batches
