@@ -61,6 +61,10 @@ class Batcher:
             found = found.meet(part.earliest)
         return found
 
+    def parts(self) -> list[Updates]:
+        """What is held, in no order."""
+        return [part.updates for part in (self._run, *self._heap) if len(part.updates)]
+
     def push(self, updates: Updates, tidy: bool = False) -> None:
         """Take in updates; `tidy` promises that they are sorted and consolidated."""
         rows = updates.data.shape[1]

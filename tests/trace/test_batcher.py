@@ -36,6 +36,9 @@ def test_seal_gives_exactly_what_is_not_beyond_the_upper(data, lanes, depth, wid
             waiting = [update for update in waiting if upper.beyond(update[1])]
             assert batcher.pending().precedes(Frontier(time for _, time, _ in naive.consolidate(waiting)))
             assert upper.precedes(batcher.pending()) and batcher.rows <= len(waiting)
+            assert naive.consolidate(row for part in batcher.parts() for row in naive.rows(part)) == naive.consolidate(
+                waiting
+            )
     assert batcher.pending() == CLOSED and batcher.rows == 0
 
 
