@@ -1,0 +1,77 @@
+"""Plain-Python twins of kpg.kernels.locate and kpg.kernels.react: same names, obvious bodies, no cleverness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, join, less_equal
+from kpg.kernels.react import FIRST, SUMS
+
+Row = tuple[int, ...]
+Update = tuple[Row, Time, Row]  # values, time, diff
+
+
+def locate(blocks: Sequence[Sequence[Row]], keys: Sequence[Row]) -> list[list[tuple[int, int]]]:
+    """For each sorted block and each key, where the rows that begin with the key begin and end."""
+    return [
+        [
+            (
+                sum(row[: len(key)] < key for row in block),
+                sum(row[: len(key)] <= key for row in block),
+            )
+            for key in keys
+        ]
+        for block in blocks
+    ]
+
+
+def react(
+    kind: int,
+    at_least: int,
+    seeds: Sequence[Time],
+    inputs: Sequence[Update],
+    outputs: Sequence[Update],
+    upper: Frontier,
+) -> tuple[list[Update], list[Time]]:
+    """The corrections of one key, sorted, and the times put off."""
+    floor = tuple(min(lane) for lane in zip(*seeds, strict=True))
+    ins = [(values, join(time, floor), diff) for values, time, diff in inputs]
+    outs = [(values, join(time, floor), diff) for values, time, diff in outputs]
+    times, late = set(seeds), set[Time]()
+    seen = {time for _, time, _ in (*ins, *outs)}
+    made: list[Update] = []
+    while times:
+        time = min(times)
+        times.remove(time)
+        if upper.beyond(time):
+            late.add(time)
+            continue
+        want, have = wanted(kind, at_least, at(ins, time)), at(outs + made, time)
+        for values in {*want, *have}:
+            diff = want.get(values, 0) - have.get(values, (0,))[0]
+            if diff:
+                made.append((values, time, (diff,)))
+        seen.add(time)
+        times |= {join(time, other) for other in seen | times | late} - late - {time}
+    return sorted(made), sorted(late)
+
+
+def at(updates: Sequence[Update], time: Time) -> dict[Row, Row]:
+    """The rows at a time with their summed diffs, zeros left out."""
+    sums: dict[Row, Row] = {}
+    for values, when, diff in updates:
+        if less_equal(when, time):
+            before = sums.get(values, (0,) * len(diff))
+            sums[values] = tuple(x + y for x, y in zip(before, diff, strict=True))
+    return {values: diff for values, diff in sums.items() if any(diff)}
+
+
+def wanted(kind: int, at_least: int, group: dict[Row, Row]) -> dict[Row, int]:
+    """What the output should hold for a group."""
+    if kind == FIRST:
+        return dict.fromkeys(sorted(v for v, diff in group.items() if diff[0] > 0)[:1], 1)
+    total = tuple(sum(lane) for lane in zip(*group.values(), strict=True)) if group else (0,)
+    if kind == SUMS:
+        return {total: 1} if any(total) else {}
+    return {(): 1} if total[0] >= at_least else {}

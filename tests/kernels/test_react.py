@@ -1,0 +1,104 @@
+"""Locating keys and correcting short histories: each kernel against its twin."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.kernels.locate import locate
+from kpg.operators.react import FIRST, PRESENCE, SUMS, React
+from kpg.operators.tactic import Outcome, Question
+from kpg.testing import kernels_react as naive
+from kpg.testing.strategies import depths, frontiers, rows, times
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.table import describe, table_of
+
+
+def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
+    """Rows as int64[lanes, n]."""
+    return np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), lanes).T)
+
+
+blocks_of_rows = st.lists(st.lists(rows(2, 9), max_size=300), max_size=4)
+
+
+@given(blocks_of_rows, st.sets(rows(2, 9), min_size=1, max_size=40), st.booleans())
+def test_keys_are_located_in_every_batch(blocks: list[list[naive.Row]], keys: set[naive.Row], whole: bool) -> None:
+    """A3.7: many keys and few, dense and sparse, keys of one lane and of two."""
+    lanes = 2 if whole else 1
+    asked = sorted({key[:lanes] for key in keys})
+    kept = [Updates(block_of(sorted(block), 2), constant((0,)), constant((1,))) for block in blocks]
+    ranges = np.empty((2 * len(kept), len(asked)), np.int64)
+    table = table_of([describe(updates) for updates in kept])
+    total = locate(table, block_of(asked, lanes), ranges)
+    wanted = naive.locate([sorted(block) for block in blocks], asked)
+    found = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
+    assert found == wanted
+    assert total == sum(end - start for block in wanted for start, end in block)
+
+
+def test_far_keys_are_found_in_a_large_batch() -> None:
+    """A3.7: searches in step, over more rows than a walk would pay for."""
+    data = np.arange(0, 3_000_00, 3, dtype=np.int64).reshape(1, -1)
+    updates = Updates(data, constant((0,)), constant((1,)))
+    keys = np.array([[-5, 0, 2, 3, 150_000, 150_001, 299_997, 299_999]], np.int64)
+    ranges = np.empty((2, 8), np.int64)
+    assert locate(table_of([describe(updates)]), keys, ranges) == 4
+    assert ranges[0].tolist() == np.searchsorted(data[0], keys[0], "left").tolist()
+    assert ranges[1].tolist() == np.searchsorted(data[0], keys[0], "right").tolist()
+
+
+def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) -> Batch:
+    """Updates of key 0 as a batch."""
+    data = block_of([(0, *values) for values, _, _ in updates], 1 + lanes)
+    made = Updates(data, block_of([t for _, t, _ in updates], depth), block_of([r for _, _, r in updates], width))
+    return Batch(consolidate(made), 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
+
+
+@given(st.data(), depths(), st.sampled_from([PRESENCE, SUMS, FIRST]), st.integers(1, 2), st.booleans())
+def test_short_histories_are_corrected_as_the_twin_says(
+    data: st.DataObject, depth: int, kind: int, at_least: int, cut: bool
+) -> None:
+    """A5.4 A5.10: corrections and times put off, whatever the histories say."""
+    in_values, out_values = (1 if kind == FIRST else 0), (0 if kind == PRESENCE else 1)
+    diff = st.tuples(st.sampled_from([1, 1, -1]))
+
+    def history(values: int) -> list[naive.Update]:
+        update = st.tuples(st.tuples(*[st.integers(0, 2)] * values), times(depth, 3), diff)
+        return data.draw(st.lists(update, max_size=6))
+
+    inputs, outputs = history(in_values), history(out_values)
+    seeds: list[Time] = sorted(data.draw(st.sets(times(depth, 3), min_size=1, max_size=3)))
+    upper = data.draw(frontiers(depth))
+    in_parts = [inputs[: len(inputs) // 2], inputs[len(inputs) // 2 :]] if cut else [inputs]
+    batches = tuple(batch_of(part, in_values, depth, 1) for part in in_parts)
+    question = Question(
+        np.zeros((1, 1), np.int64),
+        np.array([0, len(seeds)]),
+        block_of(seeds, depth),
+        False,
+        batches,
+        (batch_of(outputs, out_values, depth, 1),),
+        upper,
+    )
+    made = React(kind, at_least, in_values, out_values, 1, Never()).correct(question)
+    found = made.corrections
+    corrections = [
+        (tuple(value), tuple(time), (count,))
+        for value, time, count in zip(
+            found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True
+        )
+    ]
+    late = sorted(map(tuple, made.late_times.T.tolist()))
+    assert (corrections, late) == naive.react(kind, at_least, seeds, inputs, outputs, upper)
+
+
+class Never:
+    """A tactic that must not be needed."""
+
+    def correct(self, question: Question) -> Outcome:
+        raise AssertionError("a short history was called long")
