@@ -57,6 +57,8 @@ class Database:
         self.captures: list[Any] = []
         self.dirty: dict[str, Input] = {}
         self.memory = Memory(config.memory_limit)
+        if config.memory_limit is not None:
+            self.worker.guard = self.memory.check
         self.sealed: Frontier | None = None
         self._horizons: list[Frontier] = []
         self._busy_advances = 0

@@ -21,6 +21,7 @@ from kpg.errors import KpgError
 from kpg.events import Dropped, EventSink, Installed, Progressed, Stepped
 
 CLOCK = -1
+GUARD_STEPS = 16
 LATER = 1 << 40  # a step asked for again comes after all that is queued
 
 
@@ -37,6 +38,7 @@ class Worker:
         self.dataflows: dict[int, Dataflow] = {}
         self.waiting: set[Operator] = set()
         self.sink: EventSink | None = None
+        self.guard: Callable[[], None] | None = None  # asked now and then; raises when a limit is met
         self.steps = 0
         self._ready: list[tuple[int, int, Operator]] = []
         self._restless: deque[Operator] = deque()
@@ -103,8 +105,10 @@ class Worker:
             self.sink(Stepped(self.index, dataflow.id, operator.index, sum(map(len, operator.queues))))
         try:
             again = operator.run()
+            if self.guard is not None and self.steps % GUARD_STEPS == 0:
+                self.guard()  # a dataflow that takes too much is dropped; the others go on
         except KpgError as error:
-            dataflow.failure = error
+            dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
             self.drop(dataflow, f"failed: {error.what}")
             return
         if again and not dataflow.dropped:

@@ -122,6 +122,9 @@ class Arrange(Publisher):
         yield from super().state()
         yield from self.batcher.parts()
 
+    def release(self) -> None:
+        self.batcher = Batcher(self.batcher.lanes, self.batcher.depth, self.batcher.width)
+
 
 class Insert(Publisher):
     """Keeps batches that come sorted already in a trace: the arrangement of an operator that makes batches itself."""

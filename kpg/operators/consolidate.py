@@ -42,6 +42,9 @@ class Consolidate(Operator):
     def state(self) -> Iterator[Updates]:
         return iter(self.batcher.parts())
 
+    def release(self) -> None:
+        self.batcher = Batcher(self.batcher.lanes, self.batcher.depth, self.batcher.width)
+
 
 def push(batcher: Batcher, payload: Payload) -> None:
     """Give the updates of a message to a batcher, saying when they are sorted already."""
