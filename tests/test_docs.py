@@ -76,8 +76,8 @@ HELD = [
 ]  # fmt: skip
 FOR_THE_ENGINE = {
     "as_frontier", "as_time", "check", "horizon", "install", "spines",  # Database
-    "add_arrangement", "arranged_by", "base", "flush",  # Input
-    "contents", "notify",  # Output
+    "add_arrangement", "arranged_by", "base", "buffered", "flush",  # Input
+    "contents", "notify", "unread",  # Output
 }  # fmt: skip
 
 

@@ -59,8 +59,8 @@ def is_quiet(index: Index) -> bool:
 
 def block(index: Index) -> str:
     """One arrangement: what is indexed, how much, for whom."""
-    lines = [index.name if index.columns else f"{index.name} (of {index.dataflow})"]
-    lines.append(f"  columns    {columns(index)}")
+    lines = [f"{index.name} (of {index.dataflow})" if index.private else index.name]
+    lines.append(f"  columns    {', '.join(index.columns)}; key {', '.join(index.keys) or 'none'}")
     lines.append(
         f"  holds      {count(index.rows, 'row')} in {count(index.batches, 'batch', 'batches')}, {size(index.nbytes)}, "
         f"since {show_frontier(index.since)}, complete to {show_frontier(index.upper)}"
@@ -68,22 +68,14 @@ def block(index: Index) -> str:
     lines += folded("  shared by  ", index.shared_by)
     width = max((len(pin.by) for pin in index.pins), default=0)
     for place, pin in enumerate(index.pins):
-        lines.append(f"  {'pinned by' if not place else '':<9}  {pin.by:<{width}} at {where(pin, index)}")
+        lines.append(f"  {'pinned by' if not place else '':<9}  {pin.by:<{width}} at {where(pin)}")
     return "\n".join(lines)
 
 
-def columns(index: Index) -> str:
-    """The columns and the key, as far as they are known."""
-    if not index.columns:
-        key = f"key the first {index.key_lanes}" if index.key_lanes else "no key"
-        return f"{count(index.lanes, 'column')}; {key}"
-    return f"{', '.join(index.columns)}; key {', '.join(index.keys) or 'none'}"
-
-
-def where(pin: Pin, index: Index) -> str:
+def where(pin: Pin) -> str:
     """How far back a handle holds times, and, where it keeps batches apart, those."""
-    apart = pin.physical.elements and not index.upper.precedes(pin.physical)
-    return show_frontier(pin.since) + (f", batches apart from {show_frontier(pin.physical)} on" if apart else "")
+    apart = f", batches apart from {show_frontier(pin.physical)} on" if pin.apart else ""
+    return show_frontier(pin.since) + apart
 
 
 def folded(start: str, names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.api.memory import resident_bytes
+from kpg.columns.schema import Schema
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 from kpg.operators.arrange import Publisher
@@ -30,6 +31,7 @@ class Pin:
     by: str
     since: Frontier
     physical: Frontier
+    apart: bool  # whether some batches may not be merged because of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,9 @@ class Index:
 
     name: str
     dataflow: str
-    columns: tuple[str, ...]  # with their types; empty where only the query that made it knows them
+    private: bool  # made by a query for itself
+    columns: tuple[str, ...]  # with their types
     keys: tuple[str, ...]
-    key_lanes: int
-    lanes: int
     rows: int
     batches: int
     nbytes: int
@@ -80,23 +81,25 @@ def index_of(publisher: Publisher, installed: Installed | None, owners: dict[Tra
     spine = publisher.spine()
     assert spine is not None
     batches = spine.batches_through(None)
-    schema = installed.schema if installed else None
+    schema = installed.schema if installed else publisher.schema or Schema((), ())
     return Index(
         name=name_of(publisher, installed),
         dataflow=publisher.dataflow.name,
-        columns=tuple(f"{name}: {type_}" for name, type_ in zip(schema.names, schema.types, strict=True))
-        if schema
-        else (),
-        keys=installed.keys if installed else (),
-        key_lanes=spine.key_lanes,
-        lanes=spine.lanes,
+        private=installed is None,
+        columns=tuple(f"{name.strip()}: {type_}" for name, type_ in zip(schema.names, schema.types, strict=True)),
+        keys=installed.keys if installed else schema.names[: spine.key_lanes],
         rows=sum(map(len, batches)),
         batches=len(batches),
         nbytes=sum(batch.nbytes for batch in batches),
         since=spine.since,
         upper=publisher.output_frontier(),  # the last batch may be long ago
         shared_by=tuple(dataflow.name for dataflow in importers(publisher)),
-        pins=tuple(Pin(owners.get(handle, handle.name), handle.since, handle.physical) for handle in spine.handles),
+        pins=tuple(
+            Pin(
+                owners.get(handle, handle.name), handle.since, handle.physical, not spine.upper.precedes(handle.physical)
+            )
+            for handle in spine.handles
+        ),
     )
 
 
@@ -184,6 +187,7 @@ def describe_index(index: Index) -> dict[str, Any]:
     return {
         "name": index.name,
         "dataflow": index.dataflow,
+        "private": index.private,
         "columns": list(index.columns),
         "keys": list(index.keys),
         "rows": index.rows,

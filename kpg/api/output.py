@@ -223,8 +223,9 @@ class Output:
             return self._dataflow.failure.what
         if self.ended or installed is None or installed.errors is None or self.db.sealed is None:
             return None
+        time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
         try:
-            check_errors(self.db, installed, installed.errors, self.db.sealed.elements[0])
+            check_errors(self.db, installed, installed.errors, time)
         except DataError as error:
             return error.what
         return None
