@@ -35,7 +35,7 @@ class Variable(Collection):
         if node.loop.definitions[node] is not None:
             raise BadPlan(f"a variable of {node.loop.name} is defined twice")
         check_same_columns(definition.schema, node.schema)
-        node.loop.definitions[node] = definition.node
+        node.loop.define(node, definition.node)
 
 
 class Recursion:
@@ -49,17 +49,18 @@ class Recursion:
         """A new variable that begins as `source`, or empty with the given columns."""
         schema = source.schema if source is not None else Schema.of(columns)
         node = nodes.Variable(schema, _loops(source) | {self.loop}, self.loop, source.node if source else None)
-        self.loop.definitions[node] = None
+        self.loop.add(node)
         return Variable(self.db, node)
 
     def enter(self, collection: Collection, at: Any = None) -> Collection:
         """A collection of outside, each row from the round that an expression says (round 0 if not said)."""
+        self.loop.use(collection.node)
         node = nodes.Enter(collection.schema, collection.node.loops | {self.loop}, collection.node, self.loop, at)
         return Collection(self.db, node)
 
     def leave(self, collection: Collection) -> Collection:
         """What a collection of this loop comes to, for use outside."""
-        loops = collection.node.loops - {self.loop}
+        loops = self.loop.leave(collection.node)
         return Collection(self.db, nodes.Leave(collection.schema, loops, self.loop, collection.node))
 
     def __enter__(self) -> Recursion:

@@ -22,6 +22,39 @@ class Loop:
     name: str
     max_rounds: int
     definitions: dict[Variable, Node | None] = field(default_factory=dict)
+    _inside: set[Loop] = field(default_factory=set)
+    _left: bool = False
+
+    def use(self, node: Node) -> None:
+        """Learn from something that this loop is made of which loops it is inside of."""
+        for loop in node.loops - {self} - self._inside:
+            if self in loop.surrounding():
+                raise BadPlan(
+                    f"{self.name} and {loop.name} are each inside the other",
+                    hint=f"Take what {loop.name} comes to with leave() before using it in {self.name}.",
+                )
+            if self._left:
+                raise BadPlan(
+                    f"{self.name} was left before it was known to be inside {loop.name}",
+                    hint="Give all variables their definitions before calling leave().",
+                )
+            self._inside.add(loop)
+
+    def add(self, variable: Variable) -> None:
+        """One more variable, to be defined."""
+        if variable.source is not None:
+            self.use(variable.source)
+        self.definitions[variable] = None
+
+    def define(self, variable: Variable, node: Node) -> None:
+        """Say what a variable is in the next round."""
+        self.use(node)
+        self.definitions[variable] = node
+
+    def leave(self, node: Node) -> frozenset[Loop]:
+        """The loops that a collection of this loop depends on outside of it."""
+        self._left = True
+        return (node.loops | self.surrounding() if self in node.loops else node.loops) - {self}
 
     def definition(self, variable: Variable) -> Node:
         """What a variable is in the next round."""
@@ -33,11 +66,15 @@ class Loop:
         return result
 
     def surrounding(self) -> frozenset[Loop]:
-        """The loops that this one is inside of: those its variables' sources and results depend on."""
+        """The loops that this one is inside of: those that what it is made of depends on, and the ones around them."""
         found: set[Loop] = set()
-        for variable in self.definitions:
-            found |= self.definition(variable).loops | (variable.source.loops if variable.source else frozenset())
-        return frozenset(found) - {self}
+        stack = list(self._inside)
+        while stack:
+            loop = stack.pop()
+            if loop not in found:
+                found.add(loop)
+                stack += loop._inside
+        return frozenset(found)
 
     def depth(self) -> int:
         """How deep this loop is nested; 1 for one in no other."""

@@ -382,13 +382,20 @@ class Renderer:
 
 
 def reaches_linearly(node: nodes.Node, loop: nodes.Loop) -> bool:
-    """Whether updates can go round a loop without passing an arrangement, which would let cancelling ones meet."""
+    """Whether updates can go round a loop without passing an arrangement, which would let cancelling ones meet.
+
+    They may pass through loops inside it, whose rounds fall together when they leave.
+    """
     stack, seen = [node], set[nodes.Node]()
     while stack:
         current = stack.pop()
         if isinstance(current, nodes.Variable) and current.loop is loop:
             return True
-        if current not in seen and isinstance(current, (*nodes.LINEAR, nodes.Concat)):
-            seen.add(current)
-            stack.extend(nodes.inputs_of(current))
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, nodes.Variable) and loop in current.loop.surrounding():
+            stack += [*nodes.inputs_of(current), current.loop.definition(current)]
+        elif isinstance(current, (*nodes.LINEAR, nodes.Concat, nodes.Enter, nodes.Leave)):
+            stack += nodes.inputs_of(current)
     return False

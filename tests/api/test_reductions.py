@@ -1,7 +1,7 @@
 """Functions of groups mean what they say, whenever and however rows arrive (A2.4, A2.5, A5.9, A5.10, A5.13, A5.14).
 
-At one coordinate counts and sums are sweeps; at two and three, and for everything else, the general reduction runs, whose
-output may change at joins of times at which no input does.
+At one coordinate counts and sums are sweeps; at two and three, and for everything else, the general reduction runs,
+whose output may change at joins of times at which no input does.
 """
 
 from hypothesis import given
