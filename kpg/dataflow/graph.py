@@ -54,6 +54,7 @@ class Dataflow:
         self.tracker = Tracker(self.reachability, shared=worker.peers > 1)
         self.failure: KpgError | None = None
         self.dropped = False
+        self.readers: list[Dataflow] = []  # the dataflows that import from this one
         self._early: list[tuple[Operator, Message]] | None = []
         self.on_drop: list[Callable[[], None]] = []
 

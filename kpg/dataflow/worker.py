@@ -73,6 +73,14 @@ class Worker:
             if self.sink:
                 self.sink(Dropped(self.index, dataflow.id, dataflow.name, reason))
 
+    def fail(self, dataflow: Dataflow, error: KpgError) -> None:
+        """End a dataflow for a reason that its readers are told, and with it all that read from it."""
+        if dataflow.failure is None:
+            dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
+            for reader in tuple(dataflow.readers):
+                self.fail(reader, error)
+            self.drop(dataflow, f"failed: {error.what}")
+
     # Running
 
     def schedule(self, operator: Operator, later: bool = False) -> None:
@@ -108,9 +116,11 @@ class Worker:
             if self.guard is not None and self.steps % GUARD_STEPS == 0:
                 self.guard()  # a dataflow that takes too much is dropped; the others go on
         except KpgError as error:
-            dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
-            self.drop(dataflow, f"failed: {error.what}")
+            self.fail(dataflow, error)
             return
+        except BaseException as error:  # a mistake of ours, or Ctrl-C: half a step was done and cannot be done again
+            self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
+            raise
         if again and not dataflow.dropped:
             self.schedule(operator, later=True)
 

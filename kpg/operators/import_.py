@@ -22,6 +22,8 @@ from kpg.trace.handle import TraceHandle
 
 def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
     """Mirror what `publisher` arranges, as seen by `handle`, into a dataflow."""
+    if publisher.dataflow.failure is not None:
+        raise publisher.dataflow.failure
     spine = handle.spine
     source = Source(f"import {name}")
     stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth)
@@ -31,7 +33,13 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     if history:
         dataflow.feed(source, Message(since.elements, history))
     publisher.importers.append(source)
-    dataflow.on_drop.append(lambda: publisher.importers.remove(source))
+    publisher.dataflow.readers.append(dataflow)
+
+    def forget() -> None:
+        publisher.importers.remove(source)
+        publisher.dataflow.readers.remove(dataflow)
+
+    dataflow.on_drop.append(forget)
     own = handle.clone(f"building {dataflow.name}")
     return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
 
