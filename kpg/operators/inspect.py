@@ -10,6 +10,7 @@ from typing import Any
 
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
+from kpg.errors import DataError
 from kpg.operators.payload import updates_of
 
 
@@ -25,6 +26,12 @@ class Inspect(Operator):
         for message in inputs[0]:
             for updates in updates_of(message.payload):
                 if len(updates):
-                    self.function(Updates(updates.data[self.lanes], updates.times, updates.diffs))
+                    self._show(Updates(updates.data[self.lanes], updates.times, updates.diffs))
             self.send(message.payload, message.times)
         return False
+
+    def _show(self, updates: Updates) -> None:
+        try:
+            self.function(updates)
+        except Exception as error:  # a user's function: the answer cannot be trusted to have been seen
+            raise DataError(f"the function given to inspect() raised {type(error).__name__}: {error}") from None

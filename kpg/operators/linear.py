@@ -208,16 +208,42 @@ class Explode(Sure):
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMap(Sure):
-    """Each row becomes any number of rows: `function(data)` returns positions of rows, and a row of data for each."""
+class FlatMap:
+    """Each row becomes any number of rows: `function(data)` returns positions of rows, and a row of data for each.
+
+    If it raises, the rows are halved until those at fault are alone; only they fail, with the exception as reason.
+    """
 
     function: Callable[[Ints], tuple[Ints, Ints]]
     lanes: tuple[int, ...]
 
+    fallible = True
+    width = 0
+
     def apply(self, updates: Updates, fail: Fail) -> Updates:
-        rows, data = self.function(np.ascontiguousarray(updates.data[list(self.lanes)]))
-        taken = take(updates, rows)
-        return Updates(data, taken.times, taken.diffs)
+        given = np.ascontiguousarray(updates.data[list(self.lanes)])
+        parts: list[tuple[Ints, Ints]] = []
+        reasons: dict[int, str] = {}
+        pending = [(0, len(updates))]
+        while pending:
+            start, stop = pending.pop()
+            try:
+                rows, data = self.function(np.ascontiguousarray(given[:, start:stop]))
+                parts.append((rows + start, data))
+            except Exception as error:  # whatever a user's function raises is the row's failure
+                if stop - start == 1:
+                    reasons[start] = f"{type(error).__name__}: {error}"
+                else:
+                    middle = (start + stop) // 2
+                    pending += [(middle, stop), (start, middle)]
+        if reasons:
+            failed = np.zeros(len(updates), np.bool_)
+            failed[list(reasons)] = True
+            fail.rows(updates, failed, reasons.__getitem__)
+        if not parts:
+            return take(updates, np.empty(0, np.int64))
+        taken = take(updates, np.concatenate([rows for rows, _ in parts]))
+        return Updates(np.concatenate([data for _, data in parts], axis=1), taken.times, taken.diffs)
 
 
 @dataclass(frozen=True, slots=True)
