@@ -94,13 +94,14 @@ def index_of(publisher: Publisher, installed: Installed | None, owners: dict[Tra
         since=spine.since,
         upper=publisher.output_frontier(),  # the last batch may be long ago
         shared_by=tuple(dataflow.name for dataflow in importers(publisher)),
-        pins=tuple(
-            Pin(
-                owners.get(handle, handle.name), handle.since, handle.physical, not spine.upper.precedes(handle.physical)
-            )
-            for handle in spine.handles
-        ),
+        pins=tuple(pin_of(handle, owners) for handle in spine.handles),
     )
+
+
+def pin_of(handle: TraceHandle, owners: dict[TraceHandle, str]) -> Pin:
+    """What one handle holds back."""
+    apart = not handle.spine.upper.precedes(handle.physical)
+    return Pin(owners.get(handle, handle.name), handle.since, handle.physical, apart)
 
 
 def name_of(publisher: Publisher, installed: Installed | None) -> str:
