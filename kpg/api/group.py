@@ -80,7 +80,7 @@ class Group:
     def _extreme(self, column: str, name: str | None, sign: str, hierarchical: bool) -> Collection:
         inner = self.collection
         if inner.schema.type_of(column).nullable:
-            inner = inner.filter(Column(column).not_null())
+            inner = inner.filter(~Column(column).is_null())
         if set(inner.schema.names) != {*self.keys, column}:
             inner = inner.select(*self.keys, column)
         made = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.schema import NULL
+from kpg.columns.schema import NULL, SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.operators.replay import Corrections, Interesting, evaluate_first
@@ -45,6 +45,15 @@ def first_by_rank(
         np.ascontiguousarray(made.times[:, order]),
         np.ascontiguousarray(made.diffs[:, order]),
     )
+
+
+def by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
+    """The order of rows by their values, where lanes alone would put text in the order it came in."""
+    lanes = [
+        _look_up(symbols.ranks(), lane) if type_.kind in SYMBOLIC else lane
+        for lane, type_ in zip(data, schema.types, strict=True)
+    ]
+    return np.lexsort(lanes[::-1])
 
 
 def _look_up(table: Ints, lane: Ints) -> Ints:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.arrow import decode_rows, encode
-from kpg.columns.schema import Schema
+from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.operators.failures import Failures
 from kpg.operators.linear import Fail, keep
+from kpg.operators.ranked import by_value
 from kpg.operators.replay import Corrections, Interesting, evaluate_with
 from kpg.trace.gather import Run
 
@@ -46,6 +47,9 @@ class PythonReducer:
         return evaluate_with(call, times, inputs, outputs)
 
     def _call(self, key: Ints, values: Ints, counts: Ints) -> tuple[Ints, Ints]:
+        if any(type_.kind in SYMBOLIC for type_ in self.values.types):
+            order = by_value(self.values, values, self.symbols)
+            values, counts = values[:, order], counts[order]
         key_row = decode_rows(self.keys, np.ascontiguousarray(key), self.symbols)[0]
         rows = decode_rows(self.values, np.ascontiguousarray(values), self.symbols)
         try:

@@ -110,7 +110,7 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     rest = [name for name in node.schema.names if name not in node.keys and name not in order]
     schema = rendered.schema.select([*node.keys, *order, *rest])
     ordered = renderer.reorder(rendered, schema)
-    types = [schema.types[schema.index(column)] for column in order]
+    types = [schema.types[schema.index(column)] for column in [*order, *rest]]  # ties are settled by values, too
     down = tuple(len(node.keys) + at for at, column in enumerate(reduction.columns) if column.startswith("-"))
     symbolic = any(type_.kind in SYMBOLIC for type_ in types)
     if down and not symbolic:
@@ -121,7 +121,7 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     tactic: Tactic
     if symbolic:
         ranked = tuple(type_.kind in SYMBOLIC for type_ in types)
-        descending = tuple(column.startswith("-") for column in reduction.columns)
+        descending = tuple(column.startswith("-") for column in reduction.columns) + (False,) * len(rest)
         tactic = Replay(partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies), values)
     else:
         tactic = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
