@@ -101,6 +101,21 @@ def test_readers_on_other_threads_see_whole_transactions(db):
     assert set(seen) == {(200,)}
 
 
+def test_a_read_at_the_time_of_a_write_sees_it_from_any_thread():
+    """A17.13"""
+    with kpg.open(background=True, history=None) as db, ThreadPoolExecutor(4) as pool:
+        rows = db.input("rows", x=int)
+        answer = rows.output("answer")
+
+        def write(x):
+            rows.insert([(x,)])
+            return db.advance()
+
+        times = list(pool.map(write, range(40)))
+        seen = list(pool.map(lambda x: (x,) in answer.rows(as_of=times[x]), range(40)))
+    assert all(seen)
+
+
 def test_on_change_runs_on_the_thread_of_the_db(db):
     rows = db.input("rows", x=int)
     answer = rows.output("answer")
