@@ -14,7 +14,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from benchmarks import measure
-from benchmarks.lines import Run
+from benchmarks.lines import Kind, Run
 from benchmarks.plot import draw_all, draw_experiment
 from benchmarks.profiling import profiled
 from benchmarks.table import PAGE, write_table
@@ -96,15 +96,15 @@ def run_here(experiment: str, asked: argparse.Namespace) -> None:
     sorting = measure.sort_seconds()
     machine, commit = measure.machine(sorting), measure.commit()
 
-    def prepared(scale: float, rehearsal: bool) -> Run:
-        return Run(experiment, scale, asked.pathway_rows, sorting, started, machine, commit, rehearsal)
+    def prepared(scale: float, kind: Kind) -> Run:
+        return Run(experiment, scale, asked.pathway_rows, sorting, started, machine, commit, kind)
 
     measure.load_kernels()
-    perform(prepared(min(REHEARSAL_SCALE, asked.scale), rehearsal=True))
+    perform(prepared(min(REHEARSAL_SCALE, asked.scale), "rehearsal"))
     if asked.profile:
-        print(profiled(lambda: perform(prepared(asked.scale, rehearsal=True))))
+        print(profiled(lambda: perform(prepared(asked.scale, "profile"))))
         return
-    run = prepared(asked.scale, rehearsal=False)
+    run = prepared(asked.scale, "measurement")
     perform(run)
     run.save()
     draw_experiment(experiment)

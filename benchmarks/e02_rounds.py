@@ -29,7 +29,7 @@ def measure(run: Run, case: str, keys: data.Ints, space: int, wanted: float) -> 
     rounds, changes = run.times(200), run.size(10_000)
     fresh = np.random.default_rng(7).integers(0, space, REPEATS * rounds * changes)
     plan = data.churn(keys, fresh, REPEATS * rounds, changes)
-    cpu, wall, seen = cpu_clock(), wall_clock(), []
+    cpu, wall, seen = cpu_clock(), wall_clock(f"rounds, {case}"), []
     with kpg.open() as db:
         relation = db.input("r", k=int)
         relation.arrange("k")
@@ -58,10 +58,10 @@ def measure(run: Run, case: str, keys: data.Ints, space: int, wanted: float) -> 
     }
     bars = [at_least("rows_per_second", wanted), at_most("p99_over_p50", 5)]
     bar = f"at least {wanted / 1e6:.0f}M updates/s; p99 of a round at most 5 times p50"
-    _, again, _ = peers_duckdb.count_by_key(keys) if not run.rehearsal else (0.0, 1.0, None)
+    _, again, _ = peers_duckdb.count_by_key(keys) if run.asks_peers() else (0.0, 1.0, None)
     whole = Reference(f"{peers_duckdb.NAME}, counting all again", again)
     run.report(f"rounds, {case}", bar, bars, whole, latency=wall, **found)
-    if not run.rehearsal:
+    if run.asks_peers():
         unique = Reference("np.unique of all", least_cpu_seconds(lambda: peers_numpy.count_by_sorting(keys)))
         run.report(f"rounds, {case}, against NumPy", reference=unique, **found)
         if run.asks_pathway() and space < len(keys):

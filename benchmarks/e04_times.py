@@ -21,7 +21,7 @@ def run(run: Run) -> None:
     rows = run.size(1_000_000)
     for case, distinct in (("1M keys", rows), ("10 keys", 10)):
         keys = data.repeated_keys(rows, distinct)
-        many, one = cpu_clock(), cpu_clock()
+        many, one = cpu_clock(f"1M times, {case}"), cpu_clock(f"one time, {case}")
         for _ in range(3):
             history = load(keys, np.arange(rows), many)
             at_once = load(keys, np.zeros(rows, np.int64), one)

@@ -29,7 +29,7 @@ def run(run: Run) -> None:
     with kpg.open() as db:
         shared = [arranged(db, rows) for rows in (large, small)]
         for case, keys, installs, bar, bars in CASES:
-            keys, clocks = keys if keys <= 1_000 else run.size(keys), (wall_clock(), wall_clock())
+            keys, clocks = keys if keys <= 1_000 else run.size(keys), (wall_clock(case), wall_clock())
             for each in range(run.times(installs)):
                 for (arrangement, rows), clock in zip(shared, clocks, strict=True):
                     wanted = np.random.default_rng(each).choice(rows, min(keys, rows), replace=False)

@@ -56,7 +56,8 @@ def measure(
     half = count // 2  # the ones that go one by one, and those that go by hundreds, are different
     ones = list(data.alternating(edges[:half], fresh, run.times(200)))
     plan = data.churn(edges[half:], fresh[len(ones) :], run.times(60), run.size(1_000))
-    cpu, one, thousand, busy = cpu_clock(), wall_clock(), wall_clock(), cpu_clock()
+    cpu, busy = cpu_clock(f"{name}, first answer"), cpu_clock()
+    one, thousand = wall_clock(f"{name}, 1 edge"), wall_clock(f"{name}, 1,000 edges")
     for last in (False, False, True):
         with kpg.open() as db:
             relation, first, output = load(db, algorithm, edges, cpu)

@@ -17,7 +17,7 @@ def run(run: Run) -> None:
     """Load three times, each followed by rounds."""
     rows = run.size(1_000_000)
     sides, plans = relations(rows, run.times(100), run.size(1_000))
-    cpu, wall, busy = cpu_clock(), wall_clock(), cpu_clock()
+    cpu, wall, busy = cpu_clock("load"), wall_clock("rounds"), cpu_clock()
     expected = [peers_numpy.count_joined(sides[0][:, 0], sides[1][:, 0]), joined_after(sides, plans)]
     for _ in range(3):
         assert join(sides, plans, cpu, wall, busy) == expected

@@ -21,7 +21,7 @@ from benchmarks.measure import Clock, wall_clock
 def run(run: Run) -> None:
     """Alone, beside idle ones, and with look-ups on what is busy."""
     rows, rounds, queries = run.size(1_000_000), run.times(2_000), run.size(1_000)
-    alone, beside, among = wall_clock(), wall_clock(), wall_clock()
+    alone, beside, among = wall_clock("alone"), wall_clock("1,000 idle queries"), wall_clock("1,000 look-ups")
     busy(rows, rounds, alone, lambda db, own: (own, rows + rounds % 2))
     kept = busy(rows, rounds, beside, lambda db, own: quiet(db, run.size(50_000), queries))
     busy(rows, rounds, among, lambda db, own: (look_up(db, own, rows, queries), rows + rounds % 2))

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.measure import ROOT, USUAL_SORT_SECONDS, Clock
 
@@ -22,6 +22,7 @@ LINES = RESULTS / "results.jsonl"
 TIMES = {"seconds", "p50_ms", "p99_ms"}
 RATES = {"rows_per_second"}
 Figures = dict[str, Any]
+Kind = Literal["measurement", "rehearsal", "profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Run:
     started: str
     machine: dict[str, object]
     commit: str
-    rehearsal: bool = False  # prints and keeps nothing, asks no peers
+    kind: Kind = "measurement"
     lines: list[dict[str, Any]] = field(default_factory=list)
     latencies: dict[str, list[float]] = field(default_factory=dict)
 
@@ -85,15 +86,19 @@ class Run:
 
     def asks_pathway(self) -> bool:
         """Whether to compare with Pathway."""
-        return self.pathway_rows > 0 and not self.rehearsal
+        return self.pathway_rows > 0 and self.asks_peers()
+
+    def asks_peers(self) -> bool:
+        """Whether to compare with others at all."""
+        return self.kind == "measurement"
 
     def pathway_share(self, rows: int) -> float:
         """Of so many rows, the share that Pathway is given."""
         return min(1.0, self.pathway_rows / rows)
 
     def times(self, rounds: int) -> int:
-        """A number of rounds: as many at any scale, a few in a rehearsal."""
-        return min(rounds, 3) if self.rehearsal else rounds
+        """A number of rounds: as many at any scale, fewer if nobody counts them."""
+        return min(rounds, {"measurement": rounds, "rehearsal": 3, "profile": 200}[self.kind])
 
     @property
     def stretch(self) -> float:
@@ -122,7 +127,7 @@ class Run:
         line["missed_by"] = rounded({figure: times for figure, times in missed.items() if times > 1})
         line |= {"scale": self.scale, "comparable": self.scale == 1}
         line |= {"commit": self.commit, "run": self.started, "machine": self.machine}
-        if not self.rehearsal:
+        if self.kind == "measurement":
             print(json.dumps(line), flush=True)
         self.lines.append(line)
         return line

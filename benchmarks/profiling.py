@@ -1,57 +1,54 @@
-"""Where the time goes: cProfile of one experiment, split by file of the engine, kernels by name.
+"""Where the time goes: cProfile of what an experiment has on its clocks, split by file of the engine, kernels by name.
 
-cProfile does not see compiled code: its time would be charged to whoever calls it. So for a profile each kernel is
-wrapped in a Python function that carries the kernel's file and name. The wrapper and the profiler cost some
-microseconds a call, so a profile shows proportions, not figures.
+Numba tells the profiler when a kernel is called from Python, so kernels have lines of their own; kernels that kernels
+call do not. The profiler costs about a microsecond a call, so a profile shows proportions, not figures.
 """
 
 from __future__ import annotations
 
 import cProfile
 import pstats
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import ROOT
+from benchmarks.measure import ROOT, Clock
 
 TOP = 25
 
 
+class Profiles:
+    """One profile for each clock: only what is on a clock is looked at. Of clocks in clocks, the innermost counts."""
+
+    def __init__(self) -> None:
+        self.profiles: dict[str, cProfile.Profile] = defaultdict(cProfile.Profile)
+        self.running: list[str] = []
+
+    def begin(self, name: str) -> None:
+        """A block of the clock begins."""
+        if self.running:
+            self.profiles[self.running[-1]].disable()
+        self.running.append(name)
+        self.profiles[name].enable()
+
+    def end(self, name: str) -> None:
+        """It ends."""
+        self.profiles[name].disable()
+        self.running.pop()
+        if self.running:
+            self.profiles[self.running[-1]].enable()
+
+
 def profiled(work: Callable[[], object]) -> str:
-    """Do some work under the profiler; what took how long, by file and by function."""
-    name_kernels()
-    profile = cProfile.Profile()
-    profile.enable()
+    """Do some work under the profiler; what took how long, by clock, by file and by function."""
+    profiles = Profiles()
+    Clock.observer = profiles
     try:
         work()
     finally:
-        profile.disable()
-    return report(profile)
-
-
-def name_kernels() -> None:
-    """Put a Python function of the same name and file around every kernel that a module of kpg calls."""
-    from kpg.kernels.warm import jitted, modules
-
-    modules()
-    wrapped = {id(kernel): _wrap(kernel) for kernel in jitted().values()}
-    for name, module in list(sys.modules.items()):
-        if name.startswith("kpg.") and not name.startswith("kpg.kernels."):
-            for key, value in list(vars(module).items()):
-                if id(value) in wrapped:
-                    setattr(module, key, wrapped[id(value)])
-
-
-def _wrap(kernel: Any) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        return kernel(*arguments)
-
-    code = kernel.py_func.__code__
-    call.__code__ = call.__code__.replace(co_filename=code.co_filename, co_name=f"{code.co_name} (kernel)")
-    return call
+        Clock.observer = None
+    return "\n\n".join(f"== {name}: {report(profile)}" for name, profile in profiles.profiles.items())
 
 
 def report(profile: cProfile.Profile) -> str:
@@ -62,7 +59,7 @@ def report(profile: cProfile.Profile) -> str:
         files[place(file)][0] += own
         files[place(file)][1] += calls
     total = sum(own for own, _ in files.values())
-    lines = [f"{total:8.3f} s in all, under the profiler", "", "own seconds   share      calls  file"]
+    lines = [f"{total:.3f} s in all, under the profiler", "", "own seconds   share      calls  file"]
     for name, (own, count) in sorted(files.items(), key=lambda item: -item[1][0])[:TOP]:
         lines.append(f"{own:11.3f} {own / total:7.1%} {int(count):10,}  {name}")
     lines += ["", "own seconds  with callees      calls  function"]
