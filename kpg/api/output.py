@@ -65,6 +65,7 @@ class Output:
             raise InUse(f"there is an output {self.name!r} already", hint="Choose another name, or release() that one.")
         self._waiting: list[Updates] = []
         self._waiting_rows = 0
+        self._waiting_limit = CHANGES_LIMIT
         self._listeners: list[Callable[[Changes], Any]] = []
         self.captures: list[Capture] = []
         self._order: list[int] = []
@@ -108,7 +109,7 @@ class Output:
         self.db.changed.add(self)
         for capture in self.captures:
             capture.take(reordered(updates, self._order))
-        if self._waiting_rows > CHANGES_LIMIT:
+        if self._waiting_rows > self._waiting_limit:
             self._summarise()
 
     def _summarise(self) -> None:
@@ -118,6 +119,7 @@ class Output:
             parts = [Updates(updates.data, last, updates.diffs) for updates in self._waiting]
             self._waiting = [consolidate(concatenate(parts))]
             self._waiting_rows = len(self._waiting[0])
+        self._waiting_limit = max(CHANGES_LIMIT, 2 * self._waiting_rows)  # each row is summed up a few times only
 
     def take_changes(self) -> Changes:
         """All updates since this was last called, together."""
@@ -127,6 +129,7 @@ class Output:
 
     def _drain(self) -> Changes:
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        self._waiting_limit = CHANGES_LIMIT
         self._taken = True
         self.db.changed.discard(self)
         empty = self._empty() if not waiting else concatenate(waiting)
