@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 class Database:
     """Inputs, answers and the clock they share; made by `kpg.open()`."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, worker: Worker | None = None, symbols: Symbols | None = None) -> None:
         self.config = config
-        self.symbols = Symbols()
+        self.symbols = symbols or Symbols()
         self.failures = Failures()
-        self.worker = Worker(start=(0,) * config.coordinates)
+        self.worker = worker or Worker(start=(0,) * config.coordinates)
         self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
         self.inputs: dict[str, Input] = {}
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -86,25 +86,31 @@ class Database:
 
     def advance_to(self, time: int | Time | Frontier) -> None:
         """Move the clock: everything before `time` is complete when this returns."""
-        self.check()
-        frontier = self.as_frontier(time)
-        now = self.time
-        if not now.precedes(frontier):
-            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {_show(now)}.")
-        busy = bool(self.dirty)
-        for source in self.dirty.values():
-            source.flush()
-        self.dirty.clear()
-        self.worker.advance_to(frontier)
+        busy, now = bool(self.dirty), self.time
+        self.push_to(time)
         self.worker.run()
-        if frontier != now:
-            self.sealed = self._last_sealed(now, frontier)
+        self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
         self._rest(busy)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
+
+    def push_to(self, time: int | Time | Frontier) -> None:
+        """Give what was inserted to the dataflows and move the clock, without doing any of the work."""
+        self.check()
+        frontier = self.as_frontier(time)
+        if not self.time.precedes(frontier):
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {_show(self.time)}.")
+        for source in self.dirty.values():
+            source.flush()
+        self.dirty.clear()
+        self.worker.advance_to(frontier)
+
+    def seal(self, before: Frontier) -> None:
+        """All work up to the clock is done; it was at `before` when that began."""
+        self.sealed = self._last_sealed(before, self.time)
 
     def _rest(self, busy: bool) -> None:
         """Give traces some idle work: at once when nothing came, else now and then."""

@@ -177,7 +177,7 @@ class Worker:
         frames = self.transport.receive()
         for frame in frames:
             self._take(frame)
-        return bool(frames)
+        return bool(told or frames)
 
     def _take(self, frame: Frame) -> None:
         if isinstance(frame, DataFrame):

@@ -11,7 +11,7 @@ import numpy as np
 
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Ints
+from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
 from kpg.operators.linear import keep
 from kpg.operators.payload import Payload, updates_of
@@ -22,13 +22,12 @@ def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     symbolic = tuple(schema.types[lane].kind in SYMBOLIC for lane in range(key_lanes))
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
-        parts: list[Payload | None] = []
-        (updates,) = updates_of(payload)
-        owners = owners_of(updates.data, symbolic, symbols, peers)
-        for peer in range(peers):
-            mask = owners == peer
-            parts.append(keep(updates, mask) if mask.any() else None)
-        return parts
+        parts: list[list[Updates]] = [[] for _ in range(peers)]
+        for updates in updates_of(payload):
+            owners = owners_of(updates.data, symbolic, symbols, peers)
+            for peer in np.unique(owners).tolist():
+                parts[peer].append(keep(updates, owners == peer))
+        return [concatenate(mine) if mine else None for mine in parts]
 
     return split
 

@@ -1,0 +1,114 @@
+"""Two and three workers say together what one says, whatever the order in which they step."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kpg
+from kpg import col
+from kpg.operators.exchange import owners_of
+from kpg.testing.strategies import rows
+from kpg.testing.workers import Cluster
+
+
+def counts(db: kpg.Database) -> kpg.Output:
+    """How many edges leave each node, and nodes with two or more."""
+    edges = db.input("edges", src=int, dst=int)
+    return edges.count("src").filter(col("count") > 1).output("answer")
+
+
+def two_hops(db: kpg.Database) -> kpg.Output:
+    """A join of an index with itself, the other way round."""
+    edges = db.input("edges", src=int, dst=int)
+    by_src = edges.arrange("src")
+    return by_src.join(edges.rename(src="from", dst="src"), on="src").select("from", "dst").distinct().output("answer")
+
+
+def reach(db: kpg.Database) -> kpg.Output:
+    """What each node reaches, at least one step away."""
+    edges = db.input("edges", src=int, dst=int)
+    by_src = edges.arrange("src")
+    return edges.iterate(
+        lambda seen: by_src.join(seen.rename(src="root", dst="src"), on="src")
+        .select(src=col("root"), dst=col("dst"))
+        .concat(edges)
+        .distinct()
+    ).output("answer")
+
+
+def least_label(db: kpg.Database) -> kpg.Output:
+    """For each node the least node that reaches it: min inside a loop."""
+    edges = db.input("edges", src=int, dst=int)
+    by_src = edges.arrange("src")
+    labels = edges.select(node=col("src"), label=col("src")).concat(edges.select(node=col("dst"), label=col("dst")))
+    return labels.iterate(
+        lambda now: by_src.join(now, on={"src": "node"})
+        .select(node=col("dst"), label=col("label"))
+        .concat(labels)
+        .group_by("node")
+        .min("label")
+    ).output("answer")
+
+
+Step = list[tuple[int, tuple[int, ...], int]]  # worker, row, diff
+steps = st.lists(st.tuples(st.integers(0, 2), rows(2, 3), st.sampled_from([1, 1, -1])), max_size=6)
+
+
+@pytest.mark.parametrize("program", [counts, two_hops, reach, least_label])
+@given(
+    epochs=st.lists(steps, min_size=1, max_size=4),
+    peers=st.sampled_from([2, 3]),
+    schedule=st.lists(st.integers(0, 2), max_size=60),
+)
+def test_several_workers_say_what_one_says(
+    program: Callable[[kpg.Database], kpg.Output], epochs: list[Step], peers: int, schedule: list[int]
+) -> None:
+    """A1.2 A1.5 A1.8 A1.14: the same dataflows on each, rows exchanged by key, counts through a channel."""
+    alone, together = Cluster(1, program), Cluster(peers, program)
+    present: dict[tuple[int, ...], int] = {}
+    for changes in epochs:
+        for worker, row, diff in changes:
+            if diff < 0 and not present.get(row):
+                continue  # rows that are not there cannot go
+            present[row] = present.get(row, 0) + diff
+            alone.insert(0, "edges", row, diff)
+            together.insert(worker % peers, "edges", row, diff)
+        alone.advance()
+        together.advance(schedule)
+        assert together.answer() == alone.answer()
+
+
+def test_operators_and_channels_have_the_same_numbers_everywhere() -> None:
+    """A1.2: identical operators and channels on all workers."""
+    cluster = Cluster(3, reach)
+    shapes = [
+        [
+            (
+                dataflow.id,
+                [(operator.index, operator.name) for operator in dataflow.operators],
+                [(channel.index, channel.target.index, channel.target_input) for channel in dataflow.channels],
+            )
+            for dataflow in worker.dataflows.values()
+        ]
+        for worker in cluster.workers
+    ]
+    assert shapes[0] == shapes[1] == shapes[2]
+
+
+def test_equal_keys_meet_on_one_worker() -> None:
+    """A1.5: after exchange every worker's trace holds only keys it owns, and together they hold all."""
+    cluster = Cluster(2, two_hops)
+    for node in range(40):
+        cluster.insert(node % 2, "edges", (node, node + 1))
+    cluster.advance()
+    held: list[set[int]] = []
+    for index, db in enumerate(cluster.databases):
+        base = db.inputs["edges"].base()
+        keys = {key for batch in base.handle.batches(None) for key in batch.updates.data[0].tolist()}
+        for batch in base.handle.batches(None):
+            owners = owners_of(batch.updates.data[:1], (False,), db.symbols, 2)
+            assert set(owners.tolist()) <= {index}
+        held.append(keys)
+    assert held[0] | held[1] == set(range(40)) and not held[0] & held[1] and all(held)
