@@ -46,12 +46,13 @@ def scc(edges: Collection) -> Components:
 
 
 def label(nodes: Collection, edges: Collection, start: str, end: str) -> Collection:
-    """For each node the least that reaches it; only those that no smaller one leads to need to start."""
+    """For each node the least that reaches it, indexed; only those that no smaller one leads to need to start."""
     led_to = edges.filter(col(start) < col(end)).select(node=col(end))
-    return spread(without(nodes, led_to), (edges, start, end))
+    return spread(without(nodes, led_to), (edges, start, end)).arrange("node")
 
 
 def alike(edges: Collection, labels: Collection, start: str, end: str) -> Collection:
     """The edges whose ends have the same label; found from the index by `start` that `label` uses."""
     labelled = edges.join(labels, on={start: "node"}).select(end, "component", start)
-    return labelled.join(labels, on={end: "node", "component": "component"}).select(end, start)
+    pairs = labels.select("node", "component")  # the rows of their index as they come, settled and in order
+    return labelled.join(pairs, on={end: "node", "component": "component"}).select(end, start)

@@ -5,7 +5,8 @@
 Labels enter the loop in order of magnitude, `ROUNDS` rounds for each bit: small ones have gone far before larger ones
 start, so that nearly every node takes its final label first and no other passes its edges. Nodes that a smaller one
 leads to may be left out of `starts`: their label would lose wherever it came.
-Cost: an edge passes the loop each time the label of its start changes, on random graphs about once.
+Cost: an edge passes the loop each time the label of its start changes: about once on random graphs whose nodes are
+numbered from 0, or at random; several times if all numbers are of one magnitude.
 """
 
 from __future__ import annotations
