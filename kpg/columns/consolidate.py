@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.columns.room import room, used
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.consolidate import (
     count_words,
@@ -44,7 +45,7 @@ def consolidate(updates: Updates) -> Updates:
         return _few(updates, n)
     row = _Fields(*_row_blocks(updates))
     if row.bits <= TABLE_BITS and 1 << row.bits <= n and updates.diffs.shape[0] == 1:
-        return _tallied(updates, n, row)
+        return _tallied(updates, row)
     if updates.diffs.shape[1] == 1:
         if row.bits <= WORD_BITS:
             return _counted(updates, n, row)
@@ -104,43 +105,48 @@ class _Fields:
         return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
 
 
-def _packed_words(blocks: tuple[Ints, ...], fields: Ints, n: int) -> Ints:
-    words = np.empty(n, np.int64)
+def _pack(blocks: tuple[Ints, ...], fields: Ints, words: Ints) -> None:
     at, first = 0, 1
     for block in blocks:
-        lanes = block.shape[0]
         pack(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, words)
-        at += lanes
+        at += block.shape[0]
         first = 0
-    return words
 
 
 def _row_blocks(updates: Updates) -> tuple[Ints, ...]:
     return (updates.data,) if updates.times.shape[1] == 1 else (updates.data, updates.times)
 
 
-def _unpacked(updates: Updates, words: Ints, kept: int, fields: Ints, diffs: Ints) -> Updates:
-    lanes = updates.data.shape[0]
-    data = np.empty((lanes, kept), np.int64)
-    unpack(words, kept, fields[0], fields[2], fields[3], data)
-    times = updates.times
-    if times.shape[1] > 1:
-        times = np.empty((times.shape[0], kept), np.int64)
-        unpack(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
-    return _finished(data, times, diffs, kept)
+class _Output:
+    """Where rows are unpacked to; the words themselves live in the last lane of it until then."""
 
+    __slots__ = ("data", "times", "words")
 
-def _finished(data: Ints, times: Ints, diffs: Ints, kept: int) -> Updates:
-    return Updates(trim(data, kept), shrunk(times, kept), shrunk(diffs, kept))
+    def __init__(self, updates: Updates, n: int) -> None:
+        self.data = room(updates.data.shape[0], n)
+        self.times = updates.times if updates.times.shape[1] == 1 else room(updates.times.shape[0], n)
+        if updates.times.shape[1] > 1:
+            self.words = self.times[-1]
+        else:
+            self.words = self.data[-1] if self.data.shape[0] else np.empty(n, np.int64)
+
+    def unpacked(self, kept: int, fields: Ints, diffs: Ints) -> Updates:
+        """The rows of the first words, with the given diffs."""
+        lanes = self.data.shape[0]
+        words, times = self.words, self.times
+        unpack(words, kept, fields[0], fields[2], fields[3], self.data)
+        if times.shape[1] > 1:
+            unpack(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
+        return Updates(used(self.data, kept), shrunk(times, kept), shrunk(diffs, kept))
 
 
 def shrunk(block: Ints, n: int) -> Ints:
-    """The first n columns, or one of them if they are alike; one column also if there is none."""
+    """The first n columns, or one of them if they are alike; one column also if there is none. See `used`."""
     if block.shape[1] == 1:
         return block
     if n == 0:
         return np.zeros((block.shape[0], 1), np.int64)
-    return block[:, :1].copy() if uniform(block, n) else trim(block, n)
+    return block[:, :1].copy() if uniform(block, n) else used(block, n)
 
 
 def _few(updates: Updates, n: int) -> Updates:
@@ -149,26 +155,27 @@ def _few(updates: Updates, n: int) -> Updates:
     out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
     out_diffs = np.empty((diffs.shape[0], n), np.int64)
     kept = sum_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
-    return _finished(out_data, out_times, out_diffs, kept)
+    return Updates(trim(out_data, kept), shrunk(out_times, kept), shrunk(out_diffs, kept))
 
 
-def _tallied(updates: Updates, n: int, row: _Fields) -> Updates:
+def _tallied(updates: Updates, row: _Fields) -> Updates:
+    """There are not more possible words than rows."""
     fields = row.whole()
-    words = _packed_words(_row_blocks(updates), fields, n)
     table = np.zeros(1 << row.bits, np.int64)
-    tally(words, updates.diffs, table)
-    sums = np.empty((1, len(table)), np.int64)
-    kept = tallied(table, words, sums)
-    return _unpacked(updates, words, kept, fields, sums)
+    tally(updates.data, updates.times, fields[0], fields[3], updates.diffs, table)
+    out, sums = _Output(updates, len(table)), room(1, len(table))
+    kept = tallied(table, out.words, sums)
+    return out.unpacked(kept, fields, sums)
 
 
 def _counted(updates: Updates, n: int, row: _Fields) -> Updates:
     """The diff is constant, and a row fits into a word."""
     fields = row.whole()
-    words = _packed_words(_row_blocks(updates), fields, n)
-    words.sort()
-    kept, diffs = _count(words, updates.diffs)
-    return _unpacked(updates, words, kept, fields, diffs)
+    out = _Output(updates, n)
+    _pack(_row_blocks(updates), fields, out.words)
+    out.words.sort()
+    kept, diffs = _count(out.words, updates.diffs)
+    return out.unpacked(kept, fields, diffs)
 
 
 def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
@@ -184,34 +191,35 @@ def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
 def _packed(updates: Updates, n: int, both: _Fields, diff_bits: int) -> Updates:
     """A row and its diff fit into a word."""
     fields = both.whole()
-    words = _packed_words((*_row_blocks(updates), updates.diffs), fields, n)
-    words.sort()
+    out = _Output(updates, n)
+    _pack((*_row_blocks(updates), updates.diffs), fields, out.words)
+    out.words.sort()
     width = updates.diffs.shape[0]
     diff = fields[:, -width:].copy()
-    sums = np.empty((width, distinct(words, diff_bits)), np.int64)
-    kept = sum_words(words, diff_bits, diff[0], diff[2], diff[3], sums)
-    return _unpacked(updates, words, kept, fields, sums)
+    sums = room(width, distinct(out.words, diff_bits))
+    kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
+    return out.unpacked(kept, fields, sums)
 
 
 def _lone(updates: Updates, n: int) -> Updates:
     """One lane of more than 63 bits, of one time and diff."""
     words = np.sort(updates.data[0] if updates.data.shape[0] else updates.times[0])
     kept, diffs = _count(words, updates.diffs)
-    lane = words[:kept].copy().reshape(1, kept)
+    lane, diffs = words[:kept].copy().reshape(1, kept), shrunk(diffs, kept)
     if updates.data.shape[0]:
-        return _finished(lane, updates.times, diffs, kept)
-    return _finished(np.empty((0, kept), np.int64), lane, diffs, kept)
+        return Updates(lane, updates.times, diffs)
+    return Updates(np.empty((0, kept), np.int64), shrunk(lane, kept), diffs)
 
 
 def _ordered(updates: Updates, n: int, row: _Fields) -> Updates:
     """A row and its diff do not fit into a word."""
     data, times, diffs = updates.data, updates.times, updates.diffs
     words, exact = _tagged(updates, n, row)
-    sums = np.empty((diffs.shape[0], n), np.int64)
+    sums = room(diffs.shape[0], n)
     kept = sum_positions(data, times, diffs, words, (1 << n.bit_length()) - 1, exact, words, sums)
     order = words[:kept]
-    times = times if times.shape[1] == 1 else times.take(order, axis=1)
-    return _finished(data.take(order, axis=1), times, sums, kept)
+    times = times if times.shape[1] == 1 else shrunk(times.take(order, axis=1), kept)
+    return Updates(data.take(order, axis=1), times, shrunk(sums, kept))
 
 
 def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, int]:
@@ -219,19 +227,20 @@ def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, int]:
     blocks = _row_blocks(updates)
     position_bits = n.bit_length()
     ranks = np.empty((1, n), np.int64)
-    room, start, rank_bits = WORD_BITS - position_bits, 0, 0
+    words = np.empty(n, np.int64)
+    space, start, rank_bits = WORD_BITS - position_bits, 0, 0
     while True:
-        words = _packed_words(blocks, row.window(start, room), n)
+        _pack(blocks, row.window(start, space), words)
         if rank_bits:
-            zero, mask, shift = np.array([[0], [-1], [room]], np.int64)
+            zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
             pack(ranks, zero, zero, mask, shift, 0, words)
         tag(words, position_bits)
         words.sort()
-        start += room
+        start += space
         if start >= row.bits:
             return words, 1
         if 8 * crowd(words, position_bits) <= n:
             untie(updates.data, updates.times, words, position_bits, ranks[0])
             return words, 0
         rank_bits = rank(words, position_bits, ranks).bit_length()
-        room = WORD_BITS - position_bits - rank_bits
+        space = WORD_BITS - position_bits - rank_bits

@@ -9,6 +9,8 @@ Twins: kpg.testing.kernels_trace.
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.sort import CHUNK, compare_rows
@@ -150,7 +152,7 @@ def sum_words(words, diff_bits, low, mask, shift, out):
 
 @jit
 def unpack(words, n, low, mask, shift, out):
-    """Write the lanes of the first n words."""
+    """Write the lanes of the first n words, which may themselves be the last lane."""
     for start in range(0, n, CHUNK):
         end = min(n, start + CHUNK)
         part = words[start:end]
@@ -162,16 +164,30 @@ def unpack(words, n, low, mask, shift, out):
 
 
 @jit
-def tally(words, diffs, table):
-    """Add the diff of each word to its place in the table."""
-    if diffs.shape[1] == 1:
-        diff = diffs[0, 0]
-        for i in range(len(words)):
-            table[words[i]] += diff
-    else:
-        values = diffs[0]
-        for i in range(len(words)):
-            table[words[i]] += values[i]
+def tally(data, times, low, shift, diffs, table):
+    """Add the diff of each row to the place of its word in the table; constant times are no part of the word.
+
+    The words are made a few at a time, as kpg.kernels.sort packs them whole.
+    """
+    words = np.empty(CHUNK, np.int64)
+    lanes, depth = data.shape[0], times.shape[0] if times.shape[1] > 1 else 0
+    for start in range(0, data.shape[1], CHUNK):
+        count = min(CHUNK, data.shape[1] - start)
+        for i in range(count):
+            words[i] = 0
+        for lane in range(lanes + depth):
+            values = data[lane, start : start + count] if lane < lanes else times[lane - lanes, start : start + count]
+            least, place = low[lane], shift[lane]
+            for i in range(count):
+                words[i] |= (values[i] - least) << place
+        if diffs.shape[1] == 1:
+            diff = diffs[0, 0]
+            for i in range(count):
+                table[words[i]] += diff
+        else:
+            values = diffs[0, start : start + count]
+            for i in range(count):
+                table[words[i]] += values[i]
 
 
 @jit
@@ -186,6 +202,14 @@ def tallied(table, words, out):
     return kept
 
 
+@jit
+def slide(flat, lanes, room, kept):
+    """Close the gaps between the lanes of a flat block with room for `room` columns, of which `kept` are used."""
+    for lane in range(1, lanes):
+        for i in range(kept):
+            flat[lane * kept + i] = flat[lane * room + i]
+
+
 def examples() -> Iterator[Example]:
     """How Python calls these."""
     yield uniform, (TABLE, NUMBER)
@@ -195,5 +219,6 @@ def examples() -> Iterator[Example]:
     yield count_words, (COLUMN, COLUMN, TABLE)
     yield sum_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
     yield unpack, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
-    yield tally, (COLUMN, TABLE, COLUMN)
+    yield tally, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
+    yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)
     yield tallied, (COLUMN, COLUMN, TABLE)

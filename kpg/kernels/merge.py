@@ -413,17 +413,8 @@ def sift(times, diffs, start, root, n):
         root = child
 
 
-@jit
-def slide(flat, lanes, room, kept):
-    """Close the gaps between the lanes of a flat block with room for `room` columns, of which `kept` are used."""
-    for lane in range(1, lanes):
-        for i in range(kept):
-            flat[lane * kept + i] = flat[lane * room + i]
-
-
 def examples() -> Iterator[Example]:
-    """How Python calls these."""
-    yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)
+    """How Python calls this."""
     yield (
         merge,
         (TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, NUMBER, TABLE, TABLE, TABLE, COLUMN, NUMBER),

@@ -13,15 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.updates import Ints, Updates, no_updates, trim
+from kpg.columns.room import room, used
+from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance import advance
 from kpg.kernels.consolidate import uniform
-from kpg.kernels.merge import FROM_A, FROM_B, merge, slide
+from kpg.kernels.merge import FROM_A, FROM_B, merge
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
 ALL = 1 << 62  # more fuel than any merge needs
-SMALL = 1 << 14  # columns that are cheaper to copy than to move
 
 
 class _Running:
@@ -32,9 +32,9 @@ class _Running:
     def __init__(self, a: Updates, b: Updates, frontier: Ints, lone: int) -> None:
         self._a, self._b, self._frontier, self._lone = a, b, frontier, lone
         rows = a.data.shape[1] + b.data.shape[1]
-        self._data: Ints | None = _room(a.data.shape[0], rows)
-        self._times: Ints | None = _room(a.times.shape[0], rows)
-        self._diffs: Ints | None = _room(a.diffs.shape[0], rows)
+        self._data: Ints | None = room(a.data.shape[0], rows)
+        self._times: Ints | None = room(a.times.shape[0], rows)
+        self._diffs: Ints | None = room(a.diffs.shape[0], rows)
         self._state = np.zeros(8, np.int64)
 
     def work(self, fuel: int) -> int:
@@ -56,34 +56,15 @@ class _Running:
             return no_updates(data.shape[0], times.shape[0], diffs.shape[0])
         if not timed or uniform(times, kept):
             times = times[:, :1].copy()
-        elif kept < times.shape[1]:
-            times = _used(times, kept)
+        else:
+            times = used(times, kept)
         if not written:
             diffs = self._a.diffs if self._a.data.shape[1] else self._b.diffs
         elif uniform(diffs, kept):
             diffs = diffs[:, :1].copy()
-        elif kept < diffs.shape[1]:
-            diffs = _used(diffs, kept)
-        return Updates(data if kept == data.shape[1] else _used(data, kept), times, diffs)
-
-
-def _room(lanes: int, columns: int) -> Ints:
-    """A block to be written, of which perhaps only the first columns will be used."""
-    if columns < SMALL:
-        return np.empty((lanes, columns), np.int64)
-    return np.empty(lanes * columns, np.int64).reshape(lanes, columns)
-
-
-def _used(block: Ints, columns: int) -> Ints:
-    """The first columns of a block that nobody else looks at; the memory of the others is given back."""
-    flat = block.base
-    if flat is None:
-        return trim(block, columns)
-    lanes, room = block.shape
-    slide(flat, lanes, room, columns)
-    del block
-    flat.resize(lanes * columns, refcheck=False)
-    return flat.reshape(lanes, columns)
+        else:
+            diffs = used(diffs, kept)
+        return Updates(used(data, kept), times, diffs)
 
 
 def _run(a: Updates, b: Updates, frontier: Ints, lone: int) -> Updates:

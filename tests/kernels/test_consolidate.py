@@ -11,6 +11,7 @@ from kpg.columns.updates import Updates, constant, no_updates
 from kpg.kernels.consolidate import (
     count_words,
     distinct,
+    slide,
     sum_few,
     sum_positions,
     sum_words,
@@ -165,7 +166,8 @@ def test_sums_of_words_match_twin(pairs):
     assert list(zip(keys[0].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
     table, places, sums = np.zeros(8, np.int64), np.empty(8, np.int64), np.empty((1, 8), np.int64)
-    tally(np.array([k for k, _ in pairs], np.int64), np.array([[d for _, d in pairs]], np.int64), table)
+    keys, diffs = np.array([[k for k, _ in pairs]], np.int64), np.array([[d for _, d in pairs]], np.int64)
+    tally(keys, np.zeros((1, 1), np.int64), np.array([0]), np.array([0]), diffs, table)
     kept = tallied(table, places, sums)
     assert list(zip(places[:kept].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
@@ -177,3 +179,11 @@ def test_counts_of_words_match_twin(keys, diff):
     kept = count_words(words, np.array(diff, np.int64), sums)
     got = [((word,), (), d) for word, d in zip(words[:kept].tolist(), naive.columns(sums), strict=True)]
     assert got == naive.consolidate([((key,), (), diff) for key in keys])
+
+
+@pytest.mark.parametrize(("lanes", "room", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
+def test_slide_closes_the_gaps_between_lanes(lanes, room, kept):
+    flat = np.arange(lanes * room, dtype=np.int64)
+    want = flat.reshape(lanes, room)[:, :kept].copy()
+    slide(flat, lanes, room, kept)
+    assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()

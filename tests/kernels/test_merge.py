@@ -1,13 +1,12 @@
 """Merging agrees with consolidating both sides together, however it is interrupted."""
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.kernels import merge as kernel
-from kpg.kernels.merge import FROM_A, FROM_B, merge, slide
+from kpg.kernels.merge import FROM_A, FROM_B, merge
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, frontiers, times
 
@@ -90,11 +89,3 @@ def test_everything_cancels():
     a = [((i, 0), (i % 3,), (1,)) for i in range(100)]
     b = [((i, 0), (2,), (-1,)) for i in range(100)]
     assert merged(a, b, (2, 1, 1), Frontier.at((5,)), 0, 13) == []
-
-
-@pytest.mark.parametrize(("lanes", "room", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
-def test_slide_closes_the_gaps_between_lanes(lanes, room, kept):
-    flat = np.arange(lanes * room, dtype=np.int64)
-    want = flat.reshape(lanes, room)[:, :kept].copy()
-    slide(flat, lanes, room, kept)
-    assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import join
+from kpg.columns import room
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.testing import kernels_trace as naive
@@ -51,7 +52,7 @@ class TraceMachine(RuleBasedStateMachine):
         self.patch.setattr(layer, "TAIL_ROWS", tail)
         self.patch.setattr(layer, "ROOM_ROWS", 2 * tail)
         self.patch.setattr(spine, "SIP", tail)
-        self.patch.setattr(merger, "SMALL", small)
+        self.patch.setattr(room, "SMALL", small)
         self.trace = Spine(min(lanes, 1), lanes, depth, width, effort)
         self.handles = [TraceHandle(self.trace, "first", Frontier.start(depth))]
         self.inserted: list[naive.Update] = []
