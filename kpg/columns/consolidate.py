@@ -120,12 +120,13 @@ def _row_blocks(updates: Updates) -> tuple[Ints, ...]:
 class _Output:
     """Where rows are unpacked to; the words themselves live in the last lane of it until then."""
 
-    __slots__ = ("data", "times", "words")
+    __slots__ = ("data", "times", "timed", "words")
 
     def __init__(self, updates: Updates, n: int) -> None:
+        self.timed = updates.times.shape[1] > 1
         self.data = room(updates.data.shape[0], n)
-        self.times = updates.times if updates.times.shape[1] == 1 else room(updates.times.shape[0], n)
-        if updates.times.shape[1] > 1:
+        self.times = room(updates.times.shape[0], n) if self.timed else updates.times
+        if self.timed:
             self.words = self.times[-1]
         else:
             self.words = self.data[-1] if self.data.shape[0] else np.empty(n, np.int64)
@@ -135,7 +136,7 @@ class _Output:
         lanes = self.data.shape[0]
         words, times = self.words, self.times
         unpack(words, kept, fields[0], fields[2], fields[3], self.data)
-        if times.shape[1] > 1:
+        if self.timed:
             unpack(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
         return Updates(used(self.data, kept), shrunk(times, kept), shrunk(diffs, kept))
 

@@ -15,7 +15,8 @@ import numpy as np
 from kpg.algebra import frontier as algebra
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join, less_equal
-from kpg.columns.updates import Ints, Updates, spread
+from kpg.columns import updates as columnar
+from kpg.columns.updates import Ints, Updates
 
 Row: TypeAlias = tuple[int, ...]
 Update: TypeAlias = tuple[Row, Time, Row]
@@ -31,10 +32,10 @@ def columns(array: Ints) -> list[Row]:
     return [tuple(column) for column in array.T.tolist()]
 
 
-def updates(rows: Sequence[Update], lanes: int, depth: int, width: int = 1) -> Updates:
-    """Updates in columns, constant where all are alike."""
+def updates(rows: Sequence[Update], lanes: int, depth: int, width: int = 1, spread: bool = False) -> Updates:
+    """Updates in columns, constant where all are alike unless asked to `spread`."""
     data, times, diffs = [block([row[part] for row in rows], size) for part, size in enumerate((lanes, depth, width))]
-    return Updates(data, _constant(times), _constant(diffs))
+    return Updates(data, times, diffs) if spread and rows else Updates(data, _constant(times), _constant(diffs))
 
 
 def _constant(array: Ints) -> Ints:
@@ -46,7 +47,7 @@ def _constant(array: Ints) -> Ints:
 def rows(updates: Updates) -> list[Update]:
     """Updates as tuples, in the order of the columns."""
     n = len(updates)
-    parts = [columns(spread(part, n)) for part in (updates.data, updates.times, updates.diffs)]
+    parts = [columns(columnar.spread(part, n)) for part in (updates.data, updates.times, updates.diffs)]
     return list(zip(*parts, strict=True))
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.columns import consolidate as ways
+from kpg.columns import room
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates, constant, no_updates
 from kpg.kernels.consolidate import (
@@ -45,8 +46,8 @@ def some_updates(draw: st.DrawFn) -> list[naive.Update]:
     return draw(st.lists(st.tuples(st.tuples(*kinds), time, diff), min_size=min(size, 1), max_size=size))
 
 
-def in_columns(rows: list[naive.Update]) -> Updates:
-    return naive.updates(rows, len(rows[0][0]), len(rows[0][1]), len(rows[0][2]))
+def in_columns(rows: list[naive.Update], spread: bool = False) -> Updates:
+    return naive.updates(rows, len(rows[0][0]), len(rows[0][1]), len(rows[0][2]), spread)
 
 
 def assert_plain(updates: Updates) -> None:
@@ -58,23 +59,24 @@ def assert_plain(updates: Updates) -> None:
         assert part.shape[1] == (1 if n <= 1 or len(set(naive.columns(part))) == 1 else n)
 
 
-@given(some_updates())
-def test_consolidate_matches_twin(rows):
+@given(some_updates(), st.booleans())
+def test_consolidate_matches_twin(rows, spread):
     if rows:
-        got = consolidate(in_columns(rows))
+        got = consolidate(in_columns(rows, spread))
         assert naive.rows(got) == naive.consolidate(rows)
         assert_plain(got)
 
 
-@given(some_updates(), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
-def test_consolidate_matches_twin_when_every_way_starts_early(rows, few, table_bits):
+@given(some_updates(), st.booleans(), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
+def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few, table_bits):
     """With tiny limits, so that short inputs take the ways of long ones."""
     if rows:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ways, "FEW", few)
             patch.setattr(ways, "TABLE_BITS", table_bits)
             patch.setattr(ways, "WORD_BITS", 20)
-            got = consolidate(in_columns(rows))
+            patch.setattr(room, "SMALL", 4)
+            got = consolidate(in_columns(rows, spread))
         assert naive.rows(got) == naive.consolidate(rows)
         assert_plain(got)
 

@@ -26,9 +26,11 @@ def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
     return naive.consolidate(rows)
 
 
-def merged(a: Side, b: Side, shape: tuple[int, int, int], frontier: Frontier, lone: int, fuel: int) -> Side:
-    lanes, depth, width = shape
-    left, right = naive.updates(a, lanes, depth, width), naive.updates(b, lanes, depth, width)
+def merged(
+    a: Side, b: Side, shape: tuple[int, int, int], frontier: Frontier, lone: int, fuel: int, spread: bool = False
+) -> Side:
+    _, depth, _ = shape
+    left, right = naive.updates(a, *shape, spread=spread), naive.updates(b, *shape)
     n = len(a) + len(b)
     data, moments, diffs = (np.empty((size, n), np.int64) for size in shape)
     state = np.zeros(8, np.int64)
@@ -48,13 +50,13 @@ def merged(a: Side, b: Side, shape: tuple[int, int, int], frontier: Frontier, lo
     return list(zip(*parts, strict=True))
 
 
-@given(st.data(), st.integers(1, 3), depths(), st.sampled_from([1, 1, 2]), st.sampled_from([1, 2, 7, 40, 1 << 62]))
-def test_merge_matches_twin(data, lanes, depth, width, fuel):
+@given(st.data(), st.integers(1, 3), depths(), st.sampled_from([1, 2]), st.sampled_from([1, 7, 1 << 62]), st.booleans())
+def test_merge_matches_twin(data, lanes, depth, width, fuel, spread):
     """A3.14: representatives of times are summed, also on a side that is merely copied (A17.6)."""
     shape = (lanes, depth, width)
     a, b = data.draw(sides(*shape)), data.draw(sides(*shape))
     frontier = data.draw(frontiers(depth))
-    assert merged(a, b, shape, frontier, 0, fuel) == naive.merge(a, b, frontier)
+    assert merged(a, b, shape, frontier, 0, fuel, spread) == naive.merge(a, b, frontier)
 
 
 @given(st.data(), st.integers(1, 2), st.sampled_from([1, 5, 1 << 62]))
