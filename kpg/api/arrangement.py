@@ -3,7 +3,7 @@
     by_src = edges.arrange("src")
 
 An arrangement is a collection, so everything that works on collections works on it; joins and reductions by its key
-read its index instead of making one. It can also be read directly, as of a time: `lookup` for some keys, `scan` for all.
+read its index instead of making one. It can be read directly, as of a time: `lookup` for some keys, `scan` for all.
 """
 
 from __future__ import annotations

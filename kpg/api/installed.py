@@ -15,7 +15,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.operators.arrange import Publisher
 from kpg.operators.source import Source
 from kpg.plan import nodes
-from kpg.plan.render import RenderedArrangement, Renderer
+from kpg.plan.render import Rendered, RenderedArrangement, Renderer
 from kpg.trace.handle import TraceHandle
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def install_arrangement(
             installed = Installed(db, name, found, keys)
             made.append(installed)
             if errors is not None:
-                kept = renderer.arrange_rendered(errors, ("error",), f"errors of {name}")
-                installed.errors = Installed(db, f"errors of {name}", kept, ("error",))
+                installed.errors = keep_errors(db, renderer, errors, name)
             if extend is not None:
                 extend(dataflow, found)
         finally:
@@ -133,6 +132,12 @@ def install_arrangement(
             installed.handle.release()
         raise
     return made[0]
+
+
+def keep_errors(db: Database, renderer: Renderer, errors: Rendered, name: str) -> Installed:
+    """The errors of a dataflow, kept so that they can be read as of a time."""
+    kept = renderer.arrange_rendered(errors, ("error",), f"errors of {name}")
+    return Installed(db, f"errors of {name}", kept, ("error",))
 
 
 def retain(dataflow: Dataflow, renderer: Renderer) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Change, Changes, reordered
-from kpg.api.installed import Installed, install_arrangement, retain
+from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
@@ -72,6 +72,7 @@ class Output:
         self._lanes: Schema = node.schema
         self._released = False
         self._installed: Installed | None = None
+        self._errors: Installed | None = None  # of an output that keeps nothing else
         self._taken = False  # whether some changes were handed out
         if keep:
             self._installed = install_arrangement(db, self.name, node, node.schema.names, self._extend)
@@ -89,8 +90,10 @@ class Output:
             rendered = renderer.collection(node)
             if not rendered.tidy:  # a batch is consolidated already
                 rendered = renderer.consolidate(rendered)
-            renderer.finish()
+            errors = renderer.finish()
             self._watch(dataflow, rendered.stream, rendered.schema)
+            if errors is not None:
+                self._errors = keep_errors(self.db, renderer, errors, self.name)
         finally:
             renderer.release()
         retain(dataflow, renderer)
@@ -125,6 +128,8 @@ class Output:
         """All updates since this was last called, together."""
         self._check()
         self.db.settle()
+        if self._errors is not None and self.db.sealed is not None:
+            self._check_errors(self._errors)
         return self._drain()
 
     def _drain(self) -> Changes:
@@ -221,17 +226,21 @@ class Output:
 
     def failure(self) -> str | None:
         """Why there is no answer now, if there is none."""
-        installed = self._installed
+        errors = self._installed.errors if self._installed is not None else self._errors
         if self._dataflow.failure is not None:
             return self._dataflow.failure.what
-        if self.ended or installed is None or installed.errors is None or self.db.sealed is None:
+        if self.ended or errors is None or self.db.sealed is None:
             return None
-        time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
         try:
-            check_errors(self.db, installed, installed.errors, time)
+            self._check_errors(errors)
         except DataError as error:
             return error.what
         return None
+
+    def _check_errors(self, errors: Installed) -> None:
+        assert self.db.sealed is not None
+        time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
+        check_errors(self.db, self.name, errors, time)
 
     def explain(self) -> str:
         """One block per arrangement that this answer keeps or shares."""
@@ -261,6 +270,8 @@ class Output:
             self._installed.release()
         else:
             self.db.worker.drop(self._dataflow)
+            if self._errors is not None:
+                self._errors.handle.release()
 
     def __enter__(self) -> Output:
         return self

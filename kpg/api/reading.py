@@ -50,11 +50,11 @@ def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
             hint="Open the db with history= to keep more of the past.",
         )
     if installed.errors is not None:
-        check_errors(db, installed, installed.errors, time)
+        check_errors(db, installed.name, installed.errors, time)
     return time
 
 
-def check_errors(db: Database, installed: Installed, errors: Installed, time: Time) -> None:
+def check_errors(db: Database, name: str, errors: Installed, time: Time) -> None:
     """Refuse if some row has failed at this time."""
     batches = errors.handle.batches(None)
     if not batches:
@@ -64,7 +64,7 @@ def check_errors(db: Database, installed: Installed, errors: Installed, time: Ti
     if len(present):
         operator, reason, row = db.failures.describe(int(present[0]))
         raise DataError(
-            f"{installed.name} has no answer at {_show(time)}: {reason}",
+            f"{name} has no answer at {_show(time)}: {reason}",
             detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row.tolist()}.",
             hint="Remove or correct the row, and the answer comes back.",
         )
