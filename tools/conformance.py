@@ -69,10 +69,16 @@ def collect(root: Path = ROOT) -> Proofs:
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Every docstring with what it belongs to: "" for the file, "::name" for a function or class."""
+    """Every docstring with what it belongs to: "" for the file, "::name" for a function or class.
+
+    What a state machine checks is shown by the machine, which Hypothesis runs as a test.
+    """
     yield "", ast.get_docstring(tree) or ""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Machine"):
+            inner = [part for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+            yield f"::{node.name}", " ".join(ast.get_docstring(part) or "" for part in inner)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name.lower()[:4] == "test":
             yield f"::{node.name}", ast.get_docstring(node) or ""
 
 
