@@ -21,6 +21,7 @@ from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.consolidate import (
     count_words,
     distinct,
+    pick,
     sum_few,
     sum_positions,
     sum_words,
@@ -103,6 +104,10 @@ class _Fields:
             columns.append((low, at + width - last, (1 << taken) - 1, end - last) if taken else (low, 0, 0, 0))
             at += width
         return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
+
+    def whole_in(self, window: Ints) -> list[bool]:
+        """Whether the window has all bits of each lane."""
+        return [mask == (1 << width) - 1 for mask, width in zip(window[2].tolist(), self.widths, strict=True)]
 
 
 def _pack(blocks: tuple[Ints, ...], fields: Ints, words: Ints) -> None:
@@ -215,33 +220,47 @@ def _lone(updates: Updates, n: int) -> Updates:
 def _ordered(updates: Updates, n: int, row: _Fields) -> Updates:
     """A row and its diff do not fit into a word."""
     data, times, diffs = updates.data, updates.times, updates.diffs
-    words, exact = _tagged(updates, n, row)
-    sums = room(diffs.shape[0], n)
-    kept = sum_positions(data, times, diffs, words, (1 << n.bit_length()) - 1, exact, words, sums)
-    order = words[:kept]
-    times = times if times.shape[1] == 1 else shrunk(times.take(order, axis=1), kept)
-    return Updates(data.take(order, axis=1), times, shrunk(sums, kept))
+    words, fields, exact = _tagged(updates, n, row)
+    sums, mask = room(diffs.shape[0], n), (1 << n.bit_length()) - 1
+    kept = sum_positions(data, times, diffs, words, mask, exact, sums)
+    lanes, whole = data.shape[0], row.whole_in(fields)
+    data = _picked(data, words, kept, mask, fields, whole)
+    if times.shape[1] > 1:
+        times = shrunk(_picked(times, words, kept, mask, fields[:, lanes:], whole[lanes:]), kept)
+    return Updates(data, times, shrunk(sums, kept))
 
 
-def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, int]:
-    """The rows in order, as words that end in a position, and 1 if only equal rows have equal bits before it."""
-    blocks = _row_blocks(updates)
+def _picked(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole: list[bool]) -> Ints:
+    """The columns of the rows in the words: a lane that is in them whole from there, others from their positions."""
+    out = np.empty((block.shape[0], kept), np.int64)
+    for lane in range(block.shape[0]):
+        if whole[lane]:
+            low, _, bits, shift = (fields[part, lane : lane + 1] for part in range(4))
+            unpack(words, kept, low, bits, shift, out[lane : lane + 1])
+        else:
+            pick(block, lane, words, mask, kept, out)
+    return out
+
+
+def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
+    """The rows in order, as words that end in a position; the fields in them; 1 if equal fields mean equal rows."""
     position_bits = n.bit_length()
-    ranks = np.empty((1, n), np.int64)
-    words = np.empty(n, np.int64)
+    words, ranks = np.empty(n, np.int64), np.empty((1, n), np.int64)
     space, start, rank_bits = WORD_BITS - position_bits, 0, 0
     while True:
-        _pack(blocks, row.window(start, space), words)
+        fields = row.window(start, space)
+        _pack(_row_blocks(updates), fields, words)
         if rank_bits:
             zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
             pack(ranks, zero, zero, mask, shift, 0, words)
         tag(words, position_bits)
         words.sort()
         start += space
+        fields[3] += position_bits
         if start >= row.bits:
-            return words, 1
+            return words, fields, 1
         if 8 * crowd(words, position_bits) <= n:
             untie(updates.data, updates.times, words, position_bits, ranks[0])
-            return words, 0
+            return words, fields, 0
         rank_bits = rank(words, position_bits, ranks).bit_length()
         space = WORD_BITS - position_bits - rank_bits

@@ -54,7 +54,7 @@ def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
         for j in range(i, low, -1):
             order[j] = order[j - 1]
         order[low] = i
-    kept = sum_positions(data, times, diffs, order, -1, 0, order, out_diffs)
+    kept = sum_positions(data, times, diffs, order, -1, 0, out_diffs)
     for i in range(kept):
         for lane in range(data.shape[0]):
             out_data[lane, i] = data[lane, order[i]]
@@ -65,11 +65,11 @@ def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
 
 
 @jit
-def sum_positions(data, times, diffs, words, mask, exact, order, out_diffs):
+def sum_positions(data, times, diffs, words, mask, exact, out_diffs):
     """Consolidate rows that are in order, given by their positions: the bits of each word that are in `mask`.
 
-    The other bits tell rows apart where they differ, and always if `exact` is 1. Writes the position of one row of each
-    sum that remains into `order`, which may be `words`, and returns how many.
+    The other bits tell rows apart where they differ, and always if `exact` is 1. Leaves the word of one row of each sum
+    that remains, and returns how many.
     """
     n = len(words)
     time_step = 1 if times.shape[1] > 1 else 0
@@ -89,7 +89,7 @@ def sum_positions(data, times, diffs, words, mask, exact, order, out_diffs):
             for lane in range(diffs.shape[0]):
                 out_diffs[lane, kept] += diffs[lane, other * diff_step]
             i += 1
-        order[kept] = row
+        words[kept] = word
         if not is_zero(out_diffs, kept):
             kept += 1
     return kept
@@ -164,6 +164,14 @@ def unpack(words, n, low, mask, shift, out):
 
 
 @jit
+def pick(block, lane, words, mask, n, out):
+    """Write one lane of the rows whose positions are in the first n words, in the bits of `mask`."""
+    values, taken = block[lane], out[lane]
+    for i in range(n):
+        taken[i] = values[words[i] & mask]
+
+
+@jit
 def tally(data, times, low, shift, diffs, table):
     """Add the diff of each row to the place of its word in the table; constant times are no part of the word.
 
@@ -213,7 +221,8 @@ def slide(flat, lanes, room, kept):
 def examples() -> Iterator[Example]:
     """How Python calls these."""
     yield uniform, (TABLE, NUMBER)
-    yield sum_positions, (TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, COLUMN, TABLE)
+    yield sum_positions, (TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, TABLE)
+    yield pick, (TABLE, NUMBER, COLUMN, NUMBER, NUMBER, TABLE)
     yield sum_few, (TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE)
     yield distinct, (COLUMN, NUMBER)
     yield count_words, (COLUMN, COLUMN, TABLE)

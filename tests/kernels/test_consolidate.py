@@ -132,10 +132,10 @@ def test_sums_of_positions_match_twin(rows, exact):
     bits = len(rows).bit_length()
     words = np.array([(ranks[i] << bits if exact else 0) | i for i in order], np.int64)
     sums = np.empty((updates.width, len(rows)), np.int64)
-    kept = sum_positions(
-        updates.data, updates.times, updates.diffs, words, (1 << bits) - 1, 1 if exact else 0, words, sums
-    )
-    got = [(*rows[i][:2], diff) for i, diff in zip(words[:kept].tolist(), naive.columns(sums), strict=False)]
+    mask = (1 << bits) - 1
+    kept = sum_positions(updates.data, updates.times, updates.diffs, words, mask, 1 if exact else 0, sums)
+    order = [word & mask for word in words[:kept].tolist()]
+    got = [(*rows[i][:2], diff) for i, diff in zip(order, naive.columns(sums), strict=False)]
     assert got == naive.consolidate(rows)
 
 
