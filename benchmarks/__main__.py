@@ -14,8 +14,8 @@ from collections.abc import Callable
 from importlib import import_module
 
 from benchmarks import measure
-from benchmarks.lines import Kind, Run
-from benchmarks.plot import draw_all, draw_experiment
+from benchmarks.lines import RESULTS, Kind, Run
+from benchmarks.plot import draw, draw_all
 from benchmarks.profiling import profiled
 from benchmarks.table import PAGE, write_table
 
@@ -107,7 +107,8 @@ def run_here(experiment: str, asked: argparse.Namespace) -> None:
     run = prepared(asked.scale, "measurement")
     perform(run)
     run.save()
-    draw_experiment(experiment)
+    if run.latencies:
+        draw({experiment: run.latencies}, RESULTS / f"{experiment}.png")
 
 
 if __name__ == "__main__":

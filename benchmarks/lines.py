@@ -133,11 +133,11 @@ class Run:
         return line
 
     def save(self) -> None:
-        """Add the lines to the results, and keep the latencies for plots."""
+        """Add the lines to the results; keep the latencies for plots, if they are of full size."""
         RESULTS.mkdir(exist_ok=True)
         with LINES.open("a") as file:
             file.writelines(json.dumps(line) + "\n" for line in self.lines)
-        if self.latencies:
+        if self.latencies and self.scale == 1:
             (RESULTS / f"{self.id}.latencies.json").write_text(json.dumps(self.latencies))
 
 

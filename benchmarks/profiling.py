@@ -1,13 +1,14 @@
 """Where the time goes: cProfile of what an experiment has on its clocks, split by file of the engine, kernels by name.
 
 Numba tells the profiler when a kernel is called from Python, so kernels have lines of their own; kernels that kernels
-call do not. The profiler costs about a microsecond a call, so a profile shows proportions, not figures.
+call do not. Time is CPU time; the profiler itself takes about a microsecond a call, so a profile shows proportions.
 """
 
 from __future__ import annotations
 
 import cProfile
 import pstats
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ class Profiles:
     """One profile for each clock: only what is on a clock is looked at. Of clocks in clocks, the innermost counts."""
 
     def __init__(self) -> None:
-        self.profiles: dict[str, cProfile.Profile] = defaultdict(cProfile.Profile)
+        self.profiles: dict[str, cProfile.Profile] = defaultdict(lambda: cProfile.Profile(time.process_time))
         self.running: list[str] = []
 
     def begin(self, name: str) -> None:
