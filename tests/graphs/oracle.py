@@ -79,13 +79,13 @@ def triangles(edges: list[Edge]) -> Rows:
     )
 
 
-def pagerank(edges: list[Edge], rounds: int) -> Rows:
+def pagerank(edges: list[Edge], rounds: int, scale: int = 1_000_000) -> Rows:
     """The definition, in whole numbers."""
     nodes = {node for src, dst, _ in edges for node in (src, dst)}
     degrees = Counter(src for src, _, _ in edges)
-    ranks = dict.fromkeys(nodes, 1_000_000)
+    ranks = dict.fromkeys(nodes, scale)
     for _ in range(rounds):
-        received = dict.fromkeys(nodes, 150_000)
+        received = dict.fromkeys(nodes, scale * 15 // 100)
         for src, dst, _ in edges:
             received[dst] += ranks[src] * 85 // (100 * degrees[src])
         ranks = received

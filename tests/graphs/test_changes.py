@@ -106,11 +106,11 @@ def test_the_count_of_triangles_follows_edges(epochs):
 
 
 @few
-@given(oracle.epochs, st.integers(0, 4))
-def test_pagerank_follows_edges_to_the_last_digit(epochs, rounds):
+@given(oracle.epochs, st.integers(0, 4), st.sampled_from([1, 1_000, 1_000_000]))
+def test_pagerank_follows_edges_to_the_last_digit(epochs, rounds, scale):
     follow(
-        lambda edges, _: graphs.pagerank(edges, rounds),
-        lambda edges, _: oracle.pagerank(edges, rounds),
+        lambda edges, _: graphs.pagerank(edges, rounds, scale),
+        lambda edges, _: oracle.pagerank(edges, rounds, scale),
         epochs,
         [set()],
     )
