@@ -32,7 +32,7 @@ from kpg.kernels.consolidate import (
 )
 from kpg.kernels.sort import bounds, crowd, pack, rank, tag, untie
 
-FEW = 64
+FEW = 128
 WORD_BITS = 63  # so that words are never negative
 TABLE_BITS = 22  # the table must stay in the cache, or sorting is quicker
 

@@ -8,6 +8,8 @@ because merging with that compacts as well.
 
 from __future__ import annotations
 
+import numpy as np
+
 from kpg.algebra.frontier import Frontier
 from kpg.trace.batch import Batch
 from kpg.trace.merger import ALL, Merge, empty_after
@@ -46,6 +48,11 @@ class Layer:
     def batches(self) -> tuple[Batch, ...]:
         """What a reader sees."""
         return (self.batch,) if self.newer is None else (self.batch, self.newer)
+
+    @property
+    def rows(self) -> int:
+        """How many updates the batch has."""
+        return len(self.batch)
 
     @property
     def negatives(self) -> int:
@@ -100,5 +107,5 @@ def count_negatives(batch: Batch) -> int:
     negative = diffs[-1] < 0
     for lane in diffs[-2::-1] if diffs.shape[0] > 1 else ():
         negative = (lane < 0) | ((lane == 0) & negative)
-    count = int(negative.sum())
+    count = int(np.count_nonzero(negative))
     return count * len(batch) if diffs.shape[1] == 1 else count

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.trace import layer as sizes
 from kpg.trace.batch import Batch
-from kpg.trace.layer import Layer, count_negatives, level_of, room_of
+from kpg.trace.layer import Layer, level_of, room_of
 from kpg.trace.merger import ALL, merge_now
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ class Spine:
         self._saved = 0  # fuel not yet spent
         self._given = 0  # fuel since a batch last entered the layers
         self._layers: list[Layer] = []
-        self._tail: Batch | None = None
+        self._tail: Layer | None = None
         self._tail_merges = 0
+        self._balanced = True  # nothing changed since sizes and retractions were last found in order
         self._pending: deque[Batch] = deque()
         self._handles: dict[int, weakref.ref[TraceHandle]] = {}
         self._since = Frontier.start(depth)
@@ -115,7 +116,7 @@ class Spine:
         for layer in self._layers:
             batches += layer.batches
         if self._tail is not None:
-            batches.append(self._tail)
+            batches.append(self._tail.batch)
         return batches
 
     def batches_through(self, upper: Frontier | None) -> tuple[Batch, ...]:
@@ -168,9 +169,10 @@ class Spine:
             if self._tail_merges >= len(self._handles):
                 self._tail_merges = 0
                 self._since = self.since
-            batch = merge_now(self._tail, batch, self._since)
+            batch = merge_now(self._tail.batch, batch, self._since)
         rows = len(batch)
-        self._tail = batch if 0 < rows < sizes.TAIL_ROWS else None
+        self._tail = Layer(0, batch) if 0 < rows < sizes.TAIL_ROWS else None
+        self._balanced = False
         if rows >= sizes.TAIL_ROWS:
             self._enter(batch)
 
@@ -194,6 +196,7 @@ class Spine:
         if layer.merge is None or not layer.merge.done:
             return layer
         layer.finish()
+        self._balanced = False
         place = self._layers.index(layer)
         natural = level_of(len(layer.batch))
         if len(layer.batch) == 0:
@@ -251,25 +254,25 @@ class Spine:
     @property
     def unsettled(self) -> bool:
         """Whether idle work may come when the since moves on: some batch was not compacted beyond its upper yet."""
-        layers = self._layers if self._tail is None else [*self._layers, Layer(0, self._tail)]
+        layers = self._layers if self._tail is None else [*self._layers, self._tail]
         return bool(self._pending) or any(layer.unsettled(CLOSED) for layer in layers)
 
     def _begin(self) -> bool:
         """Begin the next piece of idle work, if there is any; no merge is under way."""
-        since, layers = self.since, self._layers
-        if self._tail is not None:
-            tail = Layer(0, self._tail)
-            if tail.unsettled(since):
-                tail.compact(since)
-                self._tail = tail.complete() if len(tail.complete()) else None
-                return True
-            if layers and self._wasteful(len(layers)):
-                newer, self._tail = self._tail, None
-                self._join(layers[-1], newer)
-                return True
-        if len(layers) > 1 and (len(layers[-2].batch) < 2 * len(layers[-1].batch) or self._wasteful(len(layers) - 1)):
-            self._join(layers[-2], layers.pop().batch)
+        since, tail, layers = self.since, self._tail, self._layers
+        if tail is not None and tail.unsettled(since):
+            tail.compact(since)
+            self._tail = tail if len(tail.complete()) else None
             return True
+        if not self._balanced:
+            if tail is not None and self._wasteful(len(layers)):
+                self._tail = None
+                self._join(layers[-1], tail.batch)
+                return True
+            if len(layers) > 1 and (layers[-2].rows < 2 * layers[-1].rows or self._wasteful(len(layers) - 1)):
+                self._join(layers[-2], layers.pop().batch)
+                return True
+            self._balanced = True
         for layer in layers:
             if layer.unsettled(since):
                 layer.compact(since)
@@ -281,11 +284,11 @@ class Spine:
         """Whether merging all from some layer before `place` on may cancel a quarter of their rows."""
         positive = negative = 0
         if self._tail is not None:
-            negative = count_negatives(self._tail)
-            positive = len(self._tail) - negative
+            negative = self._tail.negatives
+            positive = self._tail.rows - negative
         for number in range(len(self._layers) - 1, -1, -1):
             layer = self._layers[number]
-            rows, minus = len(layer.batch), layer.negatives
+            rows, minus = layer.rows, layer.negatives
             cancelling = 2 * (min(negative, rows - minus) + min(positive, minus))
             if number < place and 4 * cancelling >= rows + positive + negative:
                 return True
