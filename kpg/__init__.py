@@ -126,6 +126,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "graphs":  # a package of its own, imported when used
+        return import_module("kpg.graphs")
     if name not in ENGINE:
         raise AttributeError(f"module 'kpg' has no attribute {name!r}")
     value = getattr(import_module(ENGINE[name]), name)

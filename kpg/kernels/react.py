@@ -250,6 +250,23 @@ def there_from(table, block, row, seeds, seed, depth):
     return peek(table[block, DIFFS], row if table[block, DIFF_ROWS] > 1 else 0)
 
 
+@inlined
+def none_before(in_table, in_ranges, k, key_lanes, values, out_table, block, row):
+    """Whether no input row of key k, at whatever time, has values before those of an output row."""
+    out_rows = out_table[block, ROWS]
+    for part in range(in_table.shape[0]):
+        first = in_ranges[2 * part, k]
+        if first < in_ranges[2 * part + 1, k]:  # sorted, so the first row has the least values
+            for lane in range(key_lanes, key_lanes + values):
+                x = peek(in_table[part, DATA], lane * in_table[part, ROWS] + first)
+                y = peek(out_table[block, DATA], lane * out_rows + row)
+                if x < y:
+                    return False
+                if x > y:
+                    break
+    return True
+
+
 @jit
 def react(
     kind, at_least, monotone, keys_from, offsets, seeds, key_lanes, in_values, out_values, width, upper,
@@ -272,19 +289,28 @@ def react(
     while k < m and made_n + space <= made.shape[1] and late_n + space <= late.shape[1]:
         first, last = offsets[k], offsets[k + 1]
         k += 1
-        if kind == PRESENCE and monotone == 1 and last == first + 1:
+        if kind != SUMS and monotone == 1 and last == first + 1:
             seed = first * seed_step
             block = lone_row(out_ranges, k - 1)
-            if block >= 0 and there_from(out_table, block, out_ranges[2 * block, k - 1], seeds, seed, depth) == 1:
-                continue  # there already, from here on: more of it changes nothing
-            if block == -1:
+            if block >= 0:
+                at = out_ranges[2 * block, k - 1]
+                if there_from(out_table, block, at, seeds, seed, depth) == 1 and (
+                    kind == PRESENCE
+                    or none_before(in_table, in_ranges, k - 1, key_lanes, in_values, out_table, block, at)
+                ):
+                    continue  # the answer already, from here on: what was added changes nothing
+            elif block == -1:
                 block = lone_row(in_ranges, k - 1)
                 if block >= 0:
-                    diff = there_from(in_table, block, in_ranges[2 * block, k - 1], seeds, seed, depth)
-                    if diff >= at_least:  # seen for the first time
+                    at = in_ranges[2 * block, k - 1]
+                    if there_from(in_table, block, at, seeds, seed, depth) >= at_least:  # seen for the first time
                         made_keys[made_n] = k - 1
+                        for lane in range(out_values):
+                            made[lane, made_n] = peek(
+                                in_table[block, DATA], (key_lanes + lane) * in_table[block, ROWS] + at
+                            )
                         for lane in range(depth):
-                            made[lane, made_n] = seeds[lane, seed]
+                            made[out_values + lane, made_n] = seeds[lane, seed]
                         made_diffs[made_n] = 1
                         made_n += 1
                         continue
