@@ -78,7 +78,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Machine"):
             inner = [part for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)]
             yield f"::{node.name}", " ".join(ast.get_docstring(part) or "" for part in inner)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name.lower()[:4] == "test":
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith("test"):
             yield f"::{node.name}", ast.get_docstring(node) or ""
 
 

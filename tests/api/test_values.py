@@ -1,4 +1,4 @@
-"""Reductions over text, nulls, floats and decimals: rows are in the order of values, never of arrival (A5.13, A5.14)."""
+"""Reductions over text, nulls, floats and decimals: in the order of values, never of arrival (A5.13, A5.14)."""
 
 import datetime
 import itertools
