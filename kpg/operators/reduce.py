@@ -83,10 +83,12 @@ class Reduce(Publisher):
         return False
 
     def _reduce(self, arrived: list[Updates], upper: Frontier) -> None:
+        waiting = len(self.pending)
         seeds, self.pending = self._seeds(arrived, upper)
         if len(seeds):
             keys, offsets = distinct_keys(seeds, self.key_lanes)
-            monotone = all((updates.diffs > 0).all() for updates in arrived)
+            nothing_due = len(self.pending) == waiting  # a due time may take away what insertions would not
+            monotone = nothing_due and all((updates.diffs > 0).all() for updates in arrived)
             question = Question(
                 keys, offsets, seeds.times, monotone, self.input.batches(), self.output.batches(None), upper
             )

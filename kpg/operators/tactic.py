@@ -29,7 +29,7 @@ class Question:
     keys: Ints  # int64[key lanes, m], sorted, distinct
     offsets: Ints  # int64[m + 1]: where each key's seeds begin
     seeds: Ints  # int64[depth, n or 1]: per key sorted, distinct
-    monotone: bool  # only insertions came
+    monotone: bool  # only insertions came, and no time that was put off is due
     inputs: tuple[Batch, ...]
     outputs: tuple[Batch, ...]
     upper: Frontier
