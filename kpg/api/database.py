@@ -53,7 +53,7 @@ class Database:
         self.inputs: dict[str, Input] = {}
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
         self.outputs: dict[str, Any] = {}
-        self.changed: set[Any] = set()  # outputs with changes that nobody has read
+        self.changed: set[Any] = set()  # outputs with changes that somebody listens for
         self.captures: list[Any] = []
         self.dirty: dict[str, Input] = {}
         self.memory = Memory(config.memory_limit)

@@ -109,7 +109,8 @@ class Output:
     def _take(self, updates: Updates) -> None:
         self._waiting.append(updates)
         self._waiting_rows += len(updates)
-        self.db.changed.add(self)
+        if self._listeners:
+            self.db.changed.add(self)
         for capture in self.captures:
             capture.take(reordered(updates, self._order))
         if self._waiting_rows > self._waiting_limit:
@@ -153,6 +154,8 @@ class Output:
         """Call `function(changes)` after each advance that changed something; returns a function that stops it."""
         self._check()
         self._listeners.append(function)
+        if self._waiting:
+            self.db.changed.add(self)
         return lambda: self._listeners.remove(function)
 
     def unread(self) -> Iterator[tuple[Schema, Updates]]:

@@ -137,17 +137,18 @@ class Worker:
             operator.restless = True
             self._restless.append(operator)
 
-    def rest(self, fuel: int, operators: int = 4) -> bool:
-        """Spend about `fuel` rows of idle work on a few operators; False when none has any to do now."""
+    def rest(self, fuel: int, operators: int = 64) -> bool:
+        """Give idle work to some operators until one has used up `fuel` rows; False when none has any to do now."""
         more = False
         for _ in range(min(operators, len(self._restless))):
             operator = self._restless.popleft()
             if not operator.dataflow.dropped:
-                left = operator.rest(fuel)
-                more |= left
-                operator.restless = left or operator.unsettled
+                more = operator.rest(fuel)
+                operator.restless = more or operator.unsettled
                 if operator.restless:
                     self._restless.append(operator)
+                if more:
+                    break
         return more
 
     def tidy(self) -> None:
