@@ -109,7 +109,9 @@ class Arrange(Publisher):
             # Held before the frontier is asked for: what is sealed here may come round to this very input.
             self.hold(self.batcher.pending().elements)
         frontier = self.frontier(0)
-        ready = tuple([time for time in self.usable if not frontier.beyond(time)])
+        # In a loop only times that were held when the frontier was asked for: it may have passed those of messages.
+        usable = self.held if self.cyclic else self.usable
+        ready = tuple([time for time in usable if not frontier.beyond(time)])
         if ready:
             updates = self.batcher.seal(frontier)
             if len(updates):

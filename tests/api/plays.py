@@ -6,9 +6,11 @@ coordinates), when a second instance of each query is installed, what idle work 
 much history is kept. `perform` plays it; `check` compares every query with its denotation at every time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
+from kpg.dataflow.operator import Operator
 from kpg.testing.model import Update, accumulate, assert_agrees
 from kpg.testing.strategies import advances, histories, updates
 
@@ -100,8 +103,31 @@ def plays(
     )
 
 
+@contextmanager
+def frontiers_only_advance() -> Iterator[None]:
+    """Fail as soon as an operator is told of a frontier that is not at or after the last it was told of."""
+    told: dict[tuple[int, int], Frontier] = {}
+    ask = Operator.frontier
+
+    def frontier(self: Operator, input_index: int = 0) -> Frontier:
+        now = ask(self, input_index)
+        if self.dataflow._early is None:  # before, the dataflow is being built
+            before = told.setdefault((id(self), input_index), now)
+            assert before.precedes(now), f"the frontier of {self.name} went back from {before} to {now}"
+            told[id(self), input_index] = now
+        return now
+
+    with patch.object(Operator, "frontier", frontier):
+        yield
+
+
 def perform(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Build]) -> Performance:
     """Play it with every query installed twice: before the first update, and when the play says."""
+    with frontiers_only_advance():
+        return _perform(play, schemas, queries)
+
+
+def _perform(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Build]) -> Performance:
     with kpg.open(history=play.history, effort=play.effort, coordinates=play.coordinates) as db:  # type: ignore[arg-type]
         inputs = {name: db.input(name, **columns) for name, columns in schemas.items()}
         early = {name: build(db, inputs).output(name) for name, build in queries.items()}
@@ -180,6 +206,8 @@ def agree(done: Performance, name: str, query: Query, inputs: list[list[Update[A
     assert_agrees(done.early[name], query.denotation, *inputs)
     late = [*done.late[name], *forgotten(done.since)]
     assert_agrees(late, query.denotation, *inputs, since=done.since)
+    for found in (done.early[name], late):
+        assert len({(row, time) for row, time, _ in found}) == len(found), f"changes that cancel or repeat: {found}"
     for _, time, _ in done.late[name]:
         assert representative(done.since, time) == time, f"a late query shows {time}, which was forgotten"
     for time, rows in done.snapshots[name]:
