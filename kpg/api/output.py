@@ -136,10 +136,12 @@ class Output:
     def _drain(self) -> Changes:
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         self._waiting_limit = CHANGES_LIMIT
+        found = self._empty() if not waiting else concatenate(waiting)
+        if not self._taken and len(waiting) > 1:  # what was there before comes in batches that may cancel each other
+            found = consolidate(found)
         self._taken = True
         self.db.changed.discard(self)
-        empty = self._empty() if not waiting else concatenate(waiting)
-        return Changes(reordered(empty, self._order), self.schema, self.db)
+        return Changes(reordered(found, self._order), self.schema, self.db)
 
     def _empty(self) -> Updates:
         from kpg.columns.updates import no_updates

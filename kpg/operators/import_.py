@@ -2,7 +2,8 @@
 
 First come the batches that the trace already holds, in one message, their times advanced to the since of the handle
 used: earlier times were forgotten and must not be presented as if they had been. Then come new batches as they are
-sealed. What the importing dataflow reads is the same trace: nothing is copied but, at most, a column of times.
+sealed. What the importing dataflow reads is the same trace: nothing is copied but, at most, a column of times, or a
+batch of which something was only there before since.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kpg.operators.source import Source
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
+from kpg.trace.merger import empty_after, merge_now
 
 
 def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
@@ -49,6 +51,8 @@ def advanced(batch: Batch, since: Frontier) -> Batch:
     if since.precedes(batch.lower) or since.precedes(batch.since):
         return batch
     updates = batch.updates
+    if updates.times.shape[1] > 1 and (updates.data[:, 1:] == updates.data[:, :-1]).all(axis=0).any():
+        return merge_now(batch, empty_after(batch), since)  # equal rows come together at one time
     floor = constant(since.elements[0])
     past = updates.depth == 1 and batch.upper.precedes(since)  # all of it lies there, so it has one time
     times = floor if past else np.maximum(updates.times, floor)
