@@ -12,6 +12,7 @@ import pyarrow as pa
 from kpg.columns.arrow import decode, decode_rows
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, spread
+from kpg.operators.linear import take
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -61,3 +62,10 @@ def reordered(updates: Updates, order: list[int]) -> Updates:
     if order == sorted(order):
         return updates
     return Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs)
+
+
+def in_time_order(updates: Updates) -> Updates:
+    """The same updates, earlier times first."""
+    if updates.times.shape[1] == 1:
+        return updates
+    return take(updates, np.lexsort(updates.times[::-1]))

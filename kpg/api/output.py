@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.changes import Change, Changes, reordered
+from kpg.api.changes import Change, Changes, in_time_order, reordered
 from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 from kpg.columns.consolidate import consolidate
@@ -138,7 +138,7 @@ class Output:
         self._waiting_limit = CHANGES_LIMIT
         found = self._empty() if not waiting else concatenate(waiting)
         if not self._taken and len(waiting) > 1:  # what was there before comes in batches that may cancel each other
-            found = consolidate(found)
+            found = in_time_order(consolidate(found))
         self._taken = True
         self.db.changed.discard(self)
         return Changes(reordered(found, self._order), self.schema, self.db)
