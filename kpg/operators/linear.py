@@ -86,7 +86,7 @@ class Linear(Operator):
         assert self.failures is not None, f"{self.name} was said not to fail"
         rows = keep(updates, failed)
         reasons = [reason(row) for row in np.flatnonzero(failed).tolist()]
-        numbers = self.failures.intern(self.name, reasons, rows.data)
+        numbers = self.failures.intern(self.name, (self.dataflow.id, self.index), reasons, rows.data)
         self.errors(Updates(numbers.reshape(1, -1), rows.times, rows.diffs))
 
     def errors(self, updates: Updates) -> None:

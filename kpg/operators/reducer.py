@@ -18,7 +18,7 @@ from kpg.columns.arrow import decode_rows, encode
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
-from kpg.operators.failures import Failures
+from kpg.operators.failures import Failures, Place
 from kpg.operators.linear import Fail, keep
 from kpg.operators.ranked import by_value
 from kpg.operators.replay import Corrections, Interesting, evaluate_with
@@ -37,6 +37,7 @@ class PythonReducer:
     outputs: Schema
     symbols: Symbols
     failures: Failures
+    place: Place
 
     def evaluate(self, keys: Ints, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
         """Corrections of the groups of some keys."""
@@ -56,7 +57,8 @@ class PythonReducer:
             made = list(self.function(key_row, list(zip(rows, counts.tolist(), strict=True))))
             data = encode(self.outputs, made, self.symbols)
         except Exception as error:  # whatever a user's function raises is data
-            number = self.failures.intern("reduce", [f"{type(error).__name__}: {error}"], np.ascontiguousarray(key))
+            reason = f"{type(error).__name__}: {error}"
+            number = self.failures.intern("reduce", self.place, [reason], np.ascontiguousarray(key))
             failed = np.zeros((1 + len(self.outputs), 1), np.int64)
             failed[0] = number
             return failed, np.ones(1, np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kpg.columns.schema import Type
+from kpg.columns.schema import NULL, Type
 from kpg.columns.totals import average, part_count, split, total
 from kpg.columns.updates import Updates
 from kpg.operators.linear import Fail, keep
@@ -86,8 +86,12 @@ class OutOfDiff:
             elif wanted.kind == "avg":
                 data[self.key_lanes + index] = average(parts, wanted.type_)
             else:
-                data[self.key_lanes + index], failed = total(parts, wanted.type_)
+                sums, failed = total(parts, wanted.type_)
+                data[self.key_lanes + index] = sums
                 bad |= failed
+                if wanted.type_.kind == "decimal":
+                    most = 10**wanted.type_.precision
+                    bad |= (sums >= most) | ((sums <= -most) & (sums != NULL))
         made = Updates(data, updates.times, updates.diffs)
         if not bad.any():
             return made

@@ -16,6 +16,7 @@ from kpg.columns.schema import INT64, SYMBOLIC, Schema
 from kpg.columns.totals import part_count
 from kpg.columns.updates import Ints
 from kpg.operators import linear, replay
+from kpg.operators.iterate import Feedback
 from kpg.operators.ranked import first_by_rank
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
 from kpg.operators.reduce import reduce
@@ -25,6 +26,7 @@ from kpg.operators.sweep import Sweep, sweep_reduce
 from kpg.operators.tactic import Evaluate, Replay, Tactic
 from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
 from kpg.plan import nodes
+from kpg.progress.summary import step_round
 from kpg.trace.gather import Run
 
 if TYPE_CHECKING:
@@ -57,8 +59,28 @@ def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
         partial(replay.sweep_presence, at_least),
-        React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)), 0)),
+        _presence_tactic(at_least),
     )
+
+
+def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop) -> Rendered:
+    """The errors of all rounds: a row that failed in one round is gone in the next, and yet was not dealt with."""
+    depth = errors.stream.depth
+    feedback = Feedback(f"errors of {loop.name}", loop.max_rounds)
+    earlier = renderer.dataflow.add(feedback, depth=depth)
+    renderer.dataflow.add_input(feedback, depth, step_round(depth))
+    found = renderer.arrange_rendered(
+        replace(errors, stream=errors.stream.concat(earlier)), errors.schema.names, f"arrange errors of {loop.name}"
+    )
+    effort = renderer.context.effort
+    _, out = reduce(renderer.dataflow, "distinct", found.arranged, _presence_tactic(1), value_lanes=0, effort=effort)
+    renderer.keep_handle(out.handle)
+    renderer.dataflow.connect(out.stream, feedback, 0)
+    return renderer.rendered(out.stream, errors.schema, loop, tidy=True)
+
+
+def _presence_tactic(at_least: int) -> Tactic:
+    return React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)), 0))
 
 
 def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
@@ -146,6 +168,7 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         outputs,
         renderer.context.symbols,
         renderer.context.failures,
+        (renderer.dataflow.id, len(renderer.dataflow.operators)),
     )
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)

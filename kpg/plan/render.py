@@ -28,7 +28,7 @@ from kpg.operators.import_ import import_arrangement
 from kpg.operators.join import join
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
-from kpg.plan.reductions import render_reduction
+from kpg.plan.reductions import render_errors_of_loop, render_reduction
 from kpg.plan.views import View, views_of
 from kpg.progress import summary
 from kpg.trace.handle import TraceHandle
@@ -117,7 +117,14 @@ class Renderer:
             self._close(*self._open.pop(0))
         if not self.errors:
             return None
-        streams = [self.leave(errors, None).stream for errors in self.errors]
+        errors = self.errors
+        while loop := max((part.loop for part in errors if part.loop), key=nodes.Loop.depth, default=None):
+            streams = [part.stream for part in errors if part.loop is loop]
+            inside = Rendered(streams[0].concat(*streams[1:]), ERRORS, loop)
+            outer = max(loop.surrounding(), key=nodes.Loop.depth, default=None)
+            left = self.leave(render_errors_of_loop(self, inside, loop), outer)
+            errors = [part for part in errors if part.loop is not loop] + [left]
+        streams = [part.stream for part in errors]
         return Rendered(streams[0].concat(*streams[1:]), ERRORS, None)
 
     def release(self) -> None:
