@@ -6,6 +6,7 @@ described by numbers, one row of int64 per batch (see `kpg.trace.table`):
     DATA   the address of data[0, 0]     ROWS       how many updates
     TIMES  the address of times[0, 0]    TIME_ROWS  how many columns of times: 1 if constant
     DIFFS  the address of diffs[0, 0]    DIFF_ROWS  how many columns of diffs: 1 if constant
+    DEPTH  coordinates of a time         FENCES, FENCE_ROWS  every 64th key of a large batch, or no rows
 
 and read with `peek(address, index)`. The caller keeps the arrays alive during the call and passes positions within
 them; nothing here can check that.
@@ -21,8 +22,8 @@ from numba.extending import intrinsic
 
 from kpg.kernels.jit import DISABLED, jit
 
-DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH = range(7)
-FIELDS = 7
+DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, FENCES, FENCE_ROWS = range(9)
+FIELDS = 9
 
 
 def _read(address: int, index: int) -> int:

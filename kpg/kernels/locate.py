@@ -5,17 +5,19 @@ its first `key_lanes` lanes. Fills `ranges`, int64[2 * batches, m]: in row 2 b w
 b, in row 2 b + 1 where they end; returns how many rows that is in all.
 
 Where keys are many against a batch, the batch is walked once. Where they are few, `GROUP` binary searches run in step,
-so that the memory they wait for is fetched at the same time: a lone search of a large array does little but wait.
+so that the memory they wait for is fetched at the same time: a lone search of a large array does little but wait. In a
+large batch with keys of one lane, fences (every `FENCE_SPACING`th key) first tell which few rows to search.
 Twin: kpg.testing.kernels_react.locate.
 """
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, ROWS, peek
+from kpg.kernels.address import DATA, FENCE_ROWS, FENCES, ROWS, peek
 from kpg.kernels.example import TABLE, Example
 from kpg.kernels.jit import jit
 
 GROUP = 16
+FENCE_SPACING = 64
 DENSE = 16  # a batch with at most so many rows a key is walked
 
 
@@ -133,6 +135,38 @@ def search(data, n, keys, ranges, block):
 
 
 @jit
+def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
+    """Binary searches between fences, a group of keys in step; keys of one lane, more rows than fences are apart."""
+    m = keys.shape[1]
+    total = 0
+    first = 0
+    fence = 0  # the first that is not before the key
+    row = 2 * block
+    while first < m:
+        last = min(m, first + GROUP)
+        for k in range(first, last):
+            fence = start_of(fences, fence_rows, fence, keys, k)
+            ranges[row, k] = max(0, min((fence - 1) * FENCE_SPACING, n - FENCE_SPACING - 1))
+        length = FENCE_SPACING + 1
+        while length > 1:
+            half = length >> 1
+            for k in range(first, last):  # a choice of numbers, not of ways: the searches stay in step
+                start = ranges[row, k]
+                ranges[row, k] = start + (half if peek(data, start + half - 1) < keys[0, k] else 0)
+            length -= half
+        for k in range(first, last):
+            start = ranges[row, k]
+            if before(data, n, start, keys, k):
+                start += 1
+                ranges[row, k] = start
+            end = end_of(data, n, start, keys, k)
+            ranges[row + 1, k] = end
+            total += end - start
+        first = last
+    return total
+
+
+@jit
 def locate(table, keys, ranges):
     """Fill the ranges of all batches; returns how many rows they hold."""
     total = 0
@@ -140,6 +174,9 @@ def locate(table, keys, ranges):
         n = table[block, ROWS]
         if n <= DENSE * keys.shape[1]:
             total += walk(table[block, DATA], n, keys, ranges, block)
+        elif keys.shape[0] == 1 and table[block, FENCE_ROWS] > 0:
+            fences, fence_rows = table[block, FENCES], table[block, FENCE_ROWS]
+            total += search_fenced(table[block, DATA], n, fences, fence_rows, keys, ranges, block)
         else:
             total += search(table[block, DATA], n, keys, ranges, block)
     return total

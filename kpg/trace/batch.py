@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.updates import Updates
+from kpg.columns.updates import Ints, Updates
 from kpg.trace.description import Description
-from kpg.trace.table import Row, describe
+from kpg.trace.table import Row, describe, fences_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +22,7 @@ class Batch:
     key_lanes: int
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
+    _fences: Ints | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.updates.data.shape[1])
@@ -30,14 +31,16 @@ class Batch:
     def row(self) -> Row:
         """Where its arrays lie, worked out when first asked: see kpg.trace.table."""
         if self._row is None:
-            object.__setattr__(self, "_row", describe(self.updates))
+            fences = fences_of(self.updates)
+            object.__setattr__(self, "_fences", fences)
+            object.__setattr__(self, "_row", describe(self.updates, fences))
         assert self._row is not None
         return self._row
 
     @property
     def nbytes(self) -> int:
         """What the arrays hold."""
-        return self.updates.nbytes
+        return self.updates.nbytes + (0 if self._fences is None else self._fences.nbytes)
 
     @property
     def lower(self) -> Frontier:

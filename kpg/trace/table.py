@@ -11,12 +11,24 @@ import numpy as np
 
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.address import FIELDS
+from kpg.kernels.locate import FENCE_SPACING
 
 Row = tuple[int, ...]
 
 
-def describe(updates: Updates) -> Row:
-    """The addresses and sizes of the arrays of some updates."""
+NO_FENCES = np.empty(0, np.int64)
+FENCED_ROWS = 1 << 16  # a batch with fewer rows is searched well enough without fences
+
+
+def fences_of(updates: Updates) -> Ints:
+    """The first lane of every 64th row: a copy small enough to stay in cache, that tells where to look in the rest."""
+    if updates.data.shape[0] == 0 or updates.data.shape[1] < FENCED_ROWS:
+        return NO_FENCES
+    return np.ascontiguousarray(updates.data[0, ::FENCE_SPACING])
+
+
+def describe(updates: Updates, fences: Ints = NO_FENCES) -> Row:
+    """The addresses and sizes of the arrays of some updates, and of the fences among their keys."""
     return (
         address(updates.data),
         updates.data.shape[1],
@@ -25,6 +37,8 @@ def describe(updates: Updates) -> Row:
         address(updates.diffs),
         updates.diffs.shape[1],
         updates.times.shape[0],
+        address(fences),
+        fences.shape[0],
     )
 
 

@@ -15,7 +15,7 @@ from kpg.testing import kernels_react as naive
 from kpg.testing.strategies import depths, frontiers, rows, times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.table import describe, table_of
+from kpg.trace.table import FENCED_ROWS, NO_FENCES, describe, fences_of, table_of
 
 
 def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
@@ -46,10 +46,26 @@ def test_far_keys_are_found_in_a_large_batch() -> None:
     data = np.arange(0, 3_000_00, 3, dtype=np.int64).reshape(1, -1)
     updates = Updates(data, constant((0,)), constant((1,)))
     keys = np.array([[-5, 0, 2, 3, 150_000, 150_001, 299_997, 299_999]], np.int64)
-    ranges = np.empty((2, 8), np.int64)
-    assert locate(table_of([describe(updates)]), keys, ranges) == 4
-    assert ranges[0].tolist() == np.searchsorted(data[0], keys[0], "left").tolist()
-    assert ranges[1].tolist() == np.searchsorted(data[0], keys[0], "right").tolist()
+    for fences in (NO_FENCES, fences_of(updates)):
+        ranges = np.empty((2, 8), np.int64)
+        assert locate(table_of([describe(updates, fences)]), keys, ranges) == 4
+        assert ranges[0].tolist() == np.searchsorted(data[0], keys[0], "left").tolist()
+        assert ranges[1].tolist() == np.searchsorted(data[0], keys[0], "right").tolist()
+
+
+@given(st.integers(1, 200), st.lists(st.integers(-5, 2000), min_size=1, max_size=40), st.integers(0, 2**32))
+def test_fences_lead_to_the_same_rows(repeats: int, keys: list[int], seed: int) -> None:
+    """A3.7: long runs of equal keys, keys before the first fence and after the last."""
+    distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, FENCED_ROWS // repeats + 1))
+    data = np.repeat(distinct, repeats).reshape(1, -1)
+    updates = Updates(data, constant((0,)), constant((1,)))
+    asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
+    ranges = np.empty((2, asked.shape[1]), np.int64)
+    fences = fences_of(updates)
+    assert len(fences)
+    locate(table_of([describe(updates, fences)]), asked, ranges)
+    assert ranges[0].tolist() == np.searchsorted(data[0], asked[0], "left").tolist()
+    assert ranges[1].tolist() == np.searchsorted(data[0], asked[0], "right").tolist()
 
 
 def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) -> Batch:
