@@ -36,8 +36,7 @@ def react(
 ) -> tuple[list[Update], list[Time]]:
     """The corrections of one key, sorted, and the times put off."""
     floor = tuple(min(lane) for lane in zip(*seeds, strict=True))
-    ins = [(values, join(time, floor), diff) for values, time, diff in inputs]
-    outs = [(values, join(time, floor), diff) for values, time, diff in outputs]
+    ins, outs = history(kind, inputs, floor), history(FIRST, outputs, floor)
     times, late = set(seeds), set[Time]()
     seen = {time for _, time, _ in (*ins, *outs)}
     made: list[Update] = []
@@ -55,6 +54,16 @@ def react(
         seen.add(time)
         times |= {join(time, other) for other in seen | times | late} - late - {time}
     return sorted(made), sorted(late)
+
+
+def history(kind: int, updates: Sequence[Update], floor: Time) -> list[Update]:
+    """The updates at times joined with the floor, equal ones summed, zeros dropped; values only where they matter."""
+    sums: dict[tuple[Row, Time], Row] = {}
+    for values, time, diff in updates:
+        key = (values if kind == FIRST else (), join(time, floor))
+        before = sums.get(key, (0,) * len(diff))
+        sums[key] = tuple(x + y for x, y in zip(before, diff, strict=True))
+    return [(values, time, diff) for (values, time), diff in sums.items() if any(diff)]
 
 
 def at(updates: Sequence[Update], time: Time) -> dict[Row, Row]:
