@@ -77,6 +77,7 @@ class Arrangement(Collection):
     def release(self) -> None:
         """Let go: when no query uses it either, the index is freed. May be repeated."""
         if not self._released:
+            self.db.check_thread()
             self._released = True
             self.installed.release()
 

@@ -19,6 +19,8 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time, less_equal, meet
 from kpg.api.input import Input
@@ -39,6 +41,9 @@ from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
     from kpg.api.background import Background
+
+
+LAST = 2**62  # times are before it, so that one can always be added to
 
 
 class Database:
@@ -141,17 +146,18 @@ class Database:
 
     def as_time(self, time: int | Time) -> Time:
         """A time as its coordinates."""
-        coordinates = (time,) if isinstance(time, int) else tuple(time)
-        if len(coordinates) != self.config.coordinates or not all(isinstance(x, int) and x >= 0 for x in coordinates):
+        coordinates = tuple(time) if isinstance(time, (tuple, list)) else (time,)
+        whole = all(isinstance(x, (int, np.integer)) and 0 <= x < LAST for x in coordinates)
+        if len(coordinates) != self.config.coordinates or not whole:
             raise TypeMismatch(
                 f"{time!r} is not a time of this db",
-                detail=f"Times have {self.config.coordinates} coordinate(s), whole numbers from 0.",
+                detail=f"Times have {self.config.coordinates} coordinate(s), whole numbers from 0 to below 2^62.",
             )
-        return coordinates
+        return tuple(map(int, coordinates))
 
     def as_frontier(self, time: int | Time | Frontier) -> Frontier:
         """A frontier, or the times at and after one time."""
-        return time if isinstance(time, Frontier) else Frontier.at(self.as_time(time))
+        return Frontier(map(self.as_time, time)) if isinstance(time, Frontier) else Frontier.at(self.as_time(time))
 
     def _require_one_coordinate(self) -> None:
         if self.config.coordinates != 1:
@@ -217,14 +223,18 @@ class Database:
 
     # Life
 
-    def check(self) -> None:
-        """Refuse use after close, and from other threads."""
-        if self._closed:
-            raise Closed("the db is closed")
+    def check_thread(self) -> None:
+        """Refuse use from other threads."""
         if threading.get_ident() != self._owner:
             raise WrongThread(
                 "the db belongs to another thread", hint="Open it with kpg.open(background=True) to share it."
             )
+
+    def check(self) -> None:
+        """Refuse use after close, and from other threads."""
+        if self._closed:
+            raise Closed("the db is closed")
+        self.check_thread()
 
     def close(self) -> None:
         """End all dataflows and release everything; may be repeated."""

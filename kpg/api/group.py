@@ -96,15 +96,18 @@ class Group:
 
     def top_k(self, k: int, by: str | tuple[str, ...]) -> Collection:
         """The first k rows by some columns, equal rows counted as often as they are there; "-column" is descending."""
-        if k < 1:
-            raise BadPlan("top_k() of fewer than one row")
         return self.first(k, *((by,) if isinstance(by, str) else by), copies=True)
 
     def first(self, limit: int, *by: str, copies: bool = False, hierarchical: bool = False) -> Collection:
         """The first rows by some columns, a leading "-" for descending, ties broken by the others."""
+        if limit < 1:
+            raise BadPlan("the first rows of a group are at least one")
         inner, keys = self.collection, self.keys
-        order = [column.removeprefix("-") for column in by]
+        order: dict[str, str] = {}
+        for column in by:
+            order.setdefault(column.removeprefix("-"), column)  # what comes again decides nothing more
         inner.schema.select(order)
+        by = tuple(column for name, column in order.items() if name not in keys)
         reduction = nodes.Reduction("first", limit=limit, copies=copies, columns=by)
         if not hierarchical:
             return self._reduce(inner.schema.select([*keys, *_others(inner.schema, keys)]), reduction)

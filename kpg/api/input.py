@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.algebra.order import join, least
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
 from kpg.api.installed import Installed, install_input
 from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
-from kpg.columns.schema import Schema
+from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.operator import Message
 from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
@@ -43,8 +44,9 @@ class Input(Collection):
         self.name = name
         self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
         schema.select(self.key)
-        self.closed = False
+        self.closed = self.dropped = False
         self._buffer: list[Updates] = []
+        self._latest = least(db.config.coordinates)  # the join of all times that rows were given
         self._base: Installed | None = None
         self._source: Source | None = None
         self._others: list[Installed] = []
@@ -74,6 +76,8 @@ class Input(Collection):
                 detail=f"The clock is at {now}.",
                 hint="Use the current time or a later one.",
             )
+        if data.shape[1]:
+            self._latest = join(self._latest, tuple(times.max(axis=1).tolist()))
         self._take(Updates(data, times, diffs))
 
     def upsert(self, rows: Any) -> None:
@@ -88,6 +92,8 @@ class Input(Collection):
         self.db.check()
         if self.closed:
             raise Closed(f"input {self.name} is closed")
+        if not self.db.time:
+            raise Closed(f"input {self.name} is closed", detail="The clock was advanced to its end.")
         return encode(self.schema, rows, self.db.symbols)
 
     def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
@@ -116,9 +122,9 @@ class Input(Collection):
         kept, counts = read(base.handle.batches(None), last, wanted)
         if kept.shape[1]:
             parts.append(Updates(np.ascontiguousarray(kept[order]), constant((0,)), counts))
+        if join(self._latest, self.db.time.elements[0]) != self.db.time.elements[0]:
+            raise SchemaMismatch(f"cannot upsert into {self.name} while it holds rows for later times")
         for updates in self._buffer:
-            if (updates.times != constant(self.db.time.elements[0])).any():
-                raise SchemaMismatch(f"cannot upsert into {self.name} while it holds rows for later times")
             mask = member(updates.data[lanes], wanted)
             if mask.any():
                 diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
@@ -130,19 +136,18 @@ class Input(Collection):
     def _times(self, time: Any, n: int) -> Ints:
         if isinstance(time, int) or (isinstance(time, tuple) and all(isinstance(x, int) for x in time)):
             return constant(self.db.as_time(time))
-        times = np.array(time, np.int64)  # a copy: the caller may change or have frozen his own
+        times = whole_numbers(time, "times")
         times = times.reshape(1, -1) if times.ndim == 1 else times.T
         if times.shape != (self.db.config.coordinates, n):
             raise SchemaMismatch(
-                f"{n} rows need as many times", detail=f"Found {times.shape[1]} of {times.shape[0]} coordinates."
+                f"{n} rows need as many times",
+                detail=f"Found shape {times.T.shape}; a time has {self.db.config.coordinates} coordinate(s).",
             )
         return np.ascontiguousarray(times)
 
     def _diffs(self, diff: Any, n: int) -> Ints:
-        if isinstance(diff, int):
-            return constant((diff,))
-        diffs = np.array(diff, np.int64).reshape(1, -1)
-        if diffs.shape[1] != n:
+        diffs = whole_numbers(diff, "diffs").reshape(1, -1)
+        if diffs.shape[1] != n and np.ndim(diff):
             raise SchemaMismatch(f"{n} rows need as many diffs", detail=f"Found {diffs.shape[1]}.")
         return np.ascontiguousarray(diffs)
 
@@ -165,6 +170,8 @@ class Input(Collection):
 
     def base(self, keys: tuple[str, ...] | None = None) -> Installed:
         """The arrangement this relation keeps its rows in; the first to ask chooses its key."""
+        if self.dropped:
+            raise Closed(f"input {self.name} was dropped")
         if self._base is None:
             chosen = keys if keys is not None else self.key or self.schema.names
             self._source, self._base = install_input(self.db, self.name, self.schema, chosen, self._frontier)
@@ -172,7 +179,7 @@ class Input(Collection):
 
     def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
         """A living arrangement of this relation by these columns, if there is one."""
-        if self._base is None:
+        if self._base is None or self.dropped:
             return self.base(keys)
         for installed in (self._base, *self._others):
             if installed.keys == keys and not installed.released:
@@ -201,7 +208,11 @@ class Input(Collection):
     def drop(self) -> None:
         """Forget the relation and all its rows; refused while others read it."""
         self.db.check()
+        if self.dropped:
+            return
         readers = [] if self._base is None else self._base.readers()
+        if not readers and self._base is not None and self._base.users > 1:
+            readers = [f"an arrangement by {', '.join(self._base.keys)}"]
         readers += [other.name for other in self._others if not other.released]
         if readers:
             raise InUse(
@@ -210,7 +221,7 @@ class Input(Collection):
         if self._base is not None:
             self._base.release()
         self._buffer.clear()
-        self.closed = True
+        self.closed = self.dropped = True
         self.db.dirty.pop(self.name, None)
         self.db.inputs.pop(self.name, None)
 
@@ -225,6 +236,16 @@ class Input(Collection):
 
     def __repr__(self) -> str:
         return f"Input({self.name!r}, {self.schema!r})"
+
+
+def whole_numbers(values: Any, what: str) -> Ints:
+    """Some whole numbers as a new array: the caller may change or have frozen his own."""
+    found = np.asarray(values)
+    if found.dtype.kind not in "iu" and found.size:
+        raise SchemaMismatch(f"{what} are whole numbers", detail=f"Found {values!r}."[:200])
+    if found.dtype.kind == "u" and found.size and int(found.max()) > MAX:
+        raise SchemaMismatch(f"{what} are whole numbers below 2^63", detail=f"Found {found.max()}.")
+    return np.array(found, np.int64)
 
 
 def last_of_each(data: Ints, lanes: list[int]) -> Ints:

@@ -11,6 +11,7 @@ An output owns its dataflow: `release()` drops it and everything it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,9 @@ class Output:
     def __init__(self, db: Database, node: nodes.Node, name: str | None, keep: bool) -> None:
         self.db = db
         self.schema: Schema = node.schema
-        self.name = name or f"output {len(db.outputs)}"
+        self.name = name or next(
+            free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs
+        )
         if self.name in db.outputs:
             raise InUse(f"there is an output {self.name!r} already", hint="Choose another name, or release() that one.")
         self._waiting: list[Updates] = []
@@ -266,6 +269,7 @@ class Output:
         """Drop the answer and everything it holds; may be repeated."""
         if self._released:
             return
+        self.db.check_thread()
         for capture in tuple(self.captures):
             capture.close()
         self._released = True
@@ -321,4 +325,5 @@ class Probe:
 
     def release(self) -> None:
         """Drop the dataflow; may be repeated."""
+        self.db.check_thread()
         self.db.worker.drop(self._dataflow)
