@@ -281,7 +281,7 @@ class Spine:
         return False
 
     def _wasteful(self, place: int) -> bool:
-        """Whether merging all from some layer before `place` on may cancel a quarter of their rows."""
+        """Whether merging all from some layer before `place` on may cancel an eighth of their rows."""
         positive = negative = 0
         if self._tail is not None:
             negative = self._tail.negatives
@@ -290,7 +290,7 @@ class Spine:
             layer = self._layers[number]
             rows, minus = layer.rows, layer.negatives
             cancelling = 2 * (min(negative, rows - minus) + min(positive, minus))
-            if number < place and 4 * cancelling >= rows + positive + negative:
+            if number < place and 8 * cancelling >= rows + positive + negative:
                 return True
             positive += rows - minus
             negative += minus
