@@ -75,7 +75,7 @@ HELD = [
     kpg.Changes, kpg.Background,
 ]  # fmt: skip
 FOR_THE_ENGINE = {
-    "as_frontier", "as_time", "check", "horizon", "install", "push_to", "seal", "spines",  # Database
+    "as_frontier", "as_time", "check", "check_thread", "horizon", "install", "push_to", "seal", "spines",  # Database
     "add_arrangement", "arranged_by", "base", "buffered", "flush",  # Input
     "contents", "notify", "unread",  # Output
 }  # fmt: skip
