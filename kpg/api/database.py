@@ -51,7 +51,7 @@ class Database:
 
     def __init__(self, config: Config, worker: Worker | None = None, symbols: Symbols | None = None) -> None:
         self.config = config
-        self.symbols = symbols or Symbols()
+        self.symbols = Symbols() if symbols is None else symbols  # one without symbols yet is false
         self.failures = Failures()
         self.worker = worker or Worker(start=(0,) * config.coordinates)
         self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
@@ -112,6 +112,8 @@ class Database:
             source.flush()
         self.dirty.clear()
         self.worker.advance_to(frontier)
+        if not frontier:
+            self.worker.untidy = True
 
     def seal(self, before: Frontier) -> None:
         """All work up to the clock is done; it was at `before` when that began."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import join, least
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
@@ -174,7 +173,9 @@ class Input(Collection):
             raise Closed(f"input {self.name} was dropped")
         if self._base is None:
             chosen = keys if keys is not None else self.key or self.schema.names
-            self._source, self._base = install_input(self.db, self.name, self.schema, chosen, self._frontier)
+            self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
+            if self.closed:
+                self._source.dataflow.close_source(self._source)
         return self._base
 
     def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
@@ -190,9 +191,6 @@ class Input(Collection):
         """Remember an arrangement, so that later queries share it."""
         self._others = [other for other in self._others if not other.released] + [installed]
 
-    def _frontier(self) -> Frontier:
-        return CLOSED if self.closed else self.db.worker.clock.frontier
-
     # End
 
     def close(self) -> None:
@@ -203,6 +201,8 @@ class Input(Collection):
                 self.flush()
                 self.db.dirty.pop(self.name, None)
             self.closed = True
+            if self._source is not None:
+                self._source.dataflow.close_source(self._source)
             self.db.worker.tidy()
 
     def drop(self) -> None:

@@ -80,15 +80,14 @@ class Installed:
         return self.publisher.output_frontier()
 
 
-def install_input(
-    db: Database, name: str, schema: Schema, keys: tuple[str, ...], frontier: Callable[[], Frontier]
-) -> tuple[Source, Installed]:
+def install_input(db: Database, name: str, schema: Schema, keys: tuple[str, ...]) -> tuple[Source, Installed]:
     """The dataflow that arranges what is inserted into a relation."""
     made: list[tuple[Source, Installed]] = []
 
     def build(dataflow: Dataflow) -> None:
         source = Source(f"input {name}")
-        stream = dataflow.add_source(source, frontier, depth=db.config.coordinates)
+        clock = db.worker.clock
+        stream = dataflow.add_source(source, lambda: clock.frontier, depth=db.config.coordinates)
         renderer = Renderer(dataflow, db.context)
         rest = tuple(column for column in schema.names if column not in keys)
         rendered = renderer.rendered(stream, schema.select(keys + rest), None)

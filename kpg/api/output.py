@@ -230,7 +230,7 @@ class Output:
     @property
     def ended(self) -> bool:
         """Whether its dataflow is gone: released, or stopped by a failure."""
-        return self._dataflow.dropped
+        return self._dataflow.dropped and not self._dataflow.retired
 
     def failure(self) -> str | None:
         """Why there is no answer now, if there is none."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, least
 from kpg.dataflow.channel import Channel, Pact, Pipeline
-from kpg.dataflow.operator import Message, Operator
+from kpg.dataflow.operator import Message, Operator, Times
 from kpg.errors import KpgError
 from kpg.events import Connects, Operates
 from kpg.progress.reachability import Reachability
@@ -55,7 +56,9 @@ class Dataflow:
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
+        self.retired = False  # it ended because there was nothing left that it could do
         self._early: list[tuple[Operator, Message]] | None = []
+        self._openings: list[tuple[int, Time]] = []
         self.on_drop: list[Callable[[], None]] = []
 
     def add(
@@ -103,12 +106,24 @@ class Dataflow:
             if self.worker.sink:
                 self.worker.sink(Connects(self.worker.index, self.id, source.index, target.index))
 
-    def add_source(self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int) -> Stream:
-        """Add an operator with one input that is fed from outside the dataflow, never before `frontier()`."""
+    def add_source(
+        self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int, opening: Times | None = None
+    ) -> Stream:
+        """Add an operator with one input that is fed from outside the dataflow, never before `frontier()`.
+
+        With several workers it is first held at `opening`, the same times on each, until all have built it.
+        """
         stream = self.add(operator, depth=depth)
         self.add_input(operator, depth, identity(depth))
-        self.tracker.add_source(operator.input_locations[0], frontier)
+        location, peers = operator.input_locations[0], self.worker.peers
+        opening = () if peers == 1 else (least(depth),) if opening is None else opening
+        self.tracker.add_source(location, frontier, peers, opening)
+        self._openings += [(location, time) for time in opening]
         return stream
+
+    def close_source(self, operator: Operator) -> None:
+        """Say that this worker feeds a source no more; it ends when all workers have said so."""
+        self.tracker.close_source(operator.input_locations[0])
 
     def feed(self, operator: Operator, message: Message) -> None:
         """Give a message from outside to whoever reads a source: it goes straight there, and is counted there."""
@@ -124,8 +139,15 @@ class Dataflow:
         early, self._early = self._early or [], None
         for operator, message in early:
             self.feed(operator, message)
+        for location, time in self._openings:
+            self.tracker.update(location, time, -1)
         for operator in self.operators:
             operator.follow_frontiers()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will come, nothing is in flight and no operator keeps what others read."""
+        return self.tracker.closed and self.tracker.idle and not any(operator.keeps for operator in self.operators)
 
     def release(self) -> None:
         """Let go of every operator's holdings; the dataflow is over."""

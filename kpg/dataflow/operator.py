@@ -71,6 +71,11 @@ class Operator:
         """The updates it keeps between steps; what their lanes mean is told by `schema`."""
         return iter(())
 
+    @property
+    def keeps(self) -> bool:
+        """Whether it keeps something that others read."""
+        return False
+
     def tidy(self) -> None:
         """An input was closed somewhere: let go of what is not needed any more."""
 

@@ -40,6 +40,7 @@ class Worker:
         self.sink: EventSink | None = None
         self.guard: Callable[[], None] | None = None  # asked now and then; raises when a limit is met
         self.steps = 0
+        self.untidy = False  # whether an input was closed somewhere, and what that frees was not let go of
         self._ready: list[tuple[int, int, Operator]] = []
         self._restless: deque[Operator] = deque()
         self._next_id = 0
@@ -62,6 +63,7 @@ class Worker:
             heapq.heapify(self._ready)
             raise
         self.dataflows[dataflow.id] = dataflow
+        self.untidy |= not all(dataflow.tracker.now())
         for frame in self._early.pop(dataflow.id, []):
             self._take(frame)
         return dataflow
@@ -95,13 +97,18 @@ class Worker:
         if self._ready:
             self._run(heapq.heappop(self._ready)[2])
             return True
-        return self.exchange() | self.wake()
+        busy = self.exchange() | self.wake()
+        if self.untidy and not busy:
+            self._tidy()
+        return busy
 
     def run(self) -> None:
         """Step until nothing is left to do for now."""
         while self._ready or self.exchange() | self.wake():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])
+        if self.untidy:
+            self._tidy()
 
     def _run(self, operator: Operator) -> None:
         operator.scheduled = False
@@ -153,10 +160,20 @@ class Worker:
 
     def tidy(self) -> None:
         """An input was closed: finish what is due, let operators drop what they do not need, retire dataflows."""
+        self.untidy = True
         self.run()
-        for dataflow in list(self.dataflows.values()):
+
+    def _tidy(self) -> None:
+        """Once all is quiet; again and again while peers have not told all."""
+        self.untidy = False
+        for dataflow in list(self.dataflows.values())[::-1]:  # readers before what they read
             for operator in dataflow.operators:
                 operator.tidy()
+            if dataflow.over:
+                dataflow.retired = True
+                self.drop(dataflow, "its inputs closed")
+            elif self.peers > 1 and 0 in dataflow.tracker.feeders.values():
+                self.untidy |= not dataflow.tracker.idle
 
     # Progress
 
@@ -193,6 +210,7 @@ class Worker:
                 dataflow = self._find(dataflow_id, ProgressFrame(((dataflow_id, changes),)))
                 if dataflow is not None:
                     dataflow.tracker.receive(changes)
+                    self.untidy |= 0 in dataflow.tracker.feeders.values()
 
     def _find(self, dataflow_id: int, frame: Frame) -> Dataflow | None:
         dataflow = self.dataflows.get(dataflow_id)

@@ -86,6 +86,10 @@ class Publisher(Operator):
         return spine is not None and spine.exert(fuel)
 
     @property
+    def keeps(self) -> bool:
+        return self.spine() is not None
+
+    @property
     def unsettled(self) -> bool:
         spine = self.spine()
         return spine is not None and spine.unsettled

@@ -28,8 +28,8 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
         raise publisher.dataflow.failure
     spine = handle.spine
     source = Source(f"import {name}")
-    stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth)
     since = handle.since
+    stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth, opening=since.elements)
     history = tuple([advanced(batch, since) for batch in handle.batches(None) if len(batch)])
     assert len(since) == 1, f"{name} is imported as of one time, not {since}"
     if history:

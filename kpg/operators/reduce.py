@@ -70,6 +70,8 @@ class Reduce(Publisher):
             # Held before the frontier is asked for: what this step sends may come round a loop to its own input.
             self.hold(minimal([*self.held, *[time for message in inputs[0] for time in message.times]]))
         upper = self.frontier(0)
+        if self.dataflow.worker.peers > 1:
+            upper = upper.join(self.upper)  # what was complete here before stays so
         arrived: list[Updates] = []
         for message in inputs[0]:
             for batch in message.payload:
@@ -134,7 +136,7 @@ class Reduce(Publisher):
 
     def tidy(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:
-            self.input.release()
+            self.release()
 
     def release(self) -> None:
         self.input.release()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kpg.algebra.frontier import Frontier
+from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.progress.reachability import Reachability
 
@@ -33,13 +33,38 @@ class Tracker:
         self.shared = shared  # whether there are peers to tell
         self.counts: dict[int, dict[Time, int]] = {}
         self.sources: dict[int, Callable[[], Frontier]] = {}
+        self.feeders: dict[int, int] = {}  # of each source: how many workers have not closed it
         self._unsent: dict[tuple[int, Time], int] = {}
         self._version = 0  # of the counts
         self._known: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
 
-    def add_source(self, location: int, frontier: Callable[[], Frontier]) -> None:
-        """Say that messages enter at `location` from outside, never before what `frontier` then returns."""
+    def add_source(
+        self, location: int, frontier: Callable[[], Frontier], feeders: int = 1, opening: Iterable[Time] = ()
+    ) -> None:
+        """Say that messages enter at `location` from outside, never before what `frontier` then returns.
+
+        `feeders` workers may feed it, until each has closed it. Each holds the `opening` times until it has built its
+        part of the dataflow, since what it will feed first is counted by nobody yet.
+        """
         self.sources[location] = frontier
+        self.feeders[location] = feeders
+        for time in opening:
+            self.counts.setdefault(location, {})[time] = feeders
+
+    def close_source(self, location: int) -> None:
+        """This worker will feed a source no more."""
+        self._close(location)
+        if self.shared:
+            self._unsent[-1 - location, ()] = -1  # told in order with all counts; no location is negative
+
+    def _close(self, location: int) -> None:
+        self.feeders[location] -= 1
+        self._version += 1
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing comes from outside any more."""
+        return not any(self.now())
 
     @property
     def idle(self) -> bool:
@@ -78,18 +103,26 @@ class Tracker:
         """Count the changes of a peer."""
         shared, self.shared = self.shared, False  # what a peer said needs no telling
         for location, time, difference in changes:
-            self.update(location, time, difference)
+            if location < 0:
+                self._close(-1 - location)
+            else:
+                self.update(location, time, difference)
         self.shared = shared
 
     def frontier(self, location: int) -> Frontier:
         """What may still arrive at `location`; computed anew only if counts or sources have changed."""
-        sources = [frontier() for frontier in self.sources.values()]
+        sources = self.now()
         known = self._known.get(location)
         if known is not None and known[0] == self._version and known[1] == sources:
             return known[2]
         found = self._frontier(location, sources)
         self._known[location] = (self._version, sources, found)
         return found
+
+    def now(self) -> list[Frontier]:
+        """What may still come from each source."""
+        feeders = self.feeders
+        return [frontier() if feeders[location] else CLOSED for location, frontier in self.sources.items()]
 
     def _frontier(self, location: int, sources: list[Frontier]) -> Frontier:
         paths = self.reachability.paths_to(location)

@@ -1,6 +1,24 @@
 """The reduction as an operator: what it keeps pending, what it may take for granted (A5.10, A5.11, A5.12)."""
 
+import numpy as np
+
 import kpg
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.updates import Updates, constant, spread
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.operator import Message
+from kpg.dataflow.worker import Worker
+from kpg.operators.arrange import Arranged
+from kpg.operators.reduce import Reduce
+from kpg.operators.replay import evaluate_presence
+from kpg.operators.source import Source
+from kpg.operators.tactic import Replay
+from kpg.testing.workers import Network
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.handle import TraceHandle
+from kpg.trace.spine import Spine
 
 
 def test_a_retraction_that_had_to_wait_is_not_taken_for_an_insertion():
@@ -19,3 +37,47 @@ def test_a_retraction_that_had_to_wait_is_not_taken_for_an_insertion():
             db.idle()
         db.advance_to((3, 3))
         assert there.rows(as_of=(2, 2)) == [(8,)]
+
+
+class Lagging(Reduce):
+    """A reduction that is told of frontiers by the test, as one of several workers whose peers lag behind."""
+
+    told = Frontier([(0, 0)])
+
+    def frontier(self, input_index: int = 0) -> Frontier:
+        return self.told
+
+
+def test_what_was_complete_here_stays_complete_while_peers_lag_behind():
+    """A5.10, A1.8: a batch is complete on its worker before the frontier of all workers says so.
+
+    Then the frontier passes (1, 1), which is pending, while it still stands at (0, 2), long complete here.
+    """
+    dataflow = Dataflow(Worker(0, 2, Network(2).ends[0]), 0, "lagging")
+    stream = dataflow.add_source(Source("rows"), lambda: CLOSED, depth=2)
+    spine = Spine(1, 1, 2)
+    arranged = Arranged(stream, TraceHandle(spine, "rows", spine.upper), 1, 1, 1, 2)
+    made = Spine(1, 1, 2)
+    presence = Replay(lambda keys, *histories: evaluate_presence(1, *histories), 0)
+    operator = Lagging("distinct", arranged, made, presence)
+    dataflow.add(operator, [(stream, Pipeline())], depth=2)
+    reader = TraceHandle(made, "reader", made.upper)
+    reader.set_physical(CLOSED)
+    for time, upper in [((0, 1), [(0, 3), (1, 0)]), ((1, 0), [(0, 3), (1, 1)])]:
+        rows = Updates(np.array([[7]]), constant(time), constant((1,)))
+        batch = Batch(rows, 1, Description(spine.upper, Frontier(upper), Frontier([(0, 0)])))
+        spine.insert(batch)
+        operator.queues[0].append(Message((time,), (batch,)))
+        operator.run()
+    assert operator.held == ((1, 1),)
+    operator.told = Frontier([(0, 2), (2, 0)])
+    assert operator.due()
+    operator.run()
+    assert operator.held == ()
+    found = [(7, tuple(time), diff) for batch in reader.batches(None) for time, diff in of(batch)]
+    assert sorted(found) == [(7, (0, 1), 1), (7, (1, 0), 1), (7, (1, 1), -1)]
+
+
+def of(batch: Batch):
+    n = len(batch)
+    return zip(spread(batch.updates.times, n).T.tolist(), spread(batch.updates.diffs, n)[0].tolist(), strict=True)
