@@ -54,7 +54,7 @@ ENGINE: dict[str, str] = {
     "lit": "kpg.columns.functions",
     "max_of": "kpg.columns.functions",
     "min_of": "kpg.columns.functions",
-    "open": "kpg.api.database",
+    "open": "kpg.opening",
     "replay": "kpg.api.replay",
     "row_udf": "kpg.columns.functions",
     "udf": "kpg.columns.functions",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.changes import Changes
     from kpg.api.collection import Collection
-    from kpg.api.database import Database, open
+    from kpg.api.database import Database
     from kpg.api.group import Group
     from kpg.api.input import Input
     from kpg.api.output import Output
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
     from kpg.columns.syntax import Expression
+    from kpg.opening import open
 
 __all__ = [
     "Arrangement",

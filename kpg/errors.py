@@ -19,6 +19,11 @@
       StorageError        a file is not what it should be
         Corrupt             damaged, cut off, or of another kind
         Unavailable         cannot be opened, read or written
+      ClusterError        the workers of a db, or the way to them
+        WorkerLost          a worker is gone: killed, crashed, or out of reach
+        Unreachable         a connection cannot be made, or ended
+        NotAuthorised       the other end does not know the secret of the db
+        ProtocolError       what came over a connection has no meaning
       WrongThread         a db was used from a thread that does not own it
 
 Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
@@ -115,6 +120,26 @@ class Corrupt(StorageError):
 
 class Unavailable(StorageError):
     """A file cannot be opened, read or written."""
+
+
+class ClusterError(KpgError):
+    """The workers of a db, or the way to them."""
+
+
+class WorkerLost(ClusterError):
+    """A worker is gone: killed, crashed, or out of reach."""
+
+
+class Unreachable(ClusterError):
+    """A connection cannot be made, or ended."""
+
+
+class NotAuthorised(ClusterError):
+    """The other end does not know the secret of the db."""
+
+
+class ProtocolError(ClusterError):
+    """What came over a connection has no meaning."""
 
 
 class WrongThread(KpgError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent / "kpg"
-CONTRACTS = {"types", "errors", "config", "events"}  # importable by all
+CONTRACTS = {"types", "errors", "config", "events", "version"}  # importable by all
 COLUMNAR = {"columns", "kernels", "algebra"}
 ENGINE = {"operators", "dataflow", "trace", "progress"} | COLUMNAR
 API = {"api", "plan"} | ENGINE
@@ -27,10 +27,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "storage": {"trace"} | COLUMNAR,
     "observe": API,
     "server": API | {"query", "storage", "observe"},
-    "spark": API | {"storage"},
+    "cluster": API | {"storage"},  # workers as processes
+    "spark": API | {"storage", "cluster"},
+    "opening": API | {"cluster", "storage", "spark"},
     "testing": API,  # shipped to users; nobody may import it
     "cli": API | {"graphs", "query", "server", "spark", "storage", "observe"},
-    "__init__": API | {"graphs"},
+    "__init__": API | {"graphs", "opening"},
     **{name: set() for name in CONTRACTS},
 }
 KNOW_EACH_OTHER: set[str] = set()

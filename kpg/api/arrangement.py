@@ -20,7 +20,7 @@ from kpg.api.installed import Installed
 from kpg.api.reading import check_readable, to_table
 from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
-from kpg.columns.updates import Updates, constant
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Closed
 from kpg.plan import nodes
 
@@ -50,9 +50,8 @@ class Arrangement(Collection):
         """The rows with any of some keys, as of a time."""
         self._check()
         data = encode(self.installed.schema.select(self.keys), keys, self.db.symbols)
-        wanted = consolidate(Updates(data, constant((0,)), constant((1,)))).data
         time = check_readable(self.db, self.installed, as_of)
-        return to_table(self.db, self.installed, self.schema, time, np.ascontiguousarray(wanted))
+        return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
 
     def scan(self, as_of: Any = None) -> pa.Table:
         """All rows, as of a time; the last complete one if not said."""
@@ -91,3 +90,8 @@ class Arrangement(Collection):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.release()
+
+
+def wanted_keys(keys: Ints) -> Ints:
+    """Keys as a trace is asked for them: sorted, each once."""
+    return np.ascontiguousarray(consolidate(Updates(keys, constant((0,)), constant((1,)))).data)

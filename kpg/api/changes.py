@@ -47,14 +47,17 @@ class Changes:
         return table.append_column("_diff", pa.array(spread(self.updates.diffs, n)[0]))
 
 
-def each_change(db: Database, schema: Schema, function: Callable[..., Any]) -> Callable[[Updates], None]:
+@dataclass(frozen=True, slots=True)
+class EachChange:
     """A function of updates that calls another with each (row, time, diff)."""
 
-    def show(updates: Updates) -> None:
-        for row, time, diff in Changes(updates, schema, db):
-            function(row, time, diff)
+    db: Database
+    schema: Schema
+    function: Callable[..., Any]
 
-    return show
+    def __call__(self, updates: Updates) -> None:
+        for row, time, diff in Changes(updates, self.schema, self.db):
+            self.function(row, time, diff)
 
 
 def reordered(updates: Updates, order: list[int]) -> Updates:

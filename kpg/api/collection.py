@@ -78,10 +78,10 @@ class Collection:
 
         `positions` says for each new row which old row it came from, so that its time and diff are known.
         """
-        from kpg.api.flatmap import over_arrow
+        from kpg.api.flatmap import OverArrow
 
         schema = Schema.of(columns)
-        lanes = over_arrow(function, self.schema, schema, self.db.symbols)
+        lanes = OverArrow(function, self.schema, schema, self.db.symbols)
         label = getattr(function, "__name__", "function")
         return self._make(nodes.FlatMap(schema, self.node.loops, self.node, lanes, label))
 
@@ -105,9 +105,9 @@ class Collection:
 
     def inspect(self, function: Callable[[tuple[Any, ...], Any, int], Any] = print) -> Collection:
         """The same rows; `function(row, time, diff)` sees each update as it passes."""
-        from kpg.api.changes import each_change
+        from kpg.api.changes import EachChange
 
-        shown = each_change(self.db, self.schema, function)
+        shown = EachChange(self.db, self.schema, function)
         return self._make(nodes.Inspect(self.schema, self.node.loops, self.node, shown))
 
     # Several collections
@@ -210,28 +210,21 @@ class Collection:
         self.schema.select(keys)
         if self.node.loops:
             return self._make(nodes.Arrange(self.schema, self.node.loops, self.node, keys))  # type: ignore[return-value]
-        from kpg.api.arrangement import Arrangement
-        from kpg.api.installed import install_arrangement
-
         name = f"{getattr(self, 'name', 'collection')} by {', '.join(keys)}"
-        return Arrangement(self.db, install_arrangement(self.db, name, self.node, keys), self.node)
+        return self.db.install_arrangement(self.node, name, keys)
 
     def output(self, name: str | None = None, *, keep: bool = True) -> Output:
         """Install this as an answer: read it as of a time, follow its changes.
 
         With keep=False nothing is kept for reading: only changes can be followed.
         """
-        from kpg.api.output import Output
-
         self._require_outside("output")
-        return Output(self.db, self.node, name, keep)
+        return self.db.install_output(self.node, name, keep)
 
     def probe(self) -> Probe:
         """Install this only to know how far it has come."""
-        from kpg.api.output import Probe
-
         self._require_outside("probe")
-        return Probe(self.db, self.node)
+        return self.db.install_probe(self.node)
 
     # Inside
 

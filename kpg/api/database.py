@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,18 +29,18 @@ from kpg.api.reclaim import symbols_in_use
 from kpg.api.recursion import Recursion
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config, Effort
+from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
-from kpg.kernels.warm import warm
 from kpg.operators.failures import Failures
-from kpg.plan.nodes import Loop
+from kpg.plan.nodes import Loop, Node
 from kpg.plan.render import Context
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
-    from kpg.api.background import Background
+    from kpg.api.arrangement import Arrangement
+    from kpg.api.output import Output, Probe
 
 
 LAST = 2**62  # times are before it, so that one can always be added to
@@ -97,7 +97,7 @@ class Database:
         self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
-        self._rest(busy)
+        self.rest(busy)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
@@ -107,7 +107,7 @@ class Database:
         self.check()
         frontier = self.as_frontier(time)
         if not self.time.precedes(frontier):
-            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {_show(self.time)}.")
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
         for source in self.dirty.values():
             source.flush()
         self.dirty.clear()
@@ -119,7 +119,7 @@ class Database:
         """All work up to the clock is done; it was at `before` when that began."""
         self.sealed = self._last_sealed(before, self.time)
 
-    def _rest(self, busy: bool) -> None:
+    def rest(self, busy: bool) -> None:
         """Give traces some idle work: at once when nothing came, else now and then."""
         self._busy_advances = self._busy_advances + 1 if busy else 0
         if not busy:
@@ -207,6 +207,25 @@ class Database:
         self.check()
         return self.worker.install(name, build)
 
+    def install_output(self, node: Node, name: str | None, keep: bool) -> Output:
+        """Install a plan as an answer."""
+        from kpg.api.output import Output
+
+        return Output(self, node, name, keep)
+
+    def install_arrangement(self, node: Node, name: str, keys: tuple[str, ...]) -> Arrangement:
+        """Install a plan as an index that queries share."""
+        from kpg.api.arrangement import Arrangement
+        from kpg.api.installed import install_arrangement
+
+        return Arrangement(self, install_arrangement(self, name, node, keys), node)
+
+    def install_probe(self, node: Node) -> Probe:
+        """Install a plan only to know how far it has come."""
+        from kpg.api.output import Probe
+
+        return Probe(self, node)
+
     def settle(self) -> None:
         """Do all work that is due at the present time: after this, whatever was installed has its answer."""
         self.check()
@@ -284,7 +303,8 @@ class Database:
         return html_database(self)
 
 
-def _show(frontier: Frontier) -> str:
+def show_frontier(frontier: Frontier) -> str:
+    """A frontier as people read it."""
     if frontier == CLOSED:
         return "its end"
     return ", ".join(str(time[0] if len(time) == 1 else time) for time in frontier)
@@ -293,54 +313,3 @@ def _show(frontier: Frontier) -> str:
 def reached(db: Database, time: Time) -> bool:
     """Whether a time is complete."""
     return not any(less_equal(element, time) for element in db.time)
-
-
-@overload
-def open(
-    *,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: Literal[False] = False,
-) -> Database: ...
-
-
-@overload
-def open(
-    *,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: Literal[True],
-) -> Background: ...
-
-
-def open(
-    *,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: bool = False,
-) -> Database | Background:
-    """Open a db in this process.
-
-    history       how many epochs before the last complete one can still be read; None keeps all
-    memory_limit  bytes; when the process holds more, calls raise OverBudget
-    effort        how eagerly indexes merge: eager, default or lazy
-    max_rounds    how many rounds a recursion may take before it is stopped
-    coordinates   of a time: 1, or more for inputs with several clocks
-    background    on a thread of its own, to be used from any thread and from asyncio
-    """
-    warm()
-    config = Config(history, memory_limit, effort, max_rounds, coordinates)
-    if background:
-        from kpg.api.background import Background
-
-        return Background(config)
-    return Database(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,18 @@ from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
 
-def over_arrow(
-    function: Callable[..., Any], before: Schema, after: Schema, symbols: Symbols
-) -> Callable[[Ints], tuple[Ints, Ints]]:
+@dataclass(frozen=True, slots=True)
+class OverArrow:
     """`function(table) → (positions, table)` as a function of lanes."""
 
-    def over_lanes(data: Ints) -> tuple[Ints, Ints]:
-        positions, rows = function(decode(before, data, symbols))
-        made = encode(after, rows, symbols)
+    function: Callable[..., Any]
+    before: Schema
+    after: Schema
+    symbols: Symbols
+
+    def __call__(self, data: Ints) -> tuple[Ints, Ints]:
+        positions, rows = self.function(decode(self.before, data, self.symbols))
+        made = encode(self.after, rows, self.symbols)
         where = np.ascontiguousarray(positions, np.int64)
         if where.shape != (made.shape[1],) or (len(where) and not 0 <= where.min() <= where.max() < data.shape[1]):
             raise SchemaMismatch(
@@ -30,5 +35,3 @@ def over_arrow(
                 hint="Return (positions, table): for each new row the number of the old row it came from.",
             )
         return where, made
-
-    return over_lanes

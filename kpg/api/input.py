@@ -87,6 +87,13 @@ class Input(Collection):
         data = last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key])
         self._push(data, 1, replacing=True)
 
+    def take_lanes(self, updates: Updates, replacing: bool = False) -> None:
+        """Rows that are encoded already, as they come from another process; upserts hold each key once."""
+        if replacing:
+            self._push(updates.data, 1, replacing=True)
+        else:
+            self._take(updates)
+
     def _encode(self, rows: Any) -> Ints:
         self.db.check()
         if self.closed:

@@ -48,7 +48,7 @@ def html_output(output: Output) -> str:
 
 
 def _html_rows(output: Output, title: str) -> str:
-    installed = output._readable()
+    installed = output.readable()
     time = check_readable(output.db, installed, None)
     data, counts = read_rows(installed, output.schema, time, None)
     shown = decode_rows(output.schema, np.ascontiguousarray(data[:, :ROWS]), output.db.symbols)

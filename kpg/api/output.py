@@ -201,7 +201,7 @@ class Output:
 
     def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
         """The rows as of a time, the last complete one if not said; with counts=True each once with its count."""
-        installed = self._readable()
+        installed = self.readable()
         time = check_readable(self.db, installed, as_of)
         if counts:
             return to_counted_table(self.db, installed, self.schema, time)
@@ -216,7 +216,8 @@ class Output:
         """The rows as of a time as a pandas DataFrame."""
         return self.snapshot(as_of).to_pandas()
 
-    def _readable(self) -> Installed:
+    def readable(self) -> Installed:
+        """The trace to read from, if it keeps one."""
         self._check()
         if self._installed is None:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")

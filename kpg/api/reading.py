@@ -82,11 +82,15 @@ def read_rows(installed: Installed, schema: Schema, time: Time, keys: Ints | Non
 
 def to_table(db: Database, installed: Installed, schema: Schema, time: Time, keys: Ints | None) -> pa.Table:
     """Rows as an Arrow table, each as often as it is there."""
-    data, counts = read_rows(installed, schema, time, keys)
+    return rows_table(db, installed.name, schema, *read_rows(installed, schema, time, keys))
+
+
+def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
+    """Rows and counts as an Arrow table, each row as often as it is there."""
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(
-            f"{installed.name} holds a row fewer than zero times",
+            f"{name} holds a row fewer than zero times",
             detail=f"Its count is {int(counts[row])}.",
             hint="Read it with counts=True, or find what removes rows that are not there.",
         )
@@ -97,7 +101,11 @@ def to_table(db: Database, installed: Installed, schema: Schema, time: Time, key
 
 def to_counted_table(db: Database, installed: Installed, schema: Schema, time: Time) -> pa.Table:
     """Rows as an Arrow table, each once, with a last column that says how often it is there."""
-    data, counts = read_rows(installed, schema, time, None)
+    return counted_table(db, schema, *read_rows(installed, schema, time, None))
+
+
+def counted_table(db: Database, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
+    """Rows and counts as an Arrow table."""
     name = "count" if "count" not in schema.names else "_count"
     whole = np.concatenate([data, counts.reshape(1, -1)])
     return decode(schema.concat(Schema.of({name: INT64})), whole, db.symbols)

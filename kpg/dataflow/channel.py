@@ -29,11 +29,14 @@ class Exchange:
     """Each update goes to the worker that `split` gives it to: equal keys meet on one worker."""
 
     split: Split
+    symbolic: tuple[int, ...] = ()  # the lanes that are text, whose numbers mean something on this worker only
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
     """Every message goes to every worker."""
+
+    symbolic: tuple[int, ...] = ()
 
 
 Pact: TypeAlias = Pipeline | Exchange | Broadcast
@@ -58,9 +61,9 @@ class Channel:
             self.deliver(message)
             return
         if isinstance(self.pact, Broadcast):
-            parts: list[Any] = [message.payload] * worker.peers
+            parts, symbolic = [message.payload] * worker.peers, self.pact.symbolic
         else:
-            parts = self.pact.split(message.payload, worker.peers)
+            parts, symbolic = self.pact.split(message.payload, worker.peers), self.pact.symbolic
         for peer, part in enumerate(parts):
             if part is not None:
                 slice_ = Message(message.times, part)
@@ -68,7 +71,7 @@ class Channel:
                 if peer == worker.index:
                     self.deliver(slice_)
                 else:
-                    worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_)
+                    worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_, symbolic)
 
     def count(self, message: Message) -> None:
         """Make the message visible to progress."""

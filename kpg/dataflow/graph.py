@@ -52,7 +52,7 @@ class Dataflow:
         self.channels: list[Channel] = []
         self.internal: list[list[Summary]] = []
         self.reachability = Reachability()
-        self.tracker = Tracker(self.reachability, shared=worker.peers > 1)
+        self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.touched)
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one

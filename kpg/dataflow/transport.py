@@ -36,8 +36,10 @@ Frame = ProgressFrame | DataFrame
 class Transport(Protocol):
     """One worker's connection with its peers."""
 
-    def send_data(self, peer: int, dataflow: int, channel: int, message: Message) -> None:
-        """Send rows to a peer."""
+    def send_data(
+        self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
+    ) -> None:
+        """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
 
     def broadcast(self, frame: ProgressFrame) -> None:
         """Tell all peers what changed."""
@@ -49,7 +51,9 @@ class Transport(Protocol):
 class Alone:
     """The transport of a worker without peers."""
 
-    def send_data(self, peer: int, dataflow: int, channel: int, message: Message) -> None:
+    def send_data(
+        self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
+    ) -> None:
         """There is nobody to send to."""
         raise AssertionError("a lone worker has no peers")
 
@@ -74,7 +78,9 @@ class InMemory:
         queues: list[list[deque[Frame]]] = [[deque() for _ in range(peers)] for _ in range(peers)]
         return [cls(index, queues) for index in range(peers)]
 
-    def send_data(self, peer: int, dataflow: int, channel: int, message: Message) -> None:
+    def send_data(
+        self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
+    ) -> None:
         """Send rows to a peer."""
         self._queues[self.index][peer].append(DataFrame(dataflow, channel, message))
 

@@ -19,6 +19,7 @@ from kpg.dataflow.operator import Operator
 from kpg.dataflow.transport import Alone, DataFrame, Frame, ProgressFrame, Transport
 from kpg.errors import KpgError
 from kpg.events import Dropped, EventSink, Installed, Progressed, Stepped
+from kpg.progress.tracker import Tracker
 
 CLOCK = -1
 GUARD_STEPS = 16
@@ -39,6 +40,7 @@ class Worker:
         self.waiting: set[Operator] = set()
         self.sink: EventSink | None = None
         self.guard: Callable[[], None] | None = None  # asked now and then; raises when a limit is met
+        self.touched: set[Tracker] = set()  # whose counts have changed since they were last found settled
         self.steps = 0
         self.untidy = False  # whether an input was closed somewhere, and what that frees was not let go of
         self._ready: list[tuple[int, int, Operator]] = []
@@ -186,7 +188,7 @@ class Worker:
         if self.peers == 1:
             return False
         changes = [(CLOCK, self.clock.take_changes())]
-        changes += [(dataflow.id, dataflow.tracker.take_changes()) for dataflow in self.dataflows.values()]
+        changes += [(tracker.owner, tracker.take_changes()) for tracker in self.touched]
         told = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
         if told:
             self.transport.broadcast(ProgressFrame(told))
@@ -196,6 +198,18 @@ class Worker:
         for frame in frames:
             self._take(frame)
         return bool(told or frames)
+
+    def settled(self) -> bool:
+        """Whether all workers have come to this one's clock and nothing before it is in flight anywhere."""
+        now = self.clock.now
+        if self._ready or self.clock.frontier != now:
+            return False
+        for tracker in tuple(self.touched):
+            if tracker.owner not in self.dataflows or not (tracker.counts or tracker.untold):
+                self.touched.discard(tracker)
+            elif tracker.untold or not tracker.settled(now):
+                return False
+        return True
 
     def _take(self, frame: Frame) -> None:
         if isinstance(frame, DataFrame):

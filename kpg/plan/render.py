@@ -13,7 +13,7 @@ from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.expression import bind_condition
-from kpg.columns.schema import INT64, Schema
+from kpg.columns.schema import INT64, SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import Effort
 from kpg.dataflow.channel import Exchange, Pact, Pipeline
@@ -385,7 +385,8 @@ class Renderer:
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
             return Pipeline()
-        return Exchange(split_by_key(schema, key_lanes, self.context.symbols))
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+        return Exchange(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
 
 
 def reaches_linearly(node: nodes.Node, loop: nodes.Loop) -> bool:

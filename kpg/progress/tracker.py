@@ -28,9 +28,13 @@ Change = tuple[int, Time, int]  # location, time, difference of count
 class Tracker:
     """Counts of pointstamps over one graph of locations."""
 
-    def __init__(self, reachability: Reachability, shared: bool = False) -> None:
+    def __init__(
+        self, reachability: Reachability, shared: bool = False, owner: int = 0, touched: set[Tracker] | None = None
+    ) -> None:
         self.reachability = reachability
         self.shared = shared  # whether there are peers to tell
+        self.owner = owner  # the dataflow that this is the progress of
+        self._touched = set() if touched is None else touched  # by changes of counts, ours or a peer's, with others
         self.counts: dict[int, dict[Time, int]] = {}
         self.sources: dict[int, Callable[[], Frontier]] = {}
         self.feeders: dict[int, int] = {}  # of each source: how many workers have not closed it
@@ -56,6 +60,7 @@ class Tracker:
         self._close(location)
         if self.shared:
             self._unsent[-1 - location, ()] = -1  # told in order with all counts; no location is negative
+            self._touched.add(self)
 
     def _close(self, location: int) -> None:
         self.feeders[location] -= 1
@@ -70,6 +75,11 @@ class Tracker:
     def idle(self) -> bool:
         """Whether nothing at all is in flight."""
         return not self.counts
+
+    @property
+    def untold(self) -> bool:
+        """Whether peers have not been told all."""
+        return bool(self._unsent)
 
     def update(self, location: int, time: Time, difference: int) -> None:
         """Count a change made by this worker, to be told to its peers."""
@@ -86,6 +96,7 @@ class Tracker:
                 if not counts:
                     del self.counts[location]
         if self.shared:
+            self._touched.add(self)
             key = (location, time)
             unsent = self._unsent.get(key, 0) + difference
             if unsent:
@@ -101,6 +112,7 @@ class Tracker:
 
     def receive(self, changes: Iterable[Change]) -> None:
         """Count the changes of a peer."""
+        self._touched.add(self)
         shared, self.shared = self.shared, False  # what a peer said needs no telling
         for location, time, difference in changes:
             if location < 0:
@@ -141,6 +153,15 @@ class Tracker:
                     for summary in summaries:
                         times.add(summary.apply(time))
         return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
+
+    def settled(self, frontier: Frontier) -> bool:
+        """Whether nothing is in flight or held before a frontier, which the clock has reached."""
+        depth = len(frontier.elements[0]) if frontier else 0
+        for counts in self.counts.values():
+            for time, count in counts.items():
+                if count > 0 and not frontier.beyond(time[:depth]):
+                    return False
+        return True
 
     def passed(self, location: int, time: Time) -> bool:
         """Whether nothing at or before `time` can arrive at `location` any more."""

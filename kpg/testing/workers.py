@@ -72,8 +72,10 @@ class End:
         self.index = index
         self.arrived: list[Frame] = []
 
-    def send_data(self, peer: int, dataflow: int, channel: int, message: Message) -> None:
-        """Send rows to a peer."""
+    def send_data(
+        self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
+    ) -> None:
+        """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
         self.network.rows[self.index, peer].append(DataFrame(dataflow, channel, message))
 
     def broadcast(self, frame: ProgressFrame) -> None:

@@ -1,0 +1,226 @@
+"""The db of a cluster, as people hold it: the same calls as the embedded one, done by workers elsewhere.
+
+    with kpg.open(workers=2) as db: ...
+
+Descriptions of collections are made here and sent as documents; rows are encoded here and sent as lanes; answers come
+back as lanes, a shard from each worker, and are decoded here. It may be used from several threads, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import count
+from typing import Any
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.api.database import Database, show_frontier
+from kpg.api.input import Input
+from kpg.cluster.answers import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe, all_rows
+from kpg.cluster.coordinator import Coordinator, Launcher, Reply
+from kpg.cluster.message import Rows
+from kpg.cluster.relations import ClusterInput
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates
+from kpg.config import Config
+from kpg.errors import Closed, InUse, KpgError, TimeTooEarly
+from kpg.plan import document
+from kpg.plan.nodes import Node
+
+
+class ClusterDatabase(Database):
+    """Inputs, answers and the clock they share, on several workers; made by `kpg.open(workers=N)`."""
+
+    def __init__(self, config: Config, workers: int, launcher: Launcher, interface: str = "127.0.0.1") -> None:
+        super().__init__(config)
+        self.workers = workers
+        self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
+        self._now = Frontier.start(config.coordinates)
+        self._numbers = count()
+        try:
+            self.coordinator.start(range(workers))
+            self.coordinator.meet(asdict(config), (0,) * config.coordinates)
+        except BaseException:
+            self.coordinator.close()
+            raise
+
+    # Requests
+
+    def ask(self, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> list[Reply]:
+        """Have all workers do something."""
+        self.check()
+        return self.coordinator.ask(request, blocks)
+
+    def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> None:
+        """Have one worker do something, without waiting for it."""
+        self.check()
+        self.coordinator.tell(rank, request, blocks)
+
+    def read(self, request: dict[str, Any], as_of: Any, blocks: Sequence[Rows] = ()) -> Updates:
+        """Rows as of a time, from all workers."""
+        time = None if as_of is None else list(self.as_time(as_of))
+        return all_rows([reply.blocks[0] for reply in self.ask({**request, "as_of": time}, blocks)])
+
+    # Time
+
+    @property
+    def time(self) -> Frontier:
+        """The times that are open: inserts go there, reads do not reach it yet."""
+        return self._now
+
+    def advance_to(self, time: int | Time | Frontier) -> None:
+        """Move the clock: everything before `time` is complete when this returns."""
+        with self.coordinator.lock:
+            self.check()
+            frontier = self.as_frontier(time)
+            if not self._now.precedes(frontier):
+                now = show_frontier(self._now)
+                raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
+            listening = [name for name, output in self.outputs.items() if output.listening]
+            replies = self.ask({
+                "do": "advance",
+                "to": [list(each) for each in frontier],
+                "dirty": list(self.dirty),
+                "listening": listening,
+            })  # fmt: skip
+            self.dirty.clear()
+            self._now = frontier
+            heard = [
+                (self.outputs[name], self.outputs[name].gathered([reply.blocks[place] for reply in replies]))
+                for place, name in enumerate(replies[0].value)
+            ]
+        for output, changes in heard:
+            output.notify(changes)
+
+    def push_to(self, time: int | Time | Frontier) -> None:
+        """The workers do the work of an advance at once."""
+        self.advance_to(time)
+
+    def settle(self) -> None:
+        """Have the workers do all work that is due."""
+        self.ask({"do": "settle"})
+
+    def idle(self, rows: int = 1_000_000) -> bool:
+        """Workers use their quiet moments by themselves."""
+        return False
+
+    # Relations and queries
+
+    def input(self, name: str, schema: Schema | None = None, /, *, key: Any = None, **columns: Any) -> Input:
+        """A new named, typed relation that rows are inserted into."""
+        self.check()
+        if name in self.inputs:
+            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
+        made = ClusterInput(self, name, schema or Schema.of(columns), key)
+        self.ask({
+            "do": "input", "name": name, "schema": document.write_schema(made.schema), "key": list(made.key) or None,
+        })  # fmt: skip
+        self.inputs[name] = made
+        return made
+
+    def mark_dirty(self, source: Input) -> None:
+        """Rows were sent that the next advance makes visible."""
+        self.dirty[source.name] = source
+
+    def install_output(self, node: Node, name: str | None, keep: bool) -> ClusterOutput:  # type: ignore[override]
+        """Install a plan as an answer on all workers."""
+        free = next(each for number in count(len(self.outputs)) if (each := f"output {number}") not in self.outputs)
+        chosen = name or free
+        if chosen in self.outputs:
+            raise InUse(f"there is an output {chosen!r} already", hint="Choose another name, or release() that one.")
+        self.ask({"do": "output", "name": chosen, "plan": self._document(node), "keep": keep})
+        made = self.outputs[chosen] = ClusterOutput(self, chosen, node.schema, keep)
+        return made
+
+    def install_arrangement(  # type: ignore[override]
+        self, node: Node, name: str, keys: tuple[str, ...], of: str | None = None
+    ) -> ClusterArrangement:
+        """Install a plan as an index on all workers."""
+        index = ClusterIndex(next(self._numbers), name, keys)
+        self.ask({
+            "do": "arrangement", "number": index.number, "name": name, "keys": list(keys), "of": of,
+            "plan": self._document(node),
+        })  # fmt: skip
+        return ClusterArrangement(self, index, node)
+
+    def arrangement_of(self, source: Input, keys: tuple[str, ...]) -> ClusterArrangement:
+        """The index of a relation by some columns, shared with whoever has one already."""
+        return self.install_arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)
+
+    def install_probe(self, node: Node) -> ClusterProbe:  # type: ignore[override]
+        """Install a plan only to know how far it has come."""
+        number = next(self._numbers)
+        self.ask({"do": "probe", "number": number, "plan": self._document(node)})
+        return ClusterProbe(self, number)
+
+    def _document(self, node: Node) -> dict[str, Any]:
+        return document.write(node, reference_of)
+
+    def frontier_of(self, kind: str, name: Any) -> Frontier:
+        """What may still change, on some worker."""
+        replies = self.ask({"do": "frontier", "kind": kind, "name": name})
+        return Frontier(tuple(time) for reply in replies for time in reply.value)
+
+    def let_go(self, kind: str, name: Any) -> None:
+        """Have the workers release something; nothing to do once they are gone."""
+        if not self._closed and self.coordinator.broken is None:
+            self.ask({"do": "release", "kind": kind, "name": name})
+
+    # Looking inside
+
+    def explain(self) -> str:
+        """One block per arrangement, for each worker."""
+        return self.explain_workers(None)
+
+    def explain_workers(self, name: str | None) -> str:
+        """What the workers explain of themselves, or of an answer."""
+        replies = self.ask({"do": "explain", "name": name})
+        return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
+
+    def describe(self) -> dict[str, Any]:
+        """Inputs and answers, and what each worker holds, as plain values."""
+        replies = self.ask({"do": "describe"})
+        return {
+            "workers": [reply.value for reply in replies],
+            "inputs": sorted(self.inputs),
+            "outputs": sorted(self.outputs),
+            "epoch": self.epoch,
+        }
+
+    def reclaim(self) -> int:
+        """Have the workers forget texts that no row has any more; returns how many."""
+        with self.coordinator.lock:
+            self.settle()
+            self.ask({"do": "forget"})
+            for member in self.coordinator.members.values():
+                member.told.forget()
+            return sum(reply.value for reply in self.ask({"do": "reclaim"}))
+
+    def _repr_html_(self) -> str:
+        return f"<p>kpg on {self.workers} workers, epoch {self.epoch}</p>"
+
+    # Life
+
+    def check_thread(self) -> None:
+        """Any thread may use it."""
+
+    def check(self) -> None:
+        """Refuse use after close."""
+        if self._closed:
+            raise Closed("the db is closed")
+
+    def close(self) -> None:
+        """End all workers; may be repeated."""
+        if not self._closed:
+            self._closed = True
+            self.coordinator.close()
+
+
+def reference_of(owner: Any) -> list[Any]:
+    """What the workers know a relation or index by."""
+    if isinstance(owner, ClusterIndex):
+        return ["index", owner.number]
+    if isinstance(owner, ClusterInput):
+        return ["input", owner.name]
+    raise KpgError("this collection belongs to another db", hint="Make it from inputs of the db that installs it.")

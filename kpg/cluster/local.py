@@ -1,0 +1,75 @@
+"""Ranks as processes on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+GRACE = 5.0  # seconds to end by themselves
+
+
+class LocalProcesses:
+    """Starts each rank as a child process that ends with this one."""
+
+    patience = 60.0
+
+    def __init__(self) -> None:
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self, rank: int, bootstrap: dict[str, Any]) -> None:
+        """Bring a rank up, in place of whatever it was before."""
+        self._end(rank, 0.0)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "kpg.cluster"], stdin=subprocess.PIPE, start_new_session=True, env=environment()
+        )
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died at once; its fate is told soon
+            child.stdin.write(json.dumps({**bootstrap, "path": sys.path}).encode() + b"\n")
+            child.stdin.flush()
+        self._children[rank] = child
+
+    def fate(self, rank: int) -> str | None:
+        """How a rank ended, if it has."""
+        child = self._children.get(rank)
+        code = child.poll() if child is not None else None
+        if code is None:
+            return None
+        return f"It was ended by {signal.Signals(-code).name}." if code < 0 else f"It ended with code {code}."
+
+    def pid(self, rank: int) -> int:
+        """The process of a rank."""
+        return self._children[rank].pid
+
+    def stop(self) -> None:
+        """End all ranks; returns when they are gone."""
+        end = time.monotonic() + GRACE
+        for rank in tuple(self._children):
+            self._end(rank, max(0.0, end - time.monotonic()))
+
+    def _end(self, rank: int, seconds: float) -> None:
+        child = self._children.pop(rank, None)
+        if child is None:
+            return
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()
+
+
+def environment() -> dict[str, str]:
+    """The environment of a rank: ours, and the place that kpg was imported from."""
+    import kpg
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(kpg.__file__)))
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": root if not before else f"{root}{os.pathsep}{before}"}

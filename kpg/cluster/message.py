@@ -1,0 +1,80 @@
+"""Requests and replies between a client and a rank: a JSON object, and rows beside it.
+
+    body  =  bytes of JSON, number of row blocks, the JSON, the blocks (see codec)
+
+Errors cross by the name of their class in `kpg.errors`, so that a caller catches what the embedded db would raise.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import kpg.errors
+from kpg.cluster import codec
+from kpg.cluster.wire import Buffer, padded
+from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.updates import Ints, Updates
+from kpg.errors import KpgError, ProtocolError
+
+REQUEST, REPLY = 16, 17
+
+
+class Rows(NamedTuple):
+    """Updates, and which of their lanes are text."""
+
+    updates: Updates
+    symbolic: tuple[int, ...]
+
+
+def symbolic_lanes(schema: Schema) -> tuple[int, ...]:
+    """The lanes of a schema that are text."""
+    return tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+
+
+def encode(content: dict[str, Any], blocks: Sequence[Rows], told: codec.Told) -> list[Buffer]:
+    """A message as the parts of a frame."""
+    said = json.dumps(content, separators=(",", ":")).encode()
+    parts: list[Buffer] = [struct.pack("<2q", len(said), len(blocks)), padded(said)]
+    for block in blocks:
+        parts += codec.encode_updates(block.updates, block.symbolic, told)
+    return parts
+
+
+def decode(body: Ints, told: codec.Told) -> tuple[dict[str, Any], list[Updates]]:
+    """A message from the words of a frame."""
+    if len(body) < 2:
+        raise ProtocolError("a message is cut off")
+    size, count = body[:2].tolist()
+    words = -(-size // 8)
+    if size < 0 or count < 0 or len(body) < 2 + words:
+        raise ProtocolError("a message is cut off")
+    try:
+        content = json.loads(body[2 : 2 + words].tobytes()[:size])
+    except ValueError as error:
+        raise ProtocolError("a message is not JSON", detail=str(error)) from None
+    if not isinstance(content, dict):
+        raise ProtocolError("a message is not an object")
+    at = 2 + words
+    blocks: list[Updates] = []
+    for _ in range(count):
+        updates, at = codec.decode_updates(body, at, told)
+        blocks.append(updates)
+    return content, blocks
+
+
+def write_error(error: BaseException) -> dict[str, Any]:
+    """An error as plain values."""
+    if isinstance(error, KpgError):
+        return {"kind": type(error).__name__, "what": error.what, "detail": error.detail, "hint": error.hint}
+    return {"kind": "KpgError", "what": f"a worker failed: {type(error).__name__}", "detail": str(error), "hint": None}
+
+
+def read_error(written: dict[str, Any]) -> KpgError:
+    """An error from plain values, of the same class if there is such a class."""
+    kind = getattr(kpg.errors, str(written.get("kind")), KpgError)
+    if not (isinstance(kind, type) and issubclass(kind, KpgError)):
+        kind = KpgError
+    return kind(str(written.get("what")), detail=written.get("detail"), hint=written.get("hint"))

@@ -1,0 +1,228 @@
+"""A rank: one worker with its db, doing what the coordinator asks, in the order it is asked.
+
+    serve(bootstrap)   connect, greet, meet the peers, then answer requests until told to stop or left alone
+
+Every rank gets the same requests in the same order, so all build the same dataflows; a request that needs all of them
+(an advance, a read) is finished when nothing before the clock is in flight anywhere. When no request is waiting the
+rank takes part in what its peers do, and merges.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from kpg.api.database import Database
+from kpg.cluster import codec, handshake, message, wire
+from kpg.cluster.door import Door
+from kpg.cluster.guests import Guest
+from kpg.cluster.mesh import Mesh
+from kpg.cluster.requests import Handlers
+from kpg.cluster.wire import Connection
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates
+from kpg.config import IDLE_FUEL, Config
+from kpg.dataflow.worker import Worker
+from kpg.errors import ClusterError, KpgError, ProtocolError, WorkerLost
+from kpg.version import __version__
+
+Request = tuple[dict[str, Any], list[Updates]]
+MEETING = 30.0  # seconds that peers have to find each other
+
+
+class Rank:
+    """One worker of a cluster, connected to its coordinator."""
+
+    def __init__(self, bootstrap: dict[str, Any]) -> None:
+        self.rank = int(bootstrap["rank"])
+        self.secret = bytes.fromhex(bootstrap["secret"])
+        self.interface = str(bootstrap.get("interface", "127.0.0.1"))
+        self.door = Door(self.interface, self.secret)
+        self.control = self._connect(bootstrap)
+        self.symbols = Symbols()
+        self.told = codec.Told(self.symbols)
+        self.requests: deque[Request] = deque()
+        self.guests: list[Guest] = []
+        self.early: list[tuple[dict[str, Any], socket.socket]] = []  # peers that were quicker than the coordinator
+        self.mesh: Mesh | None = None
+        self.handlers: Handlers | None = None
+        self.broken: ClusterError | None = None  # a peer is gone: nothing can be finished in this generation
+        self.running = True
+
+    def _connect(self, bootstrap: dict[str, Any]) -> Connection:
+        host, port = bootstrap["coordinator"]
+        hello = {
+            "role": "rank",
+            "rank": self.rank,
+            "token": bootstrap["token"],
+            "address": list(self.door.address),
+            "version": __version__,
+            "pid": os.getpid(),
+        }
+        return Connection(handshake.connect((host, int(port)), self.secret, hello))
+
+    # Serving
+
+    def serve(self) -> None:
+        """Answer requests until told to stop, or until the coordinator is gone."""
+        try:
+            while self.running:
+                self._listen()
+                if self.requests:
+                    self._answer(*self.requests.popleft())
+                elif not self._serve_guests():
+                    self._idle()
+        except KpgError:
+            if not self.control.closed:
+                raise
+        finally:
+            self.close()
+
+    def _listen(self) -> None:
+        """Take in requests and put out replies, without waiting."""
+        if self.control.unsent:
+            self.control.flush()
+        for kind, body in self.control.receive():
+            if kind != message.REQUEST:
+                raise ProtocolError(f"the coordinator sent a frame of unknown kind {kind}")
+            self.requests.append(message.decode(body, self.told))
+        while (found := self.door.take()) is not None:
+            self._receive(*found)
+        for guest in tuple(self.guests):
+            if not guest.listen():
+                self.guests.remove(guest)
+
+    def _receive(self, hello: dict[str, Any], sock: socket.socket) -> None:
+        """Somebody who knows the secret has come: a peer, or a guest with rows or questions."""
+        if hello.get("role") == "peer":
+            self.early.append((hello, sock))
+        elif hello.get("role") == "guest" and hello.get("version") == __version__:
+            self.guests.append(Guest(sock, self.symbols))
+        else:
+            sock.close()
+
+    def _serve_guests(self) -> bool:
+        """Do one thing that a guest asks for; False when none asks."""
+        for guest in self.guests:
+            if guest.requests:
+                request, blocks = guest.requests.popleft()
+                if self.broken is not None or self.handlers is None:
+                    gone = self.broken or ProtocolError("the workers have not met yet")
+                    guest.reply({"id": request.get("id"), "error": message.write_error(gone)}, [])
+                else:
+                    guest.answer(self.handlers, request, blocks)
+                return True
+        return False
+
+    def _answer(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        reply: dict[str, Any] = {"id": request.get("id")}
+        rows: list[message.Rows] = []
+        try:
+            action = request["do"]
+            if action == "meet":
+                self._meet(request)
+            elif action == "stop":
+                self.running = False
+            elif self.broken is not None:
+                raise self.broken
+            elif self.handlers is None:
+                raise ProtocolError("a rank was asked before it met its peers")
+            else:
+                value, rows = self.handlers.handle(request, blocks)
+                reply["value"] = value
+        except WorkerLost as error:
+            self.broken = error
+            reply["error"] = message.write_error(error)
+        except Exception as error:
+            reply["error"] = message.write_error(error)
+        if request.get("id") is not None or "error" in reply:
+            self.control.send(message.REPLY, message.encode(reply, rows, self.told))
+            self.control.flush()
+
+    def _idle(self) -> None:
+        """Take part in what peers do; merge; wait for something to come."""
+        waiting: list[wire.Waitable] = [self.control, self.door, *[guest.connection for guest in self.guests]]
+        if self.mesh is not None and self.broken is None:
+            waiting += self.mesh.connections()
+            try:
+                assert self.handlers is not None
+                self.handlers.db.worker.run()
+            except WorkerLost as error:
+                self.broken = error
+                return
+            if not wire.wait(waiting, 0) and self.handlers.db.worker.rest(IDLE_FUEL):
+                return
+        wire.wait(waiting, 1.0)
+
+    # A generation
+
+    def _meet(self, request: dict[str, Any]) -> None:
+        """Forget all that was, and begin anew with the peers of a generation."""
+        if self.mesh is not None:
+            self.mesh.close()
+        if self.handlers is not None:
+            self.handlers.close()
+        self.broken = None
+        generation = int(request["generation"])
+        addresses = {int(rank): tuple(address) for rank, address in request["peers"].items()}
+        mesh = Mesh(self.rank, self.symbols)
+        for rank in sorted(addresses):
+            if rank < self.rank:
+                host, port = addresses[rank]
+                hello = {"role": "peer", "rank": self.rank, "generation": generation}
+                mesh.add(rank, Connection(handshake.connect((host, int(port)), self.secret, hello, MEETING)))
+        expected = {rank for rank in addresses if rank > self.rank}
+        end = time.monotonic() + MEETING
+        while expected:
+            self._accept(mesh, generation, expected)
+            if time.monotonic() > end:
+                raise WorkerLost(f"ranks {sorted(expected)} did not come within {MEETING:.0f} s")
+        self.mesh = mesh
+        config = Config(**request["config"])
+        worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, tuple(request["start"]))
+        self.handlers = Handlers(Database(config, worker, self.symbols), mesh, self._others, self.told)
+
+    def _accept(self, mesh: Mesh, generation: int, expected: set[int]) -> None:
+        """Let in who has come; ranks of other generations are turned away."""
+        found = self.door.take(0.1) if not self.early else None
+        if found is not None:
+            self._receive(*found)
+        for hello, sock in self.early:
+            rank = hello.get("rank")
+            if hello.get("generation") == generation and rank in expected:
+                mesh.add(rank, Connection(sock))
+                expected.discard(rank)
+            elif int(hello.get("generation", -1)) <= generation:
+                sock.close()
+        self.early = [each for each in self.early if int(each[0].get("generation", -1)) > generation]
+
+    def _others(self) -> list[wire.Waitable]:
+        """What to watch beside the peers while waiting for them: the coordinator, which may be gone, and guests."""
+        self._listen()
+        return [self.control, self.door, *[guest.connection for guest in self.guests]]
+
+    def close(self) -> None:
+        """End all connections."""
+        self.door.close()
+        for guest in self.guests:
+            guest.connection.close()
+        if self.mesh is not None:
+            self.mesh.close()
+        self.control.close()
+
+
+def serve(bootstrap: dict[str, Any]) -> None:
+    """Run a rank until its coordinator lets it go."""
+    sys.path[:0] = [path for path in bootstrap.get("path", []) if path not in sys.path]
+    Rank(bootstrap).serve()
+
+
+def main(read: Callable[[], str] = sys.stdin.readline) -> None:
+    """A rank as a process: what it must know comes over standard input, since arguments are for all to see."""
+    serve(json.loads(read()))

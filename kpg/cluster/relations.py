@@ -1,0 +1,118 @@
+"""Inputs of a cluster: rows are encoded here and sent to the workers at once; they count with the next advance.
+
+Rows of an input with a key go to the worker that owns the key, so that an upsert finds what it replaces there; those
+of others go wherever there is room, many at a time in equal shares, and the workers exchange them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kpg.api.input import Input
+from kpg.api.installed import Installed
+from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.errors import BadPlan
+from kpg.operators.exchange import owners_of
+from kpg.operators.linear import keep
+from kpg.plan.document import name_of_function
+
+if TYPE_CHECKING:
+    from kpg.cluster.answers import ClusterArrangement
+    from kpg.cluster.database import ClusterDatabase
+
+SHARED = 4096  # rows that are worth dividing
+
+
+class ClusterInput(Input):
+    """A named relation whose rows are with the workers."""
+
+    db: ClusterDatabase
+
+    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, key: str | tuple[str, ...] | None) -> None:
+        super().__init__(db, name, schema, key)
+        self._symbolic = symbolic_lanes(schema)
+        self._next = 0  # the worker whose turn it is
+
+    # Rows in
+
+    def insert_made(self, function: Any, **options: Any) -> int:
+        """Have each worker insert what `function(rank, workers, **options)` returns there; how many rows those are.
+
+        The function is imported by name on each worker; nothing passes through this process.
+        """
+        if self.key:
+            raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
+        name = name_of_function(function)
+        self.db.mark_dirty(self)
+        replies = self.db.ask({"do": "make", "name": self.name, "function": name, "options": options})
+        return sum(reply.value for reply in replies)
+
+    def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
+        updates = Updates(data, constant(self.db.time.elements[0]), constant((diff,)))
+        if data.shape[1]:
+            self._send(updates, replacing)
+
+    def _take(self, updates: Updates) -> None:
+        if len(updates):
+            self._send(updates, False)
+
+    def _send(self, updates: Updates, replacing: bool) -> None:
+        request: dict[str, Any] = {"do": "insert", "name": self.name}
+        if replacing:
+            request["replacing"] = True
+        self.db.mark_dirty(self)
+        for rank, part in self._parts(updates):
+            self.db.tell(rank, request, [Rows(part, self._symbolic)])
+
+    def _parts(self, updates: Updates) -> list[tuple[int, Updates]]:
+        """Which worker gets which rows."""
+        workers = self.db.workers
+        if self.key:
+            lanes = [self.schema.index(name) for name in self.key]
+            symbolic = tuple(self.schema.types[lane].kind in SYMBOLIC for lane in lanes)
+            owners = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers)
+            return [(rank, keep(updates, owners == rank)) for rank in np.unique(owners).tolist()]
+        if len(updates) < SHARED:
+            self._next = (self._next + 1) % workers
+            return [(self._next, updates)]
+        cuts = [len(updates) * rank // workers for rank in range(workers + 1)]
+        return [(rank, cut(updates, cuts[rank], cuts[rank + 1])) for rank in range(workers)]
+
+    # Towards queries
+
+    def base(self, keys: tuple[str, ...] | None = None) -> Installed:
+        raise AssertionError("the rows are with the workers")
+
+    def arrange(self, *keys: str) -> ClusterArrangement:  # type: ignore[override]
+        self.schema.select(keys)
+        return self.db.arrangement_of(self, keys)
+
+    # End
+
+    def close(self) -> None:
+        self.db.check()
+        if not self.closed:
+            self.db.ask({"do": "close_input", "name": self.name, "dirty": self.name in self.db.dirty})
+            self.db.dirty.pop(self.name, None)
+            self.closed = True
+
+    def drop(self) -> None:
+        self.db.check()
+        if not self.dropped:
+            self.db.ask({"do": "drop_input", "name": self.name})
+            self.closed = self.dropped = True
+            self.db.dirty.pop(self.name, None)
+            self.db.inputs.pop(self.name, None)
+
+
+def cut(updates: Updates, begin: int, end: int) -> Updates:
+    """Some updates that follow each other; constants stay constants."""
+    return Updates(
+        np.ascontiguousarray(updates.data[:, begin:end]),
+        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, begin:end]),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, begin:end]),
+    )

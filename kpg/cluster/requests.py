@@ -1,0 +1,284 @@
+"""What a rank does for each request: the same calls on its db as an embedded user would make, on its shard.
+
+A request names its action with "do"; the method of that name is called with the rest. Rows that come or go are blocks
+of lanes; a result is a plain value and blocks. Actions that need all ranks wait until nothing is in flight anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kpg.algebra.frontier import Frontier
+from kpg.api.arrangement import Arrangement, wanted_keys
+from kpg.api.changes import EachChange
+from kpg.api.database import Database
+from kpg.api.flatmap import OverArrow
+from kpg.api.input import Input
+from kpg.api.installed import Installed
+from kpg.api.inventory import describe_database
+from kpg.api.output import Output, Probe
+from kpg.api.reading import check_readable, read_rows
+from kpg.api.reclaim import symbols_in_use
+from kpg.cluster import wire
+from kpg.cluster.codec import Told
+from kpg.cluster.mesh import Mesh
+from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates, constant
+from kpg.errors import ProtocolError, SchemaMismatch, TypeMismatch, UndefinedName
+from kpg.plan import document
+from kpg.plan.document import function_of_name, read_schema
+
+Result = tuple[Any, list[Rows]]
+
+
+class Handlers:
+    """The db of a rank in one generation, and what can be asked of it."""
+
+    ACTIONS: ClassVar = frozenset({
+        "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
+        "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
+        "frontier", "figures", "call", "publish", "unstage",
+    })  # fmt: skip
+
+    def __init__(self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told) -> None:
+        self.db = db
+        self.mesh = mesh
+        self.others = others
+        self.told = told
+        self.outputs: dict[str, Output] = {}
+        self.arrangements: dict[int, Arrangement] = {}
+        self.probes: dict[int, Probe] = {}
+        self.staged: dict[tuple[Any, ...], list[Updates]] = {}  # rows that guests brought, not yet in any relation
+
+    def handle(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        """Do what is asked."""
+        action = request["do"]
+        if action not in self.ACTIONS:
+            raise ProtocolError(f"no action is called {action!r}")
+        result = getattr(self, f"_{action}")(request, blocks)
+        return result if isinstance(result, tuple) else (result, [])
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.db.close()
+
+    # Working until all is done
+
+    def settle(self) -> None:
+        """Work, with all peers, until nothing before the clock is in flight."""
+        worker = self.db.worker
+        while True:
+            worker.run()
+            if worker.settled():
+                self.db.memory.check()
+                return
+            wire.wait([*self.others(), *self.mesh.connections()], 1.0)
+
+    # Relations
+
+    def _input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.db.input(request["name"], read_schema(request["schema"]), key=request["key"])
+
+    def _insert(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        source = self._find_input(request["name"])
+        for block in blocks:
+            source.take_lanes(block, replacing=bool(request.get("replacing")))
+
+    def _make(self, request: dict[str, Any], blocks: list[Updates]) -> int:
+        """Rows that each rank makes for itself: `function(rank, ranks, **options)`."""
+        function = function_of_name(request["function"])
+        worker = self.db.worker
+        rows = function(worker.index, worker.peers, **request["options"])
+        source = self._find_input(request["name"])
+        before = sum(len(each) for each in source.buffered())
+        source.insert(rows)
+        return sum(len(each) for each in source.buffered()) - before
+
+    def _close_input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        source = self._find_input(request["name"])
+        if source.buffered() or request["dirty"]:
+            source.base()
+        source.close()
+        self.settle()
+
+    def _drop_input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self._find_input(request["name"]).drop()
+
+    def _find_input(self, name: str) -> Input:
+        found = self.db.inputs.get(name)
+        if found is None:
+            raise UndefinedName(f"there is no input called {name!r}")
+        return found
+
+    # Rows that come from elsewhere: brought by guests, taken in when the coordinator says so
+
+    def stage(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        """Keep rows for later, under a key that names who brought them and in which attempt."""
+        source = self._find_input(request["name"])
+        if any(block.lanes != len(source.schema) for block in blocks):
+            raise SchemaMismatch(f"rows with another number of columns than {source.name}")
+        self.staged.setdefault(tuple(request["key"]), []).extend(blocks)
+        return None, []
+
+    def _publish(self, request: dict[str, Any], blocks: list[Updates]) -> int:
+        """Put staged rows into a relation, at the open epoch; all others of the same batch are forgotten."""
+        source = self._find_input(request["name"])
+        now, count = constant(self.db.time.elements[0]), 0
+        for key in request["keys"]:
+            for block in self.staged.pop(tuple(key), []):
+                source.take_lanes(
+                    Updates(block.data, now, block.diffs), replacing=bool(request.get("replacing"))
+                )
+                count += len(block)
+        self._unstage(request, blocks)
+        return count
+
+    def _unstage(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Forget what was staged under keys that begin so; may be repeated."""
+        prefix = tuple(request["prefix"])
+        for key in [key for key in self.staged if key[: len(prefix)] == prefix]:
+            del self.staged[key]
+
+    def shard(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        """This rank's rows of an answer or relation as of a time, for a guest: some keys of it, or all."""
+        schema, installed = self._kept(request["name"])
+        keys = None
+        if blocks:
+            if tuple(request["keys"]) != installed.keys:
+                raise UndefinedName(f"{request['name']} is not indexed by {', '.join(request['keys'])}")
+            keys = wanted_keys(blocks[0].data)
+        return None, [self._rows_of(installed, schema, request["as_of"], keys)]
+
+    def _kept(self, name: str) -> tuple[Schema, Installed]:
+        if name in self.outputs:
+            return self.outputs[name].schema, self.outputs[name].readable()
+        source = self._find_input(name)
+        return source.schema, source.base()
+
+    # Time
+
+    def _advance(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        """Move the clock and finish all work before it; the outputs that are listened to send their changes along."""
+        db = self.db
+        for name in request["dirty"]:  # on all ranks in the same order, whoever has rows
+            self._find_input(name).base()
+        busy, before = bool(db.dirty), db.time
+        db.push_to(Frontier(tuple(time) for time in request["to"]))
+        self.settle()
+        db.seal(before)
+        db.rest(busy)
+        heard = [name for name in request["listening"] if name in self.outputs]
+        return heard, [self._changes_of(self.outputs[name]) for name in heard]
+
+    def _settle(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.settle()
+
+    # Queries
+
+    def _output(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        node = document.read(request["plan"], self)
+        self.outputs[request["name"]] = Output(self.db, node, request["name"], request["keep"])
+
+    def _arrangement(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        node, keys = document.read(request["plan"], self), tuple(request["keys"])
+        source = self.db.inputs.get(request["of"]) if request["of"] is not None else None
+        made = source.arrange(*keys) if source is not None else self.db.install_arrangement(node, request["name"], keys)
+        self.arrangements[request["number"]] = made
+
+    def _probe(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.probes[request["number"]] = Probe(self.db, document.read(request["plan"], self))
+
+    def _release(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        kind, name = request["kind"], request["name"]
+        holders: dict[str, dict[Any, Any]] = {
+            "output": self.outputs, "arrangement": self.arrangements, "probe": self.probes,
+        }  # fmt: skip
+        found = holders[kind].pop(name, None)
+        if found is not None:
+            found.release()
+
+    # The host of a plan
+
+    def find_owner(self, reference: Any) -> Any:
+        """The relation or arrangement that a plan names."""
+        kind, name = reference
+        if kind == "input":
+            return self._find_input(name)
+        return self.arrangements[name].installed
+
+    def flat_map(self, function: Callable[..., Any], before: Schema, after: Schema) -> Callable[[Any], Any]:
+        """A user's function from tables to tables."""
+        return OverArrow(function, before, after, self.db.symbols)
+
+    def inspect(self, function: Callable[..., Any], schema: Schema) -> Callable[[Any], None]:
+        """A user's function of changes."""
+        return EachChange(self.db, schema, function)
+
+    # Reading
+
+    def _changes(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        self.settle()
+        return None, [self._changes_of(self.outputs[request["name"]])]
+
+    def _changes_of(self, output: Output) -> Rows:
+        changes = output.take_changes()
+        return Rows(changes.updates, symbolic_lanes(changes.schema))
+
+    def _snapshot(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        self.settle()
+        output = self.outputs[request["name"]]
+        return None, [self._rows_of(output.readable(), output.schema, request["as_of"], None)]
+
+    def _lookup(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        self.settle()
+        found = self.arrangements[request["number"]]
+        return None, [self._rows_of(found.installed, found.schema, request["as_of"], wanted_keys(blocks[0].data))]
+
+    def _scan(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        self.settle()
+        found = self.arrangements[request["number"]]
+        return None, [self._rows_of(found.installed, found.schema, request["as_of"], None)]
+
+    def _rows_of(self, installed: Installed, schema: Schema, as_of: Any, keys: Any) -> Rows:
+        """Rows as of a time, their counts as diffs."""
+        if as_of is not None and not isinstance(as_of, (int, list)):
+            raise TypeMismatch(f"{as_of!r} is not a time")
+        time = check_readable(self.db, installed, tuple(as_of) if isinstance(as_of, list) else as_of)
+        data, counts = read_rows(installed, schema, time, keys)
+        diffs = np.ascontiguousarray(counts.reshape(1, -1))
+        diffs = constant((1,)) if not diffs.size or (diffs == 1).all() else diffs
+        return Rows(Updates(np.ascontiguousarray(data), constant(time), diffs), symbolic_lanes(schema))
+
+    def _frontier(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
+        if request["kind"] == "probe":
+            return [list(time) for time in self.probes[request["name"]].frontier()]
+        return [list(time) for time in self.outputs[request["name"]].frontier()]
+
+    # Looking inside
+
+    def _describe(self, request: dict[str, Any], blocks: list[Updates]) -> Any:
+        return describe_database(self.db)
+
+    def _explain(self, request: dict[str, Any], blocks: list[Updates]) -> str:
+        name = request["name"]
+        return self.db.explain() if name is None else self.outputs[name].explain()
+
+    def _figures(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, int]:
+        return {"rank": self.db.worker.index, "steps": self.db.worker.steps}
+
+    def _reclaim(self, request: dict[str, Any], blocks: list[Updates]) -> int:
+        """Two requests, so that no rank renumbers while another still sends: settle everywhere, then this."""
+        self.settle()
+        return self.db.symbols.reclaim(symbols_in_use(self.db))
+
+    def _forget(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.mesh.forget_texts()
+        self.told.forget()
+
+    def _call(self, request: dict[str, Any], blocks: list[Updates]) -> Any:
+        """A function of this rank's db, by name: for measuring and testing."""
+        return function_of_name(request["function"])(self.db, **request["options"])

@@ -1,0 +1,195 @@
+"""Frames on a socket: a kind and some int64 words, written and read without ever waiting unless asked to.
+
+    frame  =  magic, kind, length (12 + 4 bytes, little endian)  then  `length` words of 8 bytes
+
+What is urgent (progress) goes before what is not (rows) that has not begun to leave. Nothing is pickled: a body is an
+int64 array, aligned, fresh, and owned by whoever takes it, so columns are views of it. A length beyond the limit or a
+wrong magic ends the connection with `ProtocolError`, whatever else was said before.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from kpg.columns.updates import Ints
+from kpg.errors import ProtocolError, Unreachable
+
+HEADER = struct.Struct("<IIQ")  # magic, kind, words
+MAGIC = 0x4750_4B31
+LIMIT_WORDS = 1 << 28  # 2 GiB in one frame
+STAGE = 1 << 16
+GATHER = 64  # buffers in one system call
+
+Buffer: TypeAlias = bytes | memoryview
+Frame: TypeAlias = tuple[int, Ints]  # kind, body
+
+
+class Connection:
+    """One end of a socket, never blocking; counts what has not left yet."""
+
+    def __init__(self, sock: socket.socket, limit_words: int = LIMIT_WORDS) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = sock
+        self.unsent = 0  # bytes
+        self.closed = False
+        self._limit = limit_words
+        self._urgent: deque[list[Buffer]] = deque()
+        self._bulk: deque[list[Buffer]] = deque()
+        self._leaving: deque[memoryview] = deque()
+        self._stage = bytearray(STAGE)
+        self._held = 0  # bytes in the stage
+        self._body: Ints | None = None  # a frame too large for the stage, being filled
+        self._kind = 0
+        self._filled = 0
+
+    def fileno(self) -> int:
+        """For select and poll."""
+        return self.sock.fileno()
+
+    # Out
+
+    def send(self, kind: int, parts: Sequence[Buffer], urgent: bool = False) -> None:
+        """Put a frame on its way; its parts are whole words and must not change."""
+        length = sum(len(part) if isinstance(part, bytes) else part.nbytes for part in parts)
+        frame: list[Buffer] = [HEADER.pack(MAGIC, kind, length >> 3), *parts]
+        self.unsent += HEADER.size + length
+        (self._urgent if urgent else self._bulk).append(frame)
+
+    def flush(self) -> bool:
+        """Write what the socket takes now; True when nothing is left."""
+        while self.unsent:
+            while len(self._leaving) < GATHER and (self._urgent or self._bulk):
+                frame = self._urgent.popleft() if self._urgent else self._bulk.popleft()
+                self._leaving.extend(memoryview(part).cast("B") for part in frame if len(part))
+            try:
+                sent = self.sock.sendmsg([self._leaving[i] for i in range(min(GATHER, len(self._leaving)))])
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                self.close()
+                raise Unreachable("the other end of a connection is gone", detail=str(error)) from None
+            self._sent(sent)
+        return True
+
+    def _sent(self, count: int) -> None:
+        self.unsent -= count
+        while count:
+            first = self._leaving[0]
+            if first.nbytes <= count:
+                count -= first.nbytes
+                self._leaving.popleft()
+            else:
+                self._leaving[0] = first[count:]
+                return
+
+    # In
+
+    def receive(self) -> list[Frame]:
+        """The frames that have arrived whole."""
+        frames: list[Frame] = []
+        while self._read(frames):
+            pass
+        return frames
+
+    def _read(self, frames: list[Frame]) -> bool:
+        """Read once; False when the socket has no more for now."""
+        if self._body is not None:
+            room = self._body.data.cast("B")[self._filled :]
+        else:
+            room = memoryview(self._stage)[self._held :]
+        try:
+            count = self.sock.recv_into(room)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            self.close()
+            raise Unreachable("the other end of a connection is gone", detail=str(error)) from None
+        if count == 0:
+            self.close()
+            if frames:  # what came before the end is taken first
+                return False
+            raise Unreachable("the other end of a connection is gone", detail="It was closed.")
+        if self._body is not None:
+            self._filled += count
+            self._finish(frames)
+        else:
+            self._held += count
+            self._cut(frames)
+        return count == room.nbytes
+
+    def _finish(self, frames: list[Frame]) -> None:
+        assert self._body is not None
+        if self._filled == self._body.nbytes:
+            frames.append((self._kind, self._body))
+            self._body = None
+
+    def _cut(self, frames: list[Frame]) -> None:
+        """Take whole frames off the stage; begin a large one."""
+        at = 0
+        while self._held - at >= HEADER.size:
+            magic, kind, words = HEADER.unpack_from(self._stage, at)
+            if magic != MAGIC or words > self._limit:
+                self.close()
+                what = "a frame is too long" if magic == MAGIC else "what came over a connection is not ours"
+                raise ProtocolError(what, detail=f"{words} words" if magic == MAGIC else f"It begins with {magic:#x}.")
+            start, length = at + HEADER.size, words << 3
+            if self._held - start >= length:
+                body = np.empty(words, np.int64)
+                if words:
+                    body.data.cast("B")[:] = memoryview(self._stage)[start : start + length]
+                frames.append((kind, body))
+                at = start + length
+            elif HEADER.size + length > STAGE:
+                self._body, self._kind, self._filled = np.empty(words, np.int64), kind, self._held - start
+                self._body.data.cast("B")[: self._filled] = memoryview(self._stage)[start : self._held]
+                at = self._held
+            else:
+                break
+        if at:
+            self._stage[: self._held - at] = self._stage[at : self._held]
+            self._held -= at
+
+    # Waiting
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until something arrives, or there is room for what is to leave; False if the time ran out."""
+        return bool(wait([self], seconds))
+
+    def close(self) -> None:
+        """End the connection; may be repeated."""
+        if not self.closed:
+            self.closed = True
+            self.sock.close()
+
+
+class Waitable(Protocol):
+    """Something to wait for: a connection, or a door."""
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for room."""
+
+    def fileno(self) -> int:
+        """For poll."""
+
+
+def wait(connections: Sequence[Waitable], seconds: float | None) -> list[int]:
+    """Wait for any of some connections; the file numbers of those that can go on."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection.fileno(), select.POLLIN | (select.POLLOUT if connection.unsent else 0))
+    return [number for number, _ in poll.poll(None if seconds is None else seconds * 1000)]
+
+
+def padded(data: bytes) -> bytes:
+    """Bytes made up to whole words."""
+    return data + bytes(-len(data) % 8)

@@ -1,0 +1,338 @@
+"""Plans as JSON: what a client asks for and every worker builds alike.
+
+    read(write(node), host)  describes the same collection, over the host's own relations
+
+A document names relations and installed arrangements; whoever reads it finds them among its own. Only what is listed
+here can be made from a document, so reading one runs no code of its sender. A user's function crosses as the name it is
+imported by ("module:name"), never as code.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from kpg.columns.schema import Schema, Type, parse_type
+from kpg.columns.syntax import Apply, Call, Column, Expression, Literal, Named
+from kpg.errors import BadPlan, ProtocolError
+from kpg.plan import nodes
+
+KINDS: Final = {
+    kind.__name__: kind
+    for kind in (
+        nodes.Installed, nodes.Relation, nodes.Select, nodes.Filter, nodes.FlatMap, nodes.Negate, nodes.Explode,
+        nodes.Delay, nodes.Enter, nodes.Concat, nodes.Consolidate, nodes.Arrange, nodes.Join, nodes.Reduce,
+        nodes.Variable, nodes.Leave, nodes.Inspect,
+    )
+}  # fmt: skip
+
+
+class Host(Protocol):
+    """Where a document is read: its relations, and how users' functions meet its columns."""
+
+    def find_owner(self, reference: Any) -> Any:
+        """The relation or installed arrangement that a document names."""
+
+    def flat_map(self, function: Callable[..., Any], before: Schema, after: Schema) -> Callable[[Any], Any]:
+        """A user's function from tables to tables, as flat_map takes it."""
+
+    def inspect(self, function: Callable[..., Any], schema: Schema) -> Callable[[Any], None]:
+        """A user's function of changes, as inspect takes it."""
+
+
+# Writing
+
+
+def write(root: nodes.Node, reference_of: Callable[[Any], Any]) -> dict[str, Any]:
+    """A plan as plain values for JSON; `reference_of` names relations and installed arrangements."""
+    return Writer(reference_of).document(root)
+
+
+class Writer:
+    """Numbers nodes and loops, inputs before what reads them."""
+
+    def __init__(self, reference_of: Callable[[Any], Any]) -> None:
+        self.reference_of = reference_of
+        self.numbers: dict[nodes.Node, int] = {}
+        self.loops: dict[nodes.Loop, int] = {}
+        self.written: list[dict[str, Any]] = []
+
+    def document(self, root: nodes.Node) -> dict[str, Any]:
+        """The whole plan of a node."""
+        waiting = [root]
+        done = 0
+        while waiting or done < len(self.loops):
+            if waiting:
+                self._write(waiting.pop())
+            else:  # what variables come to in the next round may need more nodes and more loops
+                loop = list(self.loops)[done]
+                done += 1
+                waiting += [*loop.definitions, *map(loop.definition, loop.definitions)]
+        return {
+            "nodes": self.written,
+            "loops": [self._loop(loop) for loop in self.loops],
+            "root": self.numbers[root],
+        }
+
+    def _write(self, root: nodes.Node) -> None:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            missing = [before for before in nodes.inputs_of(node) if before not in self.numbers]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if node not in self.numbers:
+                for loop in sorted(node.loops, key=lambda loop: loop.name):
+                    self.loops.setdefault(loop, len(self.loops))
+                entry = {"kind": type(node).__name__}
+                entry |= {field.name: self._value(getattr(node, field.name)) for field in fields(node)}
+                self.numbers[node] = len(self.written)
+                self.written.append(entry)
+
+    def _loop(self, loop: nodes.Loop) -> dict[str, Any]:
+        return {
+            "name": loop.name,
+            "max_rounds": loop.max_rounds,
+            "inside": [self.loops[each] for each in loop._inside if each in self.loops],
+            "definitions": [
+                [self.numbers[variable], self.numbers[loop.definition(variable)]] for variable in loop.definitions
+            ],
+        }
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case None | bool() | int() | str():
+                return value
+            case nodes.Node():
+                return {"node": self.numbers[value]}
+            case nodes.Loop():
+                return {"loop": self.loops.setdefault(value, len(self.loops))}
+            case frozenset():
+                return {"loops": sorted(self.loops[loop] for loop in value)}
+            case Schema():
+                return {"schema": write_schema(value)}
+            case Expression():
+                return {"expression": write_expression(value)}
+            case nodes.Reduction():
+                return {"reduction": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
+            case tuple() | list():
+                return [self._value(each) for each in value]
+            case _ if hasattr(value, "function"):  # a user's function, made fit for lanes
+                return {"function": name_of_function(value.function)}
+            case _ if callable(value):
+                return {"function": name_of_function(value)}
+            case _:
+                return {"owner": self.reference_of(value)}
+
+
+def write_schema(schema: Schema) -> list[list[str]]:
+    """Names and types of columns."""
+    return [[name, str(type_)] for name, type_ in zip(schema.names, schema.types, strict=True)]
+
+
+def write_expression(expression: Expression) -> list[Any]:
+    """An expression as nested lists."""
+    match expression:
+        case Column():
+            return ["column", expression.name]
+        case Literal():
+            return ["literal", write_constant(expression.value)]
+        case Call():
+            options = [
+                ["type", str(option)] if isinstance(option, Type) else
+                write_expression(option) if isinstance(option, Expression) else ["option", write_constant(option)]
+                for option in expression.options
+            ]  # fmt: skip
+            return ["call", expression.op, [write_expression(each) for each in expression.arguments], options]
+        case Named():
+            return ["named", expression.name, write_expression(expression.expression)]
+        case Apply():
+            arguments = [write_expression(each) for each in expression.arguments]
+            name = name_of_function(expression.function)
+            return ["apply", name, str(expression.returns), expression.kind, arguments]
+    raise BadPlan(f"{expression!r} cannot be sent to a worker")
+
+
+def write_constant(value: Any) -> Any:
+    """A Python value as JSON, told from others by its kind."""
+    match value:
+        case np.generic():
+            return write_constant(value.item())
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return {"float": value.hex()}
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+        case datetime.datetime():
+            return {"datetime": value.isoformat()}
+        case datetime.date():
+            return {"date": value.isoformat()}
+        case decimal.Decimal():
+            return {"decimal": str(value)}
+    raise BadPlan(f"a constant of type {type(value).__name__} cannot be sent to a worker", detail=repr(value)[:200])
+
+
+def name_of_function(function: Callable[..., Any]) -> str:
+    """What a worker can import a function by."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module and name and module != "__main__" and "<" not in name:
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is function:
+            return f"{module}:{name}"
+    raise BadPlan(
+        f"{name or function!r} cannot be sent to workers",
+        detail="Workers import functions by name; no code is sent to them.",
+        hint="Define it at the top level of a module that workers can import, not in a script, function or lambda.",
+    )
+
+
+# Reading
+
+
+def read(document: dict[str, Any], host: Host) -> nodes.Node:
+    """The plan that a document describes, over the relations of `host`."""
+    try:
+        return Reader(document, host).root()
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError("a plan makes no sense", detail=f"{type(error).__name__}: {error}") from error
+
+
+class Reader:
+    """Makes nodes in the order of their numbers."""
+
+    def __init__(self, document: dict[str, Any], host: Host) -> None:
+        self.document = document
+        self.host = host
+        self.loops = [nodes.Loop(str(each["name"]), int(each["max_rounds"])) for each in document["loops"]]
+        self.nodes: list[nodes.Node] = []
+
+    def root(self) -> nodes.Node:
+        """The node that the plan is of."""
+        for loop, described in zip(self.loops, self.document["loops"], strict=True):
+            loop._inside.update(self.loops[index] for index in described["inside"])
+        for entry in self.document["nodes"]:
+            self.nodes.append(self._node(entry))
+        for loop, described in zip(self.loops, self.document["loops"], strict=True):
+            for variable, definition in described["definitions"]:
+                found = self.nodes[variable]
+                if not isinstance(found, nodes.Variable) or found.loop is not loop:
+                    raise ProtocolError("a plan defines what is no variable of its loop")
+                loop.definitions[found] = self.nodes[definition]
+        return self.nodes[int(self.document["root"])]
+
+    def _node(self, entry: dict[str, Any]) -> nodes.Node:
+        kind = KINDS[entry["kind"]]
+        values = {field.name: self._value(entry[field.name]) for field in fields(kind)}
+        if kind is nodes.FlatMap:
+            values["function"] = self.host.flat_map(values["function"], values["input"].schema, values["schema"])
+        if kind is nodes.Inspect:
+            values["function"] = self.host.inspect(values["function"], values["schema"])
+        made: nodes.Node = kind(**values)
+        return made
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(self._value(each) for each in value)
+        if not isinstance(value, dict):
+            return value
+        ((kind, inner),) = value.items()
+        match kind:
+            case "node":
+                return self.nodes[inner]
+            case "loop":
+                return self.loops[inner]
+            case "loops":
+                return frozenset(self.loops[index] for index in inner)
+            case "schema":
+                return read_schema(inner)
+            case "expression":
+                return read_expression(inner)
+            case "reduction":
+                return nodes.Reduction(**{name: self._value(each) for name, each in inner.items()})
+            case "function":
+                return function_of_name(inner)
+            case "owner":
+                return self.host.find_owner(inner)
+        raise ProtocolError(f"a plan holds a value of unknown kind {kind!r}")
+
+
+def read_schema(written: list[list[str]]) -> Schema:
+    """Columns from names and types."""
+    return Schema(tuple(name for name, _ in written), tuple(parse_type(type_) for _, type_ in written))
+
+
+def read_expression(written: list[Any]) -> Expression:
+    """An expression from nested lists."""
+    match written:
+        case ["column", str(name)]:
+            return Column(name)
+        case ["literal", value]:
+            return Literal(read_constant(value))
+        case ["call", str(op), arguments, options]:
+            return Call(op, tuple(map(read_expression, arguments)), tuple(map(_read_option, options)))
+        case ["named", str(name), inner]:
+            return Named(read_expression(inner), name)
+        case ["apply", str(name), str(returns), str(kind), arguments]:
+            return Apply(
+                function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments))
+            )
+    raise ProtocolError("a plan holds no such expression", detail=repr(written)[:200])
+
+
+def _read_option(written: list[Any]) -> Any:
+    match written:
+        case ["type", str(name)]:
+            return parse_type(name)
+        case ["option", value]:
+            return read_constant(value)
+    return read_expression(written)
+
+
+def read_constant(written: Any) -> Any:
+    """A Python value from JSON."""
+    if not isinstance(written, dict):
+        return written
+    ((kind, value),) = written.items()
+    match kind:
+        case "float":
+            return float.fromhex(value)
+        case "bytes":
+            return base64.b64decode(value)
+        case "datetime":
+            return datetime.datetime.fromisoformat(value)
+        case "date":
+            return datetime.date.fromisoformat(value)
+        case "decimal":
+            return decimal.Decimal(value)
+    raise ProtocolError(f"a plan holds a constant of unknown kind {kind!r}")
+
+
+def function_of_name(name: str) -> Callable[..., Any]:
+    """The function that a name is imported by."""
+    module, _, path = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise BadPlan(
+            f"a worker cannot import {name}",
+            detail=str(error),
+            hint="Install the module where the workers run, or put it on their path.",
+        ) from None
+    if not callable(found):
+        raise BadPlan(f"{name} is not a function")
+    return found  # type: ignore[no-any-return]
