@@ -76,8 +76,9 @@ HELD = [
 ]  # fmt: skip
 FOR_THE_ENGINE = {
     "as_frontier", "as_time", "check", "check_thread", "horizon", "install", "push_to", "seal", "spines",  # Database
-    "add_arrangement", "arranged_by", "base", "buffered", "flush",  # Input
-    "contents", "notify", "unread",  # Output
+    "install_arrangement", "install_output", "install_probe", "rest",
+    "add_arrangement", "arranged_by", "base", "buffered", "flush", "take_lanes",  # Input
+    "contents", "notify", "readable", "unread",  # Output
 }  # fmt: skip
 
 

@@ -121,7 +121,7 @@ class Input(Collection):
         """The rows that have the keys of some rows, now: what is sealed and what is not yet."""
         lanes = [self.schema.index(name) for name in self.key]
         wanted = consolidate(Updates(np.ascontiguousarray(data[lanes]), constant((0,)), constant((1,)))).data
-        base = self.base(self.key)
+        base = self.base()
         parts: list[Updates] = []
         order = [base.schema.index(name) for name in self.schema.names]
         last = tuple([2**62] * self.db.config.coordinates)
@@ -175,11 +175,11 @@ class Input(Collection):
         return self._buffer
 
     def base(self, keys: tuple[str, ...] | None = None) -> Installed:
-        """The arrangement this relation keeps its rows in; the first to ask chooses its key."""
+        """The arrangement this relation keeps its rows in: by its key, or else by what the first to ask wants."""
         if self.dropped:
             raise Closed(f"input {self.name} was dropped")
         if self._base is None:
-            chosen = keys if keys is not None else self.key or self.schema.names
+            chosen = self.key or (keys if keys is not None else self.schema.names)
             self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
             if self.closed:
                 self._source.dataflow.close_source(self._source)
@@ -187,8 +187,8 @@ class Input(Collection):
 
     def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
         """A living arrangement of this relation by these columns, if there is one."""
-        if self._base is None or self.dropped:
-            return self.base(keys)
+        self.base(keys)
+        assert self._base is not None
         for installed in (self._base, *self._others):
             if installed.keys == keys and not installed.released:
                 return installed

@@ -26,6 +26,7 @@ MAGIC = 0x4750_4B31
 LIMIT_WORDS = 1 << 28  # 2 GiB in one frame
 STAGE = 1 << 16
 GATHER = 64  # buffers in one system call
+GATHER_BYTES = 1 << 18
 
 Buffer: TypeAlias = bytes | memoryview
 Frame: TypeAlias = tuple[int, Ints]  # kind, body
@@ -67,9 +68,7 @@ class Connection:
     def flush(self) -> bool:
         """Write what the socket takes now; True when nothing is left."""
         while self.unsent:
-            while len(self._leaving) < GATHER and (self._urgent or self._bulk):
-                frame = self._urgent.popleft() if self._urgent else self._bulk.popleft()
-                self._leaving.extend(memoryview(part).cast("B") for part in frame if len(part))
+            self._gather()
             try:
                 sent = self.sock.sendmsg([self._leaving[i] for i in range(min(GATHER, len(self._leaving)))])
             except BlockingIOError:
@@ -79,6 +78,16 @@ class Connection:
                 raise Unreachable("the other end of a connection is gone", detail=str(error)) from None
             self._sent(sent)
         return True
+
+    def _gather(self) -> None:
+        """Choose what leaves next: enough for one system call, so that what is urgent seldom waits."""
+        size = sum(part.nbytes for part in self._leaving) if self._urgent or self._bulk else GATHER_BYTES
+        while size < GATHER_BYTES and len(self._leaving) < GATHER and (self._urgent or self._bulk):
+            frame = self._urgent.popleft() if self._urgent else self._bulk.popleft()
+            for part in frame:
+                if len(part):
+                    self._leaving.append(memoryview(part).cast("B"))
+                    size += self._leaving[-1].nbytes
 
     def _sent(self, count: int) -> None:
         self.unsent -= count

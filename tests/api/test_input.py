@@ -99,3 +99,15 @@ def test_what_is_not_advanced_is_not_seen():
         a.remove([(2,)])
         db.advance()
         assert answer.rows() == [(1,)]
+
+
+def test_an_upsert_finds_its_key_whatever_was_indexed_first():
+    """An index by another column, made before the first row, is not the one that upserts look in."""
+    with kpg.open() as db:
+        users = db.input("users", key="id", id=int, name=str)
+        by_name = users.arrange("name")
+        answer = by_name.join(users.count("name"), on="name").select("name", "count").distinct().output()
+        for names in (2, 3, 4):
+            users.upsert([(number, f"name {number % names}") for number in range(12)])
+            db.advance()
+            assert sorted(answer.rows()) == [(f"name {name}", 12 // names) for name in range(names)]

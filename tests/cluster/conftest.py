@@ -1,0 +1,24 @@
+"""Clusters that are started once and used by many tests; each test makes its own relations on them."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import kpg
+
+Clusters = Callable[[int], kpg.Database]
+
+
+@pytest.fixture(scope="session")
+def clusters() -> Iterator[Clusters]:
+    """A db on so many workers, the same one each time it is asked for."""
+    opened: dict[int, kpg.Database] = {}
+
+    def of(workers: int) -> kpg.Database:
+        if workers not in opened:
+            opened[workers] = kpg.open(workers=workers)
+        return opened[workers]
+
+    yield of
+    for db in opened.values():
+        db.close()

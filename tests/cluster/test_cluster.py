@@ -1,0 +1,281 @@
+"""Workers as processes say together what one says; one that dies is noticed; strangers get nowhere."""
+
+import itertools
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg import col
+from kpg.testing import shards
+from kpg.testing.strategies import rows
+
+Clusters = Callable[[int], kpg.Database]
+fresh = itertools.count()
+
+
+def degrees(edges: kpg.Collection) -> kpg.Collection:
+    return edges.count("src").filter(col("count") > 1)
+
+
+def two_hops(edges: kpg.Collection) -> kpg.Collection:
+    return edges.join(edges.rename(src="from", dst="src"), on="src").select("from", "dst").distinct()
+
+
+def reach(edges: kpg.Collection) -> kpg.Collection:
+    return edges.iterate(
+        lambda seen: seen.join(edges, on={"dst": "src"}).select("src", dst=col("dst_right")).concat(edges).distinct()
+    )
+
+
+def components(edges: kpg.Collection) -> kpg.Collection:
+    labels = edges.select(node=col("src"), label=col("src")).concat(edges.select(node=col("dst"), label=col("dst")))
+    return labels.iterate(
+        lambda now: edges.join(now, on={"src": "node"})
+        .select(node=col("dst"), label=col("label"))
+        .concat(labels)
+        .group_by("node")
+        .min("label")
+    )
+
+
+def named(edges: kpg.Collection) -> kpg.Collection:
+    """Text that is made on one worker and meets its equals on another."""
+    words = edges.select(word=(col("src") + col("dst")).cast(str).str.concat("!"), n=col("dst"))
+    return words.join(words.count("word"), on="word").group_by("word").max("n")
+
+
+PROGRAMS: list[Callable[[kpg.Collection], kpg.Collection]] = [degrees, two_hops, reach, components, named]
+changes = st.lists(st.tuples(rows(2, 4), st.sampled_from([1, 1, -1])), max_size=8)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(epochs=st.lists(changes, min_size=1, max_size=4), workers=st.sampled_from([2, 4]))
+def test_processes_say_what_one_worker_says(
+    clusters: Clusters,
+    program: Callable[[kpg.Collection], kpg.Collection],
+    epochs: list[list[tuple[tuple[int, ...], int]]],
+    workers: int,
+) -> None:
+    """A1.2 A1.5 A1.8 A1.14 A1.15: update for update after consolidation, for 1, 2 and 4 workers."""
+    name = f"edges {next(fresh)}"
+    many = clusters(workers)
+    with kpg.open() as one:
+        inputs = [db.input(name, src=int, dst=int) for db in (one, many)]
+        answers = [program(edges).output(name) for edges in inputs]
+        start = many.epoch
+        present: dict[tuple[int, ...], int] = {}
+        for step in epochs:
+            for row, diff in step:
+                if diff > 0 or present.get(row):
+                    present[row] = present.get(row, 0) + diff
+                    for edges in inputs:
+                        edges.update_at([row], edges.db.epoch, diff)
+            one.advance(), many.advance()
+            expected = summed((row, time, diff) for row, time, diff in answers[0].changes())
+            assert summed((row, time - start, diff) for row, time, diff in answers[1].changes()) == expected
+            assert sorted(answers[1].rows()) == sorted(answers[0].rows())
+    answers[1].release()
+    inputs[1].drop()
+
+
+def summed(updates: Any) -> dict[Any, int]:
+    total: dict[Any, int] = {}
+    for row, when, diff in updates:
+        total[row, when] = total.get((row, when), 0) + diff
+    return {key: count for key, count in total.items() if count}
+
+
+def test_upserts_find_what_they_replace(clusters: Clusters) -> None:
+    db = clusters(2)
+    users = db.input("users", key="id", id=int, name=str)
+    answer = users.count("name").output("names")
+    for round_ in range(3):
+        users.upsert([(i, f"name {i % (round_ + 2)}") for i in range(100)])
+        users.upsert([(0, "first"), (0, "last")])
+        db.advance()
+        assert sum(count for _, count in answer.rows()) == 100
+        assert dict(answer.rows())["last"] == 1
+    answer.release()
+    users.drop()
+
+
+def test_tables_and_types_cross(clusters: Clusters) -> None:
+    db = clusters(2)
+    table = pa.table({
+        "i": pa.array([1, None, 3]), "f": pa.array([0.5, 1.5, None]), "t": pa.array(["a", None, "ü" * 100]),
+        "b": pa.array([b"\x00", b"", None]),
+    })  # fmt: skip
+    source = db.input("mixed", kpg.Schema.from_arrow(table.schema))
+    answer = source.distinct().output("mixed answer")
+    source.insert(table)
+    db.advance()
+    found = answer.snapshot().to_pylist()
+    assert sorted(found, key=str) == sorted(table.to_pylist(), key=str)
+    index = source.arrange("t")
+    assert index.lookup("a").to_pylist() == [{"i": 1, "f": 0.5, "t": "a", "b": b"\x00"}]
+    assert index.scan().num_rows == 3
+    index.release()
+    answer.release()
+    assert db.reclaim() >= 0
+    source.drop()
+
+
+def test_each_worker_can_make_its_own_rows(clusters: Clusters) -> None:
+    db = clusters(2)
+    edges = db.input("made", n=int, m=int)
+    answer = edges.count("m").output("made answer")
+    assert edges.insert_made(shards.numbers, total=1000, modulus=10) == 1000
+    db.advance()
+    assert sorted(answer.rows()) == [(digit, 100) for digit in range(10)]
+    answer.release()
+    edges.drop()
+
+
+def test_listeners_hear_of_changes_and_times_are_read(clusters: Clusters) -> None:
+    db = clusters(2)
+    numbers = db.input("numbers", n=int)
+    answer = numbers.select(m=col("n") % 3).distinct().output("thirds")
+    heard: list[Any] = []
+    stop = answer.on_change(lambda changes: heard.extend(changes))
+    numbers.insert([(n,) for n in range(10)])
+    first = db.advance()
+    assert sorted(heard) == [((m,), first, 1) for m in range(3)]
+    numbers.remove([(n,) for n in (0, 3, 6, 9)])
+    db.advance()
+    assert heard[-1] == ((0,), first + 1, -1)
+    with pytest.raises(kpg.TimeTooEarly):
+        answer.snapshot(as_of=first - 1)
+    with pytest.raises(kpg.TimeNotReached):
+        answer.snapshot(as_of=db.epoch)
+    stop()
+    answer.release()
+    with pytest.raises(kpg.Closed):
+        answer.rows()
+    numbers.drop()
+
+
+def test_bad_input_is_refused_and_all_else_goes_on(clusters: Clusters) -> None:
+    db = clusters(2)
+    numbers = db.input("numbers", n=int)
+    with pytest.raises(kpg.InUse):
+        db.input("numbers", n=int)
+    with pytest.raises(kpg.SchemaMismatch):
+        numbers.insert([(1, 2)])
+    with pytest.raises(kpg.BadPlan, match="cannot be sent to workers"):
+        numbers.select(m=kpg.udf(lambda n: n, returns=int)(col("n"))).output()
+    with pytest.raises(kpg.TimeTooEarly):
+        db.advance_to(0)
+    with kpg.open() as other, pytest.raises(kpg.KpgError, match="another db"):
+        numbers.concat(other.input("numbers", n=int)).output()
+    answer = numbers.output("numbers answer")
+    with pytest.raises(kpg.InUse):
+        numbers.drop()
+    numbers.insert([(1,)])
+    db.advance()
+    assert answer.rows() == [(1,)]
+    answer.release()
+    numbers.drop()
+
+
+def test_a_row_that_fails_is_an_error_of_its_answer_until_it_goes(clusters: Clusters) -> None:
+    """Also when the row comes and goes by different workers."""
+    db = clusters(2)
+    numbers = db.input("divisors", n=int)
+    answer = numbers.select(m=10 // col("n")).output("quotients")
+    for _ in range(4):
+        numbers.insert([(0,), (5,)])
+        db.advance()
+        with pytest.raises(kpg.DataError):
+            answer.rows()
+        numbers.remove([(0,), (5,)])
+        db.advance()
+        assert answer.rows() == []
+    answer.release()
+    numbers.drop()
+
+
+def test_strangers_on_a_workers_port_do_not_disturb(clusters: Clusters) -> None:
+    db = clusters(2)
+    strangers = []
+    for member in db.coordinator.members.values():
+        for said in (b"GET / HTTP/1.1\r\n\r\n", os.urandom(300), b""):
+            stranger = socket.create_connection(member.address)
+            stranger.sendall(said)
+            strangers.append(stranger)
+    numbers = db.input("undisturbed", n=int)
+    answer = numbers.output("undisturbed answer")
+    numbers.insert([(1,)])
+    db.advance()
+    assert answer.rows() == [(1,)]
+    answer.release()
+    numbers.drop()
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_a_worker_that_is_killed_is_noticed_at_once() -> None:
+    """Every later call says so, none hangs, and closing leaves nothing behind."""
+    db = kpg.open(workers=2)
+    children = [psutil.Process(member.pid) for member in db.coordinator.members.values()]
+    numbers = db.input("numbers", n=int)
+    answer = numbers.count("n").output()
+    numbers.insert([(n,) for n in range(1000)])
+    db.advance()
+    os.kill(children[1].pid, signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(kpg.WorkerLost, match="worker 1 is gone") as found:
+        db.advance()
+    assert time.monotonic() - begin < 1.0 and "SIGKILL" in str(found.value)
+    for call in (answer.rows, db.advance, lambda: numbers.insert([(1,)]), lambda: db.input("more", n=int)):
+        with pytest.raises(kpg.WorkerLost):
+            call()
+    answer.release()
+    db.close()
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+
+
+def test_a_worker_that_dies_while_all_work_is_noticed() -> None:
+    with kpg.open(workers=2) as db:
+        numbers = db.input("numbers", n=int)
+        numbers.join(numbers, on="n").count("n").output()
+        victim = db.coordinator.members[0].pid
+        numbers.insert_made(shards.numbers, total=400_000)
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(0.2)
+            os.kill(victim, signal.SIGKILL)
+            os._exit(0)
+        with pytest.raises(kpg.WorkerLost):
+            for _ in range(1000):
+                numbers.insert([(n,) for n in range(5000)])
+                db.advance()
+        os.waitpid(pid, 0)
+
+
+def test_workers_end_when_their_client_does() -> None:
+    """Killed without a chance to say goodbye."""
+    pids, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        db = kpg.open(workers=2)
+        os.write(writing, ",".join(str(member.pid) for member in db.coordinator.members.values()).encode())
+        os.close(writing)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(writing)
+    os.waitpid(child, 0)
+    ranks = [int(pid) for pid in os.read(pids, 100).decode().split(",")]
+    deadline = time.monotonic() + 5
+    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in ranks):
+        assert time.monotonic() < deadline, "workers outlived their client"
+        time.sleep(0.05)

@@ -1,0 +1,106 @@
+"""Frames arrive whole and in order, however the bytes are cut; what is not a frame ends the connection."""
+
+import socket
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.cluster import wire
+from kpg.cluster.wire import Connection
+from kpg.errors import ProtocolError, Unreachable
+
+
+def pair() -> tuple[Connection, Connection]:
+    left, right = socket.socketpair()
+    return Connection(left), Connection(right)
+
+
+def words(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-(2**62), 2**62, count)
+
+
+@given(
+    frames=st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from([0, 1, 2, 7, 8190, 8191, 9000, 40_000])), min_size=1, max_size=12
+    )
+)
+def test_frames_arrive_whole_and_in_order(frames: list[tuple[int, int]]) -> None:
+    ours, theirs = pair()
+    sent = [(kind, words(count, seed)) for seed, (kind, count) in enumerate(frames)]
+    for kind, body in sent:
+        ours.send(kind, [body.data.cast("B")])
+    found: list[wire.Frame] = []
+    while len(found) < len(sent):
+        ours.flush()
+        if theirs.wait(5.0):
+            found += theirs.receive()
+    assert ours.flush() and ours.unsent == 0
+    for (kind, body), (found_kind, found_body) in zip(sent, found, strict=True):
+        assert kind == found_kind and (body == found_body).all()
+        assert found_body.flags.aligned and found_body.flags.writeable
+    ours.close(), theirs.close()
+
+
+@given(cuts=st.lists(st.integers(1, 60), min_size=1, max_size=40), count=st.integers(0, 12))
+def test_bytes_may_be_cut_anywhere(cuts: list[int], count: int) -> None:
+    left, right = socket.socketpair()
+    theirs = Connection(right)
+    body = words(count, 1)
+    raw = (wire.HEADER.pack(wire.MAGIC, 5, count) + body.tobytes()) * 3
+    found: list[wire.Frame] = []
+    for size in [*cuts, len(raw)]:
+        piece, raw = raw[:size], raw[size:]
+        left.sendall(piece)
+        found += theirs.receive() if piece else []
+    assert [kind for kind, _ in found] == [5] * 3 and all((each == body).all() for _, each in found)
+    left.close(), theirs.close()
+
+
+def test_what_is_urgent_goes_before_rows_that_have_not_left() -> None:
+    ours, theirs = pair()
+    large = np.zeros(1 << 20, np.int64)
+    for _ in range(4):
+        ours.send(1, [large.data.cast("B")])
+        ours.flush()
+    ours.send(2, [struct.pack("<q", 7)], urgent=True)
+    kinds: list[int] = []
+    while len(kinds) < 5:
+        ours.flush()
+        kinds += [kind for kind, _ in theirs.receive()]
+    assert kinds.index(2) < 4 and sorted(kinds) == [1, 1, 1, 1, 2]
+    ours.close(), theirs.close()
+
+
+@given(garbage=st.binary(min_size=16, max_size=64))
+def test_garbage_ends_the_connection(garbage: bytes) -> None:
+    left, right = socket.socketpair()
+    theirs = Connection(right)
+    if struct.unpack("<I", garbage[:4])[0] == wire.MAGIC:
+        return
+    left.sendall(garbage)
+    with pytest.raises(ProtocolError):
+        theirs.receive()
+    assert theirs.closed
+    left.close()
+
+
+def test_a_frame_beyond_the_limit_is_refused_before_it_is_read() -> None:
+    left, right = socket.socketpair()
+    theirs = Connection(right, limit_words=1000)
+    left.sendall(wire.HEADER.pack(wire.MAGIC, 1, 1001))
+    with pytest.raises(ProtocolError, match="too long"):
+        theirs.receive()
+    left.close()
+
+
+def test_the_end_of_a_connection_is_said_after_what_came_before_it() -> None:
+    ours, theirs = pair()
+    ours.send(3, [struct.pack("<q", 1)])
+    ours.flush()
+    ours.close()
+    assert [kind for kind, _ in theirs.receive()] == [3]
+    with pytest.raises(Unreachable):
+        theirs.receive()
