@@ -22,6 +22,7 @@ from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
 ROWS, PROGRESS = 1, 2
 WINDOW = 64 << 20  # bytes on their way to one peer
+SMALL = 1 << 14
 
 
 class Peer:
@@ -55,7 +56,8 @@ class Mesh:
         """Send rows to a peer; waits while it has too much to take already."""
         to = self.peers[peer]
         to.connection.send(ROWS, codec.encode_rows(dataflow, channel, message, symbolic, to.told))
-        self._flush(to)
+        if to.connection.unsent > SMALL:  # what is small leaves with the progress that counts it
+            self._flush(to)
         while to.connection.unsent > WINDOW:
             wire.wait(self.connections(), 1.0)
             self.pump()

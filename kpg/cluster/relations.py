@@ -74,8 +74,8 @@ class ClusterInput(Input):
         if self.key:
             lanes = [self.schema.index(name) for name in self.key]
             symbolic = tuple(self.schema.types[lane].kind in SYMBOLIC for lane in lanes)
-            owners = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers)
-            return [(rank, keep(updates, owners == rank)) for rank in np.unique(owners).tolist()]
+            owner, _ = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers)
+            return [(rank, keep(updates, owner == rank)) for rank in np.unique(owner).tolist()]
         if len(updates) < SHARED:
             self._next = (self._next + 1) % workers
             return [(self._next, updates)]

@@ -13,7 +13,7 @@ from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
-from kpg.operators.linear import keep
+from kpg.kernels.partition import owners, scatter
 from kpg.operators.payload import Payload, updates_of
 
 
@@ -22,28 +22,49 @@ def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     symbolic = tuple(schema.types[lane].kind in SYMBOLIC for lane in range(key_lanes))
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
-        parts: list[list[Updates]] = [[] for _ in range(peers)]
-        for updates in updates_of(payload):
-            owners = owners_of(updates.data, symbolic, symbols, peers)
-            for peer in np.unique(owners).tolist():
-                parts[peer].append(keep(updates, owners == peer))
-        return [concatenate(mine) if mine else None for mine in parts]
+        found = [divide(updates, symbolic, symbols, peers) for updates in updates_of(payload) if len(updates)]
+        if len(found) == 1:
+            return list(found[0])
+        return [
+            concatenate(mine) if (mine := [part for parts in found if (part := parts[peer]) is not None]) else None
+            for peer in range(peers)
+        ]
 
     return split
 
 
-def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Ints:
-    """The worker of each row."""
-    mixed = np.zeros(data.shape[1], np.uint64)
-    for lane, is_symbol in enumerate(symbolic):
-        values = symbols.hash_of(data[lane]) if is_symbol else data[lane]
-        mixed = mix(mixed ^ values.view(np.uint64))
-    return (mixed % np.uint64(peers)).astype(np.int64)
+def divide(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
+    """The updates of each worker, by their first lanes; `symbolic` says which of those are text."""
+    owner, counts = owners_of(updates.data, symbolic, symbols, peers)
+    sizes = counts.tolist()
+    n = len(updates)
+    if max(sizes) == n:  # all are one worker's
+        return [updates if size == n else None for size in sizes]
+    data, times, diffs = (cut(block, owner, counts, n) for block in (updates.data, updates.times, updates.diffs))
+    return [Updates(data[peer], times[peer], diffs[peer]) if sizes[peer] else None for peer in range(peers)]
 
 
-def mix(values: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Scatter bits so that near keys go to far workers (the finaliser of splitmix64)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+def cut(block: Ints, owner: Ints, counts: Ints, n: int) -> list[Ints]:
+    """One contiguous block for each worker; a constant is everybody's."""
+    if block.shape[1] != n:
+        return [block] * len(counts)
+    flat = np.empty(block.size, np.int64)
+    scatter(block, owner, counts, np.empty_like(counts), flat)
+    lanes, parts, start = block.shape[0], [], 0
+    for count in counts.tolist():
+        parts.append(flat[start : start + lanes * count].reshape(lanes, count))
+        start += lanes * count
+    return parts
+
+
+def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> tuple[Ints, Ints]:
+    """The worker of each row, and how many rows each worker has."""
+    keys = data
+    if any(symbolic):
+        keys = np.ascontiguousarray(data[: len(symbolic)]).copy()
+        for lane, is_symbol in enumerate(symbolic):
+            if is_symbol:
+                keys[lane] = symbols.hash_of(keys[lane])
+    owner, counts = np.empty(data.shape[1], np.int64), np.empty(peers, np.int64)
+    owners(keys, len(symbolic), peers, owner, counts)
+    return owner, counts

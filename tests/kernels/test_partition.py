@@ -1,0 +1,39 @@
+"""Rows are divided among workers as the twin divides them."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates, constant
+from kpg.operators.exchange import divide
+from kpg.testing import kernels_partition as twin
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
+
+
+@given(
+    rows=st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=20),
+    lanes=st.integers(0, 3),
+    peers=st.integers(1, 5),
+    constants=st.booleans(),
+)
+def test_rows_are_divided_as_the_twin_divides_them(
+    rows: list[tuple[int, int, int]], lanes: int, peers: int, constants: bool
+) -> None:
+    n = len(rows)
+    data = np.array(rows, np.int64).T.copy()
+    times = constant((7, 2)) if constants else np.arange(2 * n).reshape(2, n)
+    diffs = constant((1,)) if constants else np.arange(n).reshape(1, n)
+    parts = divide(Updates(data, times, diffs), (False,) * lanes, Symbols(), peers)
+    at = {row: index for index, row in enumerate(rows)}
+    for part, expected in zip(parts, twin.divide(rows, lanes, peers), strict=True):
+        found = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
+        assert found == expected
+        if part is not None:
+            assert all(block.flags.c_contiguous for block in (part.data, part.times, part.diffs))
+            if constants:
+                assert part.times is times and part.diffs is diffs
+            elif len(at) == n:
+                assert part.diffs[0].tolist() == [at[row] for row in found]
+                assert (part.times[1] - part.times[0] == n).all()
