@@ -36,7 +36,7 @@ from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName,
 from kpg.kernels.warm import warm
 from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop
-from kpg.plan.render import Context
+from kpg.plan.rendered import Context
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:

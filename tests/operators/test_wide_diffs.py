@@ -21,7 +21,8 @@ from kpg.operators.join import join
 from kpg.operators.linear import Negate
 from kpg.operators.payload import updates_of
 from kpg.operators.source import Source
-from kpg.plan.render import Rendered, Renderer
+from kpg.plan.render import Renderer
+from kpg.plan.rendered import Rendered
 
 KEYED = Schema.of({"k": int, "v": int})
 times = st.integers(0, 3)
