@@ -35,7 +35,7 @@ from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
 from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop, Node
-from kpg.plan.render import Context
+from kpg.plan.rendered import Context
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from kpg.dataflow.graph import Dataflow
 from kpg.operators.arrange import Publisher
 from kpg.operators.source import Source
 from kpg.plan import nodes
-from kpg.plan.render import Rendered, RenderedArrangement, Renderer
+from kpg.plan.render import Renderer
+from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.trace.handle import TraceHandle
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from kpg.errors import Closed, DataError, InputError, InUse
 from kpg.operators.import_ import advanced
 from kpg.operators.payload import updates_of
 from kpg.plan import nodes
-from kpg.plan.render import RenderedArrangement, Renderer
+from kpg.plan.render import Renderer
+from kpg.plan.rendered import RenderedArrangement
 
 if TYPE_CHECKING:
     from kpg.api.capture import Capture

@@ -17,18 +17,19 @@ from kpg.errors import BadPlan
 from kpg.operators import linear
 from kpg.operators.inspect import Inspect
 from kpg.plan import nodes
+from kpg.plan.rendered import Rendered
 
 if TYPE_CHECKING:
-    from kpg.plan.render import Rendered, Renderer
+    from kpg.plan.render import Renderer
 
 
 def render_chain(renderer: Renderer, node: nodes.Node) -> Rendered:
     """The stream of the linear node that ends a chain."""
     chain = chain_to(renderer, node)
     start = nodes.inputs_of(chain[0])[0]
-    if isinstance(start, nodes.Join) and renderer.uses[start] == 1 and not renderer.is_rendered(start):
+    if isinstance(start, nodes.Join) and renderer.is_private(start):
         rendered, chain = join_for(renderer, start, chain)
-        rendered = renderer.enter(rendered, node.scope())
+        rendered = renderer.scopes.enter(rendered, node.scope())
     else:
         rendered = renderer.collection_in(start, node.scope())
     label = "+".join(dict.fromkeys(type(link).__name__.lower() for link in chain))
@@ -50,8 +51,7 @@ def chain_to(renderer: Renderer, node: nodes.Node) -> list[nodes.Node]:
     chain = [node]
     while True:
         before = nodes.inputs_of(chain[0])[0]
-        shared = renderer.uses[before] > 1 or renderer.is_rendered(before)
-        if shared or not isinstance(before, nodes.LINEAR) or isinstance(chain[0], nodes.Enter):
+        if not renderer.is_private(before) or not isinstance(before, nodes.LINEAR) or isinstance(chain[0], nodes.Enter):
             return chain
         chain.insert(0, before)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kpg.columns.schema import INT64, SYMBOLIC, Schema
+from kpg.columns.schema import INT64, Schema
 from kpg.columns.totals import part_count
 from kpg.columns.updates import Ints
 from kpg.operators import linear, replay
@@ -26,11 +26,25 @@ from kpg.operators.sweep import Sweep, sweep_reduce
 from kpg.operators.tactic import Evaluate, Replay, Tactic
 from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
 from kpg.plan import nodes
+from kpg.plan.ordered import Order, has_index, has_order, order_of
+from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.progress.summary import step_round
 from kpg.trace.gather import Run
 
 if TYPE_CHECKING:
-    from kpg.plan.render import Rendered, RenderedArrangement, Renderer
+    from kpg.plan.render import Renderer
+
+
+def reads_index(node: nodes.Reduce) -> bool:
+    """Whether a reduction reads the index of its input by its keys as it is; else it makes one of the stream."""
+    match node.reduction.kind:
+        case "presence" | "function":
+            return True
+        case "count":
+            return has_index(node.input, node.keys)
+        case "first":
+            return has_order(node, order_of(node))
+    return False
 
 
 def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
@@ -91,9 +105,7 @@ def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
 def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:
     """An arrangement by the keys: one that exists with whatever values, else one of the keys alone."""
     inner = node.input
-    if isinstance(inner, nodes.Arrange) or (
-        isinstance(inner, (nodes.Relation, nodes.Installed)) and inner.owner.arranged_by(node.keys) is not None
-    ):
+    if has_index(inner, node.keys):
         return renderer.arranged(inner, node.keys)
     rendered = renderer.collection(inner)
     alone = renderer.reorder(rendered, rendered.schema.select(node.keys))
@@ -126,34 +138,26 @@ def _sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
 
 def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     """The first rows of each group by some columns, the others breaking ties."""
-    reduction = node.reduction
-    rendered = renderer.collection(node.input)
-    order = [column.removeprefix("-") for column in reduction.columns]
-    rest = [name for name in node.schema.names if name not in node.keys and name not in order]
-    schema = rendered.schema.select([*node.keys, *order, *rest])
-    ordered = renderer.reorder(rendered, schema)
-    types = [schema.types[schema.index(column)] for column in [*order, *rest]]  # ties are settled by values, too
-    down = tuple(len(node.keys) + at for at, column in enumerate(reduction.columns) if column.startswith("-"))
-    symbolic = any(type_.kind in SYMBOLIC for type_ in types)
-    if down and not symbolic:
-        ordered = renderer.add_stages(ordered, [linear.Complement(down)], "order", schema)
-    found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
-    limit, copies = reduction.limit, int(reduction.copies)
-    values = len(schema) - len(node.keys)
-    tactic: Tactic
-    if symbolic:
-        ranked = tuple(type_.kind in SYMBOLIC for type_ in types)
-        descending = tuple(column.startswith("-") for column in reduction.columns) + (False,) * len(rest)
-        tactic = Replay(partial(first_by_rank, renderer.context.symbols, ranked, descending, limit, copies), values)
+    order = order_of(node)
+    turned = order.complemented
+    if has_order(node, order):
+        found = renderer.arranged(node.input, node.keys)
     else:
-        tactic = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
-        if limit == 1 and not copies:
-            tactic = React(FIRST, 1, values, values, 1, tactic)
-    undo = bool(down) and not symbolic
-    made = _maintain(renderer, node, found, schema, "first", None, tactic, share=not undo)
-    if undo:
-        made = renderer.add_stages(made, [linear.Complement(down)], "order", schema)
-    return made
+        ordered = renderer.reorder(renderer.collection(node.input), order.schema)
+        ordered = renderer.add_stages(ordered, [linear.Complement(turned)] if turned else [], "order", order.schema)
+        found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    tactic = _first_tactic(renderer, node.reduction, order)
+    made = _maintain(renderer, node, found, order.schema, "first", None, tactic, share=not turned)
+    return renderer.add_stages(made, [linear.Complement(turned)], "order", order.schema) if turned else made
+
+
+def _first_tactic(renderer: Renderer, reduction: nodes.Reduction, order: Order) -> Tactic:
+    limit, copies, values = reduction.limit, int(reduction.copies), len(order.ranked)
+    if order.symbolic:
+        by_rank = partial(first_by_rank, renderer.context.symbols, order.ranked, order.descending, limit, copies)
+        return Replay(by_rank, values)
+    general = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
+    return React(FIRST, 1, values, values, 1, general) if limit == 1 and not copies else general
 
 
 def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:

@@ -32,24 +32,22 @@ def views_of(node: nodes.Node, keys: tuple[str, ...]) -> list[View]:
 
 def peel(node: nodes.Node, keys: tuple[str, ...]) -> list[View] | None:
     """The views that a node is made of, if all it is made of has an index by these keys."""
-    if is_indexed(node, keys):
-        return [View(node)]
-    match node:
-        case nodes.Filter():
-            inner = peel(node.input, keys)
-            return inner and [replace(view, conditions=(*view.conditions, node.condition)) for view in inner]
-        case nodes.Negate():
-            inner = peel(node.input, keys)
-            return inner and [replace(view, negative=not view.negative) for view in inner]
-        case nodes.Concat():
-            views: list[View] = []
-            for part in node.inputs:
-                inner = peel(part, keys)
-                if inner is None:
-                    return None
-                views += inner
-            return views
-    return None
+    views: list[View] = []
+    stack = [View(node)]
+    while stack:
+        view = stack.pop()
+        inner = view.node
+        if is_indexed(inner, keys):
+            views.append(view)
+        elif isinstance(inner, nodes.Filter):
+            stack.append(replace(view, node=inner.input, conditions=(inner.condition, *view.conditions)))
+        elif isinstance(inner, nodes.Negate):
+            stack.append(replace(view, node=inner.input, negative=not view.negative))
+        elif isinstance(inner, nodes.Concat):
+            stack += [replace(view, node=part) for part in reversed(inner.inputs)]
+        else:
+            return None
+    return views
 
 
 def is_indexed(node: nodes.Node, keys: tuple[str, ...]) -> bool:

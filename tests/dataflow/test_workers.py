@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col
+from kpg.dataflow.operator import Message
 from kpg.operators.exchange import owners_of
 from kpg.testing.strategies import rows
-from kpg.testing.workers import Cluster
+from kpg.testing.workers import Cluster, End
 
 
 def counts(db: kpg.Database) -> kpg.Output:
@@ -113,3 +114,68 @@ def test_equal_keys_meet_on_one_worker() -> None:
             assert set(owners.tolist()) <= {index}
         held.append(keys)
     assert held[0] | held[1] == set(range(40)) and not held[0] & held[1] and all(held)
+
+
+def test_only_rows_on_their_way_into_an_arrangement_cross_between_workers() -> None:
+    """A3.17: batches, traces and handles stay where they are; what crosses is updates, before arrange."""
+    crossed: list[tuple[str, str]] = []
+
+    def program(db: kpg.Database) -> kpg.Output:
+        answer = reach(db)
+        db["edges"].arrange("src").count("src").output("shares")
+        return answer
+
+    cluster = Cluster(2, program)
+    for end in cluster.network.ends:
+        end.send_data = watching(cluster, end, crossed)  # type: ignore[method-assign]
+    for node in range(30):
+        cluster.insert(node % 2, "edges", (node, node + 1))
+    cluster.advance()
+    assert crossed and {kind for _, kind in crossed} == {"Updates"}
+    assert {name.split()[0] for name, _ in crossed} == {"arrange"}
+    traces = [{id(spine) for spine in db.spines()} for db in cluster.databases]
+    batches = [
+        {id(batch.updates.data) for spine in db.spines() for batch in spine.batches_through(None)}
+        for db in cluster.databases
+    ]
+    assert not traces[0] & traces[1] and not batches[0] & batches[1]
+    for db in cluster.databases:
+        for dataflow in db.worker.dataflows.values():
+            assert all(reader.worker is db.worker for reader in dataflow.readers)
+            for operator in dataflow.operators:
+                for importer in getattr(operator, "importers", ()):
+                    assert importer.dataflow.worker is db.worker
+
+
+def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
+    """A3.17: it is arranged by the right key already, so each worker answers from its own shard."""
+    crossed: list[tuple[str, str]] = []
+    cluster = Cluster(3, two_hops)
+    for node in range(30):
+        cluster.insert(node % 3, "edges", (node, node + 1))
+    cluster.advance()
+    for end in cluster.network.ends:
+        end.send_data = watching(cluster, end, crossed)  # type: ignore[method-assign]
+
+    def sharing(db: kpg.Database) -> kpg.Output:
+        by_src = db["edges"].arrange("src")
+        return by_src.join(by_src.group_by("src").min("dst"), on="src").output("late", keep=False)
+
+    late = cluster.build(sharing)
+    cluster.settle()
+    found = [row for output in late for row, _, _ in output.changes()]
+    assert sorted(found) == [(node, node + 1, node + 1) for node in range(30)]
+    rows_of = {name for name, _ in crossed}
+    assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
+
+
+def watching(cluster: Cluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
+    """The sending of an end of the network, noting where rows go and what they are."""
+    send = end.send_data
+
+    def noted(peer: int, dataflow: int, channel: int, message: Message) -> None:
+        target = cluster.workers[end.index].dataflows[dataflow].channels[channel].target
+        crossed.append((target.name, type(message.payload).__name__))
+        send(peer, dataflow, channel, message)
+
+    return noted

@@ -1,0 +1,70 @@
+"""Joins: two arrangements by the same key, or views of such, and the columns that are read of each pair.
+
+A view (a filter, negation or sum of something that is indexed) shares that index: what the view says is done to the
+pairs. Several views on a side are several joins whose streams are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kpg.columns.expression import bind_condition
+from kpg.columns.schema import Schema
+from kpg.operators import linear
+from kpg.operators.join import join
+from kpg.plan import nodes
+from kpg.plan.rendered import Rendered
+from kpg.plan.views import View, views_of
+
+if TYPE_CHECKING:
+    from kpg.plan.render import Renderer
+
+Keys = tuple[tuple[str, ...], tuple[str, ...]]
+Columns = tuple[tuple[int, str], ...]
+
+
+def render_join(renderer: Renderer, node: nodes.Join, columns: Columns, schema: Schema) -> Rendered:
+    """A join that makes the given columns, named by side and name there."""
+    keys = keys_of(node)
+    parts = [_join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node)]
+    stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
+    return replace(parts[0], stream=stream)
+
+
+def keys_of(node: nodes.Join) -> Keys:
+    """The key of each side."""
+    return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
+
+
+def pairs_of(node: nodes.Join) -> list[tuple[View, View]]:
+    """What is joined with what: every view of the left side with every view of the right."""
+    left, right = keys_of(node)
+    return [(one, other) for one in views_of(node.left, left) for other in views_of(node.right, right)]
+
+
+def _join_views(
+    renderer: Renderer,
+    views: tuple[View, View],
+    keys: Keys,
+    loop: nodes.Loop | None,
+    columns: Columns,
+    schema: Schema,
+) -> Rendered:
+    sides = [renderer.arranged_in(view.node, by, loop) for view, by in zip(views, keys, strict=True)]
+    stages: list[linear.Stage] = []
+    read = list(columns)
+    for side, view in enumerate(views):
+        for condition in view.conditions:
+            bound = bind_condition(condition, sides[side].schema, renderer.context.symbols)
+            at = len(read)
+            read += [(side, name) for name in sides[side].schema.names]
+            stages.append(linear.Where(bound, (at, len(read))))
+    if len(read) > len(columns):
+        stages.append(linear.Pick(tuple(range(len(columns)))))
+    if views[0].negative != views[1].negative:
+        stages.append(linear.Negate())
+    projection = [(side, sides[side].schema.index(name)) for side, name in read]
+    left, right = sides[0].arranged, sides[1].arranged
+    stream = join(renderer.dataflow, "join", left, right, projection)
+    return renderer.add_stages(Rendered(stream, schema, loop, left.width * right.width), stages, "view", schema)

@@ -1,0 +1,47 @@
+"""What rendering makes: streams and arrangements whose lanes have names, in the scope of a loop.
+
+`Context` is what it needs to know of the db.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kpg.columns.schema import Schema
+from kpg.columns.symbols import Symbols
+from kpg.config import Effort
+from kpg.dataflow.graph import Stream
+from kpg.operators.arrange import Arranged, Publisher
+from kpg.operators.failures import Failures
+from kpg.plan import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What rendering needs to know of the db."""
+
+    symbols: Symbols
+    failures: Failures
+    effort: Effort
+    depth: int  # coordinates of time outside all loops
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rendered:
+    """The stream of a collection: its lanes in the order of `schema`, in the scope of `loop`."""
+
+    stream: Stream
+    schema: Schema
+    loop: nodes.Loop | None
+    width: int = 1
+    tidy: bool = False  # carries batches, sorted by the lanes in this order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RenderedArrangement:
+    """An arrangement, the names of its lanes (keys first), and who makes its batches."""
+
+    arranged: Arranged
+    schema: Schema
+    loop: nodes.Loop | None
+    publisher: Publisher | None

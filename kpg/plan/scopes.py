@@ -1,0 +1,81 @@
+"""Scopes: streams and arrangements of one loop, seen from the loops inside it, and the other way round.
+
+Each way in is built once and shared. Entering appends a zero to times; an arrangement enters as it is, with the same
+trace and the same batches. Leaving forgets the round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.errors import BadPlan
+from kpg.operators import iterate
+from kpg.plan import nodes
+from kpg.plan.rendered import Rendered, RenderedArrangement
+from kpg.progress import summary
+
+
+class Scopes:
+    """The ways between the loops of one dataflow."""
+
+    def __init__(self, dataflow: Dataflow) -> None:
+        self.dataflow = dataflow
+        self._entered: dict[tuple[object, nodes.Loop], Any] = {}
+
+    def enter(self, rendered: Rendered, loop: nodes.Loop | None) -> Rendered:
+        """A stream of an outer scope, seen inside a loop."""
+        for inner in way_into(rendered.loop, loop):
+            key = (rendered, inner)
+            if key not in self._entered:
+                stream = self._add_enter(iterate.Enter(f"enter {inner.name}"), rendered.stream)
+                self._entered[key] = replace(rendered, stream=stream, loop=inner, tidy=False)
+            rendered = self._entered[key]
+        return rendered
+
+    def enter_arranged(self, found: RenderedArrangement, loop: nodes.Loop | None) -> RenderedArrangement:
+        """An arrangement of an outer scope, seen inside a loop."""
+        for inner in way_into(found.loop, loop):
+            key = (found, inner)
+            if key not in self._entered:
+                stream = self._add_enter(iterate.EnterArranged(f"enter {inner.name}"), found.arranged.stream)
+                arranged = replace(found.arranged, stream=stream)
+                self._entered[key] = RenderedArrangement(arranged, found.schema, inner, None)
+            found = self._entered[key]
+        return found
+
+    def _add_enter(self, operator: iterate.Enter | iterate.EnterArranged, stream: Stream) -> Stream:
+        depth = stream.depth
+        return self.dataflow.add(operator, [(stream, Pipeline())], depth=depth + 1, summaries=[summary.enter(depth)])
+
+    def leave(self, rendered: Rendered, loop: nodes.Loop | None) -> Rendered:
+        """A stream of an inner scope, seen from an outer one."""
+        for inner in reversed(way_into(loop, rendered.loop)):
+            depth = rendered.stream.depth
+            operator = iterate.Leave(f"leave {inner.name}")
+            stream = self.dataflow.add(
+                operator, [(rendered.stream, Pipeline())], depth=depth - 1, summaries=[summary.leave(depth)]
+            )
+            rendered = replace(rendered, stream=stream, loop=around(inner), tidy=False)
+        return rendered
+
+
+def around(loop: nodes.Loop) -> nodes.Loop | None:
+    """The loop that a loop is directly inside of."""
+    return max(loop.surrounding(), key=nodes.Loop.depth, default=None)
+
+
+def way_into(start: nodes.Loop | None, end: nodes.Loop | None) -> list[nodes.Loop]:
+    """The loops that are entered on the way from one scope to another inside it."""
+    if start is end:
+        return []
+    chain = sorted({end, *end.surrounding()}, key=nodes.Loop.depth) if end else []
+    if start is not None and start not in chain:
+        raise BadPlan(
+            "a collection of a loop is used outside it",
+            detail=f"It depends on {start.name}.",
+            hint="Take what the loop comes to with leave(), or return it from iterate's step.",
+        )
+    return chain[chain.index(start) + 1 :] if start else chain

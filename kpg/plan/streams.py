@@ -1,0 +1,132 @@
+"""Steps from stream to stream and from stream to arrangement, within one dataflow: rendering that knows no nodes.
+
+Traces that are being built are kept alive by handles until `release()`: from then on only operators hold them. Errors
+of operators that can fail are collected in `errors`, each in its scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.schema import INT64, SYMBOLIC, Schema
+from kpg.dataflow.channel import Exchange, Pact, Pipeline
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.operators import linear
+from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
+from kpg.operators.consolidate import Consolidate
+from kpg.operators.exchange import split_by_key
+from kpg.operators.import_ import import_arrangement
+from kpg.plan import nodes
+from kpg.plan.rendered import Context, Rendered, RenderedArrangement
+from kpg.trace.handle import TraceHandle
+from kpg.trace.spine import Spine
+
+ERRORS = Schema.of({"error": INT64})
+
+
+class Streams:
+    """Adds operators to one dataflow."""
+
+    def __init__(self, dataflow: Dataflow, context: Context) -> None:
+        self.dataflow = dataflow
+        self.context = context
+        self.errors: list[Rendered] = []
+        self._handles: list[TraceHandle] = []
+
+    # Streams
+
+    def rendered(self, stream: Stream, schema: Schema, loop: nodes.Loop | None, *, tidy: bool = False) -> Rendered:
+        """A stream in a scope, its lanes named."""
+        return Rendered(stream, schema, loop, 1, tidy)
+
+    def reorder(self, rendered: Rendered, schema: Schema) -> Rendered:
+        """The same rows with their lanes in another order, or fewer of them."""
+        if rendered.schema.names == schema.names:
+            return replace(rendered, schema=schema)
+        lanes = tuple(rendered.schema.index(name) for name in schema.names)
+        return self.add_stages(rendered, [linear.Pick(lanes)], "pick", schema)
+
+    def add_stages(self, rendered: Rendered, stages: Sequence[linear.Stage], label: str, schema: Schema) -> Rendered:
+        """A linear operator of some stages, and the stream of its errors if it can fail."""
+        if not stages:
+            return replace(rendered, schema=schema)
+        fallible = any(stage.fallible for stage in stages)
+        operator = linear.Linear(label, stages, self.context.failures if fallible else None)
+        depth = rendered.stream.depth
+        stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth, ports=2 if fallible else 1)
+        if fallible:
+            self.add_errors(Stream(((operator, 1),), depth), rendered.loop)
+        width = next((stage.width for stage in reversed(stages) if stage.width), rendered.width)
+        return Rendered(stream, schema, rendered.loop, width)
+
+    def add_errors(self, stream: Stream, loop: nodes.Loop | None) -> None:
+        """Count a stream of errors among those of this dataflow."""
+        self.errors.append(Rendered(stream, ERRORS, loop))
+
+    def consolidate(self, rendered: Rendered) -> Rendered:
+        """The stream with each time's updates summed."""
+        operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
+        operator.schema = rendered.schema
+        pact = self._by_key(rendered.schema, len(rendered.schema))
+        stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
+        return replace(rendered, stream=stream, tidy=False)
+
+    def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
+        if self.dataflow.worker.peers == 1:
+            return Pipeline()
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+        return Exchange(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
+
+    # Arrangements
+
+    def arrange_rendered(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
+        """Arrange a stream by some of its columns; the others follow in their order."""
+        rest = tuple(column for column in rendered.schema.names if column not in keys)
+        schema = rendered.schema.select(keys + rest)
+        tidy = rendered.tidy and rendered.schema.names == schema.names
+        if tidy and self.dataflow.worker.peers == 1:
+            return self.insert_batches(rendered, len(keys), name)
+        ordered = self.reorder(rendered, schema)
+        operator, arranged = arrange(
+            self.dataflow,
+            name,
+            ordered.stream,
+            self._by_key(schema, len(keys)),
+            key_lanes=len(keys),
+            lanes=len(schema),
+            width=rendered.width,
+            effort=self.context.effort,
+        )
+        operator.schema = schema
+        self.keep_handle(arranged.handle)
+        return RenderedArrangement(arranged, schema, rendered.loop, operator)
+
+    def insert_batches(self, rendered: Rendered, key_lanes: int, name: str) -> RenderedArrangement:
+        """Keep batches that come sorted in a trace."""
+        depth, lanes = rendered.stream.depth, len(rendered.schema)
+        spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.effort)
+        handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
+        operator = Insert(name, spine)
+        operator.schema = rendered.schema
+        stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth)
+        self.keep_handle(handle)
+        arranged = Arranged(stream, handle, key_lanes, lanes, rendered.width, depth)
+        return RenderedArrangement(arranged, rendered.schema, rendered.loop, operator)
+
+    def import_from(self, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
+        """What another dataflow arranges, mirrored into this one."""
+        arranged = import_arrangement(self.dataflow, name, publisher, handle)
+        self.keep_handle(arranged.handle)
+        return arranged
+
+    def keep_handle(self, handle: TraceHandle) -> None:
+        """Keep a trace alive while building, until operators hold it."""
+        self._handles.append(handle)
+
+    def release(self) -> None:
+        """Release the builder's handles: from here on only operators hold traces."""
+        for handle in self._handles:
+            handle.release()
+        self._handles.clear()

@@ -1,0 +1,94 @@
+"""Dataflows end: by themselves when their inputs have closed, at any time when their owner drops them (A1.12).
+
+What ends gives back everything: its operators, its traces, its holds on the traces of others.
+"""
+
+import gc
+import weakref
+
+import kpg
+from kpg import col
+
+
+def names(db):
+    return [each["name"] for each in db.describe()["dataflows"]]
+
+
+def test_dataflows_retire_when_their_inputs_have_closed():
+    """A1.12: without being told; an answer that is kept stays readable, and holds its own rows only."""
+    with kpg.open() as db:
+        left, right = db.input("left", k=int, v=int), db.input("right", k=int, w=int)
+        pairs = left.join(right, on="k")
+        probe = pairs.count("v").probe()
+        unkept = pairs.distinct().output("unkept", keep=False)
+        kept = pairs.select("k", "w").distinct().output("kept")
+        left.insert([(1, 2), (2, 2)])
+        right.insert([(1, 3), (2, 3)])
+        db.advance()
+        traces = weakref.WeakSet(db.spines())
+        assert names(db) == ["probe", "left", "right", "unkept", "kept"] and len(traces) == 6
+        left.close()
+        assert "probe" in names(db), "the right side may still bring rows"
+        right.close()
+        assert names(db) == ["left", "right", "kept"]
+        assert [each["name"] for each in db.describe()["arrangements"]] == ["left by k", "right by k", "kept by k, w"]
+        assert len(traces) == 3, "what only the retired ones read is freed"
+        for each in db.describe()["arrangements"]:
+            assert len(each["pinned_by"]) == 1, "nobody but its owner holds it"
+        assert probe.passed(99)
+        assert sorted(kept.rows()) == [(1, 3), (2, 3)]
+        assert sorted(unkept.changes()) == [((1, 2, 3), 0, 1), ((2, 2, 3), 0, 1)]
+        late = left.count("v").output("late")
+        assert late.rows() == [(2, 2)], "closed relations can still be asked"
+        for handle in (kept, unkept, late, probe):
+            handle.release()
+        left.drop()
+        right.drop()
+        assert names(db) == [] and not traces and not db.worker.waiting
+        assert db.describe()["memory"]["arrangement_bytes"] == 0
+
+
+def test_a_live_dataflow_can_be_dropped_with_all_it_holds():
+    """A1.12: in the middle of a stream, with work queued; the others go on, and the shared index forgets it."""
+    with kpg.open(history=None) as db:
+        edges = db.input("edges", src=int, dst=int)
+        by_src = edges.arrange("src")
+        stays = by_src.count("src").output("stays")
+        goes = by_src.join(edges.select("dst", src="src"), on="src").distinct().count("src").output("goes")
+        edges.insert([(1, 2), (1, 3)])
+        db.advance()
+        operators = weakref.WeakSet(goes._dataflow.operators)
+        traces = weakref.WeakSet(spine for op in goes._dataflow.operators if (spine := trace_of(op)) is not None)
+        assert len(operators) > 3 and len(traces) >= 2
+        edges.insert([(2, 3)])
+        db.push_to(2)  # its messages are on their way
+        goes.release()
+        del goes
+        db.advance()
+        assert names(db) == ["edges", "stays"] and not traces
+        assert by_src.installed.readers() == ["stays"]
+        (shared,) = [each for each in db.describe()["arrangements"] if each["name"] == "edges by src"]
+        assert not any("goes" in pin["by"] for pin in shared["pinned_by"])
+        assert sorted(stays.rows()) == [(1, 2), (2, 1)]
+        gc.collect()
+        assert not operators, "no reference leads to a dropped operator"
+
+
+def test_dropping_a_loop_in_flight_ends_it():
+    """A1.12: whatever was going round is gone."""
+    with kpg.open() as db:
+        start = db.input("start", x=int)
+        loop = start.iterate(lambda x: x.select(x=col("x") + 1).concat(start).filter(col("x") < 10**6).distinct())
+        endless, other = loop.output("endless"), start.output("other")
+        start.insert([(0,)])
+        db.push_to(1)
+        for _ in range(1000):
+            assert db.worker.step()
+        endless.release()
+        db.advance()
+        assert other.rows() == [(0,)] and names(db) == ["start", "other"]
+
+
+def trace_of(operator):
+    spine = getattr(operator, "spine", None)
+    return spine() if spine is not None else None

@@ -1,0 +1,105 @@
+"""What an operator may do with times: keep them or advance them, in the partial order, and nothing else (A1.6)."""
+
+import pytest
+
+import kpg
+from kpg.algebra.frontier import Frontier
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.operator import Inputs, Message, Operator, Times
+from kpg.dataflow.worker import Worker
+from kpg.operators.source import Source
+
+
+class Answers(Operator):
+    """Sends each message on at a time of the test's choice, or holds that time."""
+
+    def __init__(self, at: Times, holds: bool) -> None:
+        super().__init__("answers")
+        self.at = at
+        self.holds = holds
+
+    def step(self, inputs: Inputs) -> bool:
+        if self.holds:
+            self.hold(self.at)
+        else:
+            self.send(inputs[0][0].payload, self.at)
+        return False
+
+
+class Hears(Operator):
+    """Remembers the times of its messages."""
+
+    def __init__(self) -> None:
+        super().__init__("hears")
+        self.times: list[Times] = []
+
+    def step(self, inputs: Inputs) -> bool:
+        self.times += [message.times for message in inputs[0]]
+        return False
+
+
+def run(at: Times, *, holds: bool = False) -> tuple[list[Times], Frontier]:
+    """What arrives, and what may still arrive, behind an operator that answers a message at (1, 1) with `at`."""
+    worker = Worker(start=(0, 0))
+    source, hears = Source("rows"), Hears()
+
+    def build(dataflow):
+        stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=2)
+        answers = dataflow.add(Answers(at, holds), [(stream, Pipeline())], depth=2)
+        dataflow.add(hears, [(answers, Pipeline())], depth=2)
+
+    worker.install("times", build).feed(source, Message(((1, 1),), "row"))
+    worker.advance_to(Frontier([(5, 5)]))
+    worker.run()
+    return hears.times, hears.frontier(0)
+
+
+@pytest.mark.parametrize("at", [(1, 1), (2, 1), (1, 7)])
+def test_a_time_may_be_kept_or_advanced(at):
+    """A1.6"""
+    assert run((at,))[0] == [(at,)]
+    assert run((at,), holds=True)[1].beyond(at)
+
+
+@pytest.mark.parametrize("at", [(0, 1), (1, 0), (0, 0), (0, 9), (9, 0)])
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_time_that_goes_back_in_any_coordinate_raises(at, holds):
+    """A1.6: (9, 0) is not before (1, 1), yet it is not at or after it either, so it may not be used."""
+    with pytest.raises(AssertionError, match="may only use what is at or after"):
+        run((at,), holds=holds)
+
+
+def test_an_operator_that_breaks_the_rule_is_stopped_and_the_others_go_on():
+    """A1.6"""
+    worker = Worker()
+    source, hears = Source("rows"), Hears()
+
+    def wrong(dataflow):
+        stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=1)
+        dataflow.add(Answers(((0,),), False), [(stream, Pipeline())], depth=1)
+
+    def right(dataflow):
+        other = Source("others")
+        stream = dataflow.add_source(other, lambda: worker.clock.frontier, depth=1)
+        dataflow.add(hears, [(stream, Pipeline())], depth=1)
+        dataflow.feed(other, Message(((3,),), "row"))
+
+    broken = worker.install("wrong", wrong)
+    broken.feed(source, Message(((3,),), "row"))
+    worker.install("right", right)
+    with pytest.raises(AssertionError):
+        worker.run()
+    worker.run()
+    assert broken.dropped and broken.failure is not None
+    assert hears.times == [((3,),)]
+
+
+def test_a_delay_into_the_past_keeps_the_time():
+    """A1.6: as users meet it; a row can be put off, but not back."""
+    with kpg.open(history=None) as db:
+        rows = db.input("rows", x=int, until=int)
+        answer = rows.delay(kpg.col("until")).output("answer")
+        db.advance_to(3)
+        rows.insert([(1, 0), (2, 3), (3, 5)])
+        db.advance_to(9)
+        assert sorted(answer.changes()) == [((1, 0), 3, 1), ((2, 3), 3, 1), ((3, 5), 5, 1)]
