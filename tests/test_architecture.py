@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 KNOW_EACH_OTHER: set[str] = set()
 ONLY_IN = {
     "numba": {"kernels/jit.py", "kernels/warm.py", "kernels/address.py"},
-    "llvmlite": {"kernels/warm.py"},
+    "llvmlite": {"kernels/warm.py", "kernels/address.py"},
     "pyspark": {"spark"},
     "websockets": {"server"},
     "hypothesis": {"testing"},

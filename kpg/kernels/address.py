@@ -8,7 +8,8 @@ described by numbers, one row of int64 per batch (see `kpg.trace.table`):
     DIFFS  the address of diffs[0, 0]    DIFF_ROWS  how many columns of diffs: 1 if constant
     DEPTH  coordinates of a time         FENCES, FENCE_ROWS  every 64th key of a large batch, or no rows
 
-and read with `peek(address, index)`. The caller keeps the arrays alive during the call and passes positions within
+and read with `peek(address, index)`; `fetch` asks for a place that will be read soon, so that many waits for memory
+pass at the same time. The caller keeps the arrays alive during the call and passes positions within
 them; nothing here can check that.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -39,11 +41,34 @@ def _load(typing_context: Any, address: Any, index: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
+@intrinsic
+def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
+        place = builder.bitcast(builder.gep(pointer, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", (place.type,), kind)
+        builder.call(call, [place, number(0), number(3), number(1)])  # to read, to be kept in the cache, data
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+def _ignore(address: int, index: int) -> None:
+    """What asking for a place does where there is no cache to speak of."""
+
+
 if DISABLED:
-    peek = _read
+    peek, fetch = _read, _ignore
 else:
 
     @jit
     def peek(address, index):
         """The int64 at a position of an array."""
         return _load(address, index)
+
+    @jit
+    def fetch(address, index):
+        """Have the memory at a position of an array brought near; it need not exist."""
+        _prefetch(address, index)

@@ -12,9 +12,9 @@ Twin: kpg.testing.kernels_react.locate.
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, FENCE_ROWS, FENCES, ROWS, peek
+from kpg.kernels.address import DATA, FENCE_ROWS, FENCES, ROWS, fetch, peek
 from kpg.kernels.example import TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 
 GROUP = 16
 FENCE_SPACING = 64
@@ -134,33 +134,49 @@ def search(data, n, keys, ranges, block):
     return total
 
 
+@inlined
+def halve(data, wanted, starts, first, last, length):
+    """Narrow a group of searches in step, from `length` rows each to one: keys of one lane."""
+    while length > 1:
+        half = length >> 1
+        for k in range(first, last):  # a choice of numbers, not of ways: the searches stay in step
+            start = starts[k]
+            starts[k] = start + (half if peek(data, start + half - 1) < wanted[k] else 0)
+        length -= half
+
+
 @jit
 def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
-    """Binary searches between fences, a group of keys in step; keys of one lane, more rows than fences are apart."""
+    """Binary searches among fences, then between two, a group of keys in step; keys of one lane, enough rows."""
     m = keys.shape[1]
     total = 0
     first = 0
-    fence = 0  # the first that is not before the key
-    row = 2 * block
+    fence = 0  # no key to come is after the fence before this one
+    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
     while first < m:
         last = min(m, first + GROUP)
         for k in range(first, last):
-            fence = start_of(fences, fence_rows, fence, keys, k)
-            ranges[row, k] = max(0, min((fence - 1) * FENCE_SPACING, n - FENCE_SPACING - 1))
-        length = FENCE_SPACING + 1
-        while length > 1:
-            half = length >> 1
-            for k in range(first, last):  # a choice of numbers, not of ways: the searches stay in step
-                start = ranges[row, k]
-                ranges[row, k] = start + (half if peek(data, start + half - 1) < keys[0, k] else 0)
-            length -= half
+            starts[k] = fence
+        after_last = start_of(fences, fence_rows, fence, keys, last - 1)
+        halve(fences, wanted, starts, first, last, min(fence_rows, after_last + 1) - fence)
         for k in range(first, last):
-            start = ranges[row, k]
-            if before(data, n, start, keys, k):
-                start += 1
-                ranges[row, k] = start
-            end = end_of(data, n, start, keys, k)
-            ranges[row + 1, k] = end
+            at = starts[k]
+            at += 1 if at < fence_rows and peek(fences, at) < wanted[k] else 0  # the first fence not before the key
+            start = max(0, min((at - 1) * FENCE_SPACING, n - FENCE_SPACING - 1))
+            starts[k] = start
+            for line in range(FENCE_SPACING // 4, FENCE_SPACING, FENCE_SPACING // 4):
+                fetch(data, start + line)
+        fence = after_last
+        halve(data, wanted, starts, first, last, FENCE_SPACING + 1)
+        for k in range(first, last):
+            key = wanted[k]
+            start = starts[k]
+            start += 1 if peek(data, start) < key else 0
+            starts[k] = start
+            end = start + (1 if start < n and peek(data, start) == key else 0)
+            if end > start and end < n and peek(data, end) == key:
+                end = end_of(data, n, end, keys, k)
+            ends[k] = end
             total += end - start
         first = last
     return total

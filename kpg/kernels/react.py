@@ -5,154 +5,33 @@ under join with all those times; at each of them that is not beyond `upper`, in 
 
     f(Σ inputs at or before it)  −  Σ outputs at or before it        (corrections made here count as outputs)
 
-and put the others off. Three functions f of a group:
+and put off those of the others at which that would not be zero, the minimal ones of them. Where it is zero the output
+is right already, for the inputs known; inputs still to come are seeds, which meet these times again. So a change that
+makes no difference to a group is looked at once, however many times its history has. Three functions f of a group:
 
     PRESENCE  one row without values if the sum of diffs is at least `at_least`
     SUMS      one row whose values are the summed diff, if that is not zero
     FIRST     the row with the least values among those with a positive count, once
 
 A key whose consolidated history, closure or corrections are longer than the scratch space is left to the general way:
-its number goes to `hard`. Everything here is for few rows a key, held sorted by insertion.
-Twin: kpg.testing.kernels_react.react.
+its number goes to `hard`. Where the times of a key are all comparable, as those of one epoch are, they are their own
+closure. Twin: kpg.testing.kernels_react.react.
 """
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek
+from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
+from kpg.kernels.shortlist import FULL, add_joins, add_times, collect, insert, is_beyond, is_chain, reaches, same
 
 PRESENCE, SUMS, FIRST = 0, 1, 2
-FULL = -1
 
-# The lists of one key lie in one array, `pool`, each with room for `space` entries of `size` numbers: a row (values,
-# then a time), and from `at_diff` on its diff. A list is known by its base, an entry by its place.
-INPUTS, OUTPUTS, MADE, CLOSURE, FIXES, SINGLE = 0, 1, 2, 3, 4, 5
+INPUTS, OUTPUTS, MADE, CLOSURE, FIXES, SINGLE = 0, 1, 2, 3, 4, 5  # the lists of one key: see kpg.kernels.shortlist
 ROW, WANT, FLOOR = 0, 1, 2  # single entries, at the base of SINGLE
 LISTS = 6
-
-
-@inlined
-def insert(pool, base, n, space, size, at_diff, source, lanes):
-    """Add the entry at `source` to a sorted list of n, summing equal rows; returns the new n, or FULL."""
-    at = base + n * size
-    while at > base:
-        order = 0
-        for lane in range(lanes):
-            x = pool[at - size + lane]
-            y = pool[source + lane]
-            if x != y:
-                order = -1 if x < y else 1
-                break
-        if order == 0:
-            for lane in range(at_diff, size):
-                pool[at - size + lane] += pool[source + lane]
-            return n
-        if order < 0:
-            break
-        at -= size
-    if n == space:
-        return FULL
-    for i in range(base + n * size - 1, at - 1, -1):
-        pool[i + size] = pool[i]
-    for lane in range(size):
-        pool[at + lane] = pool[source + lane]
-    return n + 1
-
-
-@jit
-def drop_zeros(pool, base, n, size, at_diff):
-    """Remove the entries whose diffs have cancelled; returns how many stay."""
-    kept = 0
-    for i in range(n):
-        zero = True
-        for lane in range(at_diff, size):
-            if pool[base + i * size + lane] != 0:
-                zero = False
-        if not zero:
-            if kept != i:
-                for lane in range(size):
-                    pool[base + kept * size + lane] = pool[base + i * size + lane]
-            kept += 1
-    return kept
-
-
-@jit
-def collect(table, ranges, k, skip, values, depth, width, pool, base, space, size, at_diff, row, floor):
-    """The history of key k over all batches: `values` lanes from `skip` on, then times joined with the floor."""
-    n = 0
-    for lane in range(at_diff + width, size):
-        pool[row + lane] = 0
-    for block in range(table.shape[0]):
-        start = ranges[2 * block, k]
-        end = ranges[2 * block + 1, k]
-        if start == end:
-            continue
-        rows = table[block, ROWS]
-        time_rows = table[block, TIME_ROWS]
-        diff_rows = table[block, DIFF_ROWS]
-        for i in range(start, end):
-            for lane in range(values):
-                pool[row + lane] = peek(table[block, DATA], (skip + lane) * rows + i)
-            at = i if time_rows > 1 else 0
-            for lane in range(depth):
-                time = peek(table[block, TIMES], lane * time_rows + at) if lane < table[block, DEPTH] else 0
-                pool[row + values + lane] = max(time, pool[floor + lane])
-            at = i if diff_rows > 1 else 0
-            for lane in range(width):
-                pool[row + at_diff + lane] = peek(table[block, DIFFS], lane * diff_rows + at)
-            n = insert(pool, base, n, space, size, at_diff, row, values + depth)
-            if n == FULL:
-                return FULL
-    return drop_zeros(pool, base, n, size, at_diff)
-
-
-@inlined
-def reaches(pool, entry_time, time, depth):
-    """Whether one time is at or before another."""
-    for lane in range(depth):
-        if pool[entry_time + lane] > pool[time + lane]:
-            return False
-    return True
-
-
-@inlined
-def is_beyond(upper, pool, time, depth):
-    """Whether a time is beyond the frontier `upper`."""
-    for e in range(upper.shape[0]):
-        at_or_before = True
-        for lane in range(depth):
-            if upper[e, lane] > pool[time + lane]:
-                at_or_before = False
-                break
-        if at_or_before:
-            return True
-    return False
-
-
-@inlined
-def same(pool, one, other, lanes):
-    """Whether two entries agree in their first lanes."""
-    for lane in range(lanes):
-        if pool[one + lane] != pool[other + lane]:
-            return False
-    return True
-
-
-@jit
-def add_joins(pool, closure, n, space, size, at_diff, time, others, others_n, values, depth, row):
-    """Add to the closure the joins of one of its times with the times of a list."""
-    for j in range(others_n):
-        differs = False
-        for lane in range(depth):
-            pool[row + lane] = max(pool[time + lane], pool[others + j * size + values + lane])
-            if pool[row + lane] != pool[time + lane]:
-                differs = True
-        if differs:
-            n = insert(pool, closure, n, space, size, at_diff, row, depth)
-            if n == FULL:
-                return FULL
-    return n
+LARGE = 1 << 13  # rows of a batch that may not be in the cache
+AHEAD = 8  # keys between asking for rows and reading them
 
 
 @jit
@@ -267,6 +146,76 @@ def none_before(in_table, in_ranges, k, key_lanes, values, out_table, block, row
     return True
 
 
+@inlined
+def is_covered(late, start, end, pool, time):
+    """Whether a time is at or after one of those already put off."""
+    for j in range(start, end):
+        after = True
+        for lane in range(late.shape[0]):
+            if late[lane, j] > pool[time + lane]:
+                after = False
+                break
+        if after:
+            return True
+    return False
+
+
+@inlined
+def put_off(late_keys, late, n, key, pool, time):
+    """Note a time at which to look again."""
+    late_keys[n] = key
+    for lane in range(late.shape[0]):
+        late[lane, n] = pool[time + lane]
+
+
+@jit
+def follow_presence(
+    at_least, key, pool, closure, times_n, ins, ins_n, outs, outs_n, size, at_diff, depth, upper,
+    made_keys, made, made_diffs, late_keys, late, made_n, late_n,
+):  # fmt: skip
+    """Correct presence along a chain of times, from running sums; returns how many are made and put off then."""
+    total = 0
+    there = 0
+    i = 0
+    o = 0
+    for c in range(times_n):
+        time = closure + c * size
+        while i < ins_n and same(pool, ins + i * size, time, depth):
+            total += pool[ins + i * size + at_diff]
+            i += 1
+        while o < outs_n and same(pool, outs + o * size, time, depth):
+            there += pool[outs + o * size + at_diff]
+            o += 1
+        fix = (1 if total >= at_least else 0) - there
+        if fix != 0:
+            if is_beyond(upper, pool, time, depth):
+                put_off(late_keys, late, late_n, key, pool, time)
+                return made_n, late_n + 1  # all that follow are after it
+            made_keys[made_n] = key
+            for lane in range(depth):
+                made[lane, made_n] = pool[time + lane]
+            made_diffs[made_n] = fix
+            made_n += 1
+            there += fix
+    return made_n, late_n
+
+
+@inlined
+def fetch_rows(table, ranges, k, skip, values):
+    """Have the rows of key k in large batches brought near: most of a key's time would be spent waiting for them."""
+    for block in range(table.shape[0]):
+        rows = table[block, ROWS]
+        start = ranges[2 * block, k]
+        if rows >= LARGE and start < ranges[2 * block + 1, k]:
+            for lane in range(values):
+                fetch(table[block, DATA], (skip + lane) * rows + start)
+            if table[block, TIME_ROWS] > 1:
+                for lane in range(table[block, DEPTH]):
+                    fetch(table[block, TIMES], lane * rows + start)
+            if table[block, DIFF_ROWS] > 1:
+                fetch(table[block, DIFFS], start)
+
+
 @jit
 def react(
     kind, at_least, monotone, keys_from, offsets, seeds, key_lanes, in_values, out_values, width, upper,
@@ -288,6 +237,9 @@ def react(
     k = keys_from
     while k < m and made_n + space <= made.shape[1] and late_n + space <= late.shape[1]:
         first, last = offsets[k], offsets[k + 1]
+        if k + AHEAD < m:
+            fetch_rows(out_table, out_ranges, k + AHEAD, key_lanes, out_values)
+            fetch_rows(in_table, in_ranges, k + AHEAD, key_lanes, in_values)
         k += 1
         if kind != SUMS and monotone == 1 and last == first + 1:
             seed = first * seed_step
@@ -324,6 +276,10 @@ def react(
         ins_n = collect(
             in_table, in_ranges, k - 1, key_lanes, in_values, depth, width, pool, ins, space, size, at_diff, row, floor
         )
+        if outs_n == FULL or ins_n == FULL:
+            hard[hard_n] = k - 1
+            hard_n += 1
+            continue
         for lane in range(size):
             pool[row + lane] = 0
         times_n = 0
@@ -332,44 +288,67 @@ def react(
                 pool[row + lane] = seeds[lane, i * seed_step]
             if times_n != FULL:
                 times_n = insert(pool, closure, times_n, space, size, at_diff, row, depth)
+        seeds_n = times_n
+        if times_n != FULL:
+            times_n = add_times(pool, closure, times_n, space, size, at_diff, ins, ins_n, in_values, depth, row)
+        if times_n != FULL:
+            times_n = add_times(pool, closure, times_n, space, size, at_diff, outs, outs_n, out_values, depth, row)
+        chained = times_n != FULL and is_chain(pool, closure, times_n, size, depth)
+        if chained and kind == PRESENCE:
+            made_n, late_n = follow_presence(
+                at_least, k - 1, pool, closure, times_n, ins, ins_n, outs, outs_n, size, at_diff, depth, upper,
+                made_keys, made, made_diffs, late_keys, late, made_n, late_n,
+            )  # fmt: skip
+            continue
+        if not chained and seeds_n != FULL:  # begin again from the seeds alone
+            times_n = 0
+            for i in range(first, last):
+                for lane in range(depth):
+                    pool[row + lane] = seeds[lane, i * seed_step]
+                times_n = insert(pool, closure, times_n, space, size, at_diff, row, depth)
         late_before = late_n
         news_n = 0
         i = 0
-        while i < times_n and ins_n != FULL and outs_n != FULL and news_n != FULL:
+        while i < times_n:
             time = closure + i * size
             i += 1
-            if is_beyond(upper, pool, time, depth):
-                late_keys[late_n] = k - 1
-                for lane in range(depth):
-                    late[lane, late_n] = pool[time + lane]
-                late_n += 1
+            if is_covered(late, late_before, late_n, pool, time):
                 continue
-            times_n = add_joins(
-                pool, closure, times_n, space, size, at_diff, time, ins, ins_n, in_values, depth, row
-            )
-            if times_n != FULL:
-                times_n = add_joins(
-                    pool, closure, times_n, space, size, at_diff, time, outs, outs_n, out_values, depth, row
-                )
-            if times_n != FULL:
-                times_n = add_joins(
-                    pool, closure, times_n, space, size, at_diff, time, closure, times_n, 0, depth, row
-                )
-            if times_n == FULL or outs_n + 1 >= space:
+            if outs_n + 1 >= space:
                 times_n = FULL
                 break
-            present = want_at(
-                kind, at_least, pool, ins, ins_n, size, at_diff, in_values, width, time, depth, want
-            )
-            fixes_n = missing_at(
-                pool, outs, outs_n, size, at_diff, want, present, out_values, time, depth, fixes
-            )
-            for fix in range(fixes_n):
-                if outs_n != FULL:
-                    outs_n = insert(pool, outs, outs_n, space, size, at_diff, fixes + fix * size, out_values + depth)
-                if news_n != FULL:
-                    news_n = insert(pool, news, news_n, space, size, at_diff, fixes + fix * size, out_values + depth)
-        if times_n == FULL or ins_n == FULL or outs_n == FULL or news_n == FULL:
+            present = want_at(kind, at_least, pool, ins, ins_n, size, at_diff, in_values, width, time, depth, want)
+            fixes_n = missing_at(pool, outs, outs_n, size, at_diff, want, present, out_values, time, depth, fixes)
+            if is_beyond(upper, pool, time, depth):
+                if fixes_n > 0:
+                    put_off(late_keys, late, late_n, k - 1, pool, time)
+                    late_n += 1
+                    if chained:
+                        break  # all that follow are after it
+                    continue
+            else:
+                for fix in range(fixes_n):
+                    entry = fixes + fix * size
+                    if outs_n != FULL:
+                        outs_n = insert(pool, outs, outs_n, space, size, at_diff, entry, out_values + depth)
+                    if news_n != FULL:
+                        news_n = insert(pool, news, news_n, space, size, at_diff, entry, out_values + depth)
+                if outs_n == FULL or news_n == FULL:
+                    times_n = FULL
+                    break
+            if not chained:
+                times_n = add_joins(
+                    pool, closure, times_n, space, size, at_diff, time, ins, ins_n, in_values, depth, row
+                )
+                if times_n != FULL:
+                    times_n = add_joins(
+                        pool, closure, times_n, space, size, at_diff, time, outs, outs_n, out_values, depth, row
+                    )
+                if times_n != FULL:
+                    times_n = add_joins(
+                        pool, closure, times_n, space, size, at_diff, time, closure, times_n, 0, depth, row
+                    )
+        if times_n == FULL:
             late_n = late_before
             hard[hard_n] = k - 1
             hard_n += 1

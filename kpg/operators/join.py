@@ -29,15 +29,16 @@ from kpg.operators.arrange import Arranged
 from kpg.trace.batch import Batch
 from kpg.trace.handle import TraceHandle
 from kpg.trace.match import Match
+from kpg.trace.seek import Seek, worth_seeking
 
 SLICE = 1 << 20
 
 
 @dataclass(slots=True)
 class Future:
-    """One batch of one side yet to meet a batch of the other."""
+    """One batch of one side yet to meet one batch, or all, of the other."""
 
-    match: Match
+    match: Match | Seek
     times: Times
 
 
@@ -102,11 +103,17 @@ class Join(Operator):
     def _meet(self, index: int, batch: Batch, times: Times) -> None:
         if not len(batch):
             return
-        for other in self.sides[1 - index].batches():
-            if len(other):
-                left, right = (batch, other) if index == 0 else (other, batch)
-                match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
-                self.futures.append(Future(match, times))
+        others = [other for other in self.sides[1 - index].batches() if len(other)]
+        if not others:
+            return
+        if self.key_lanes and worth_seeking(len(batch), others):
+            seek = Seek(batch.updates, others, index, self.key_lanes, self.projection, self.depth)
+            self.futures.append(Future(seek, times))
+            return
+        for other in others:
+            left, right = (batch, other) if index == 0 else (other, batch)
+            match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
+            self.futures.append(Future(match, times))
 
     def _work(self) -> None:
         budget = SLICE

@@ -55,7 +55,7 @@ class React:
         size = at_diff + self.width
         pool = np.empty(LISTS * SPACE * size, np.int64)
         hard = np.empty(m, np.int64)
-        capacity = max(2 * SPACE, m + SPACE)
+        capacity = 2 * m + 2 * SPACE
         parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
         hards, at = 0, 0
         while at < m:

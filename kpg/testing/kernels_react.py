@@ -34,26 +34,24 @@ def react(
     outputs: Sequence[Update],
     upper: Frontier,
 ) -> tuple[list[Update], list[Time]]:
-    """The corrections of one key, sorted, and the times put off."""
+    """The corrections of one key, sorted, and the times put off: the minimal ones at which the output is wrong."""
     floor = tuple(min(lane) for lane in zip(*seeds, strict=True))
     ins, outs = history(kind, inputs, floor), history(FIRST, outputs, floor)
-    times, late = set(seeds), set[Time]()
-    seen = {time for _, time, _ in (*ins, *outs)}
+    generators = {*seeds, *[time for _, time, _ in (*ins, *outs)]}
+    closure = set(seeds)
+    while more := {join(one, other) for one in closure for other in generators} - closure:
+        closure |= more
     made: list[Update] = []
-    while times:
-        time = min(times)
-        times.remove(time)
-        if upper.beyond(time):
-            late.add(time)
-            continue
+    late: list[Time] = []
+    for time in sorted(closure):
         want, have = wanted(kind, at_least, at(ins, time)), at(outs + made, time)
-        for values in {*want, *have}:
-            diff = want.get(values, 0) - have.get(values, (0,))[0]
-            if diff:
-                made.append((values, time, (diff,)))
-        seen.add(time)
-        times |= {join(time, other) for other in seen | times | late} - late - {time}
-    return sorted(made), sorted(late)
+        fixes = {values: want.get(values, 0) - have.get(values, (0,))[0] for values in {*want, *have}}
+        wrong: list[Update] = [(values, time, (diff,)) for values, diff in fixes.items() if diff]
+        if not upper.beyond(time):
+            made += wrong
+        elif wrong and not any(less_equal(other, time) for other in late):
+            late.append(time)
+    return sorted(made), late
 
 
 def history(kind: int, updates: Sequence[Update], floor: Time) -> list[Update]:

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import times
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
 from kpg.trace.match import Match
+from kpg.trace.seek import Seek
 
 Side = tuple[list[naive.Update], Updates]
 
@@ -33,7 +37,7 @@ def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
     return rows, Updates(naive.block(data, lanes), moments, diffs)
 
 
-def drain(match: Match, limits: list[int]) -> list[naive.Update]:
+def drain(match: Match | Seek, limits: list[int]) -> list[naive.Update]:
     got: list[naive.Update] = []
     turn = 0
     while (part := match.next(limits[turn % len(limits)])) is not None:
@@ -58,6 +62,27 @@ def test_match_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
     match = Match(left, right, key_lanes, np.array(projection, np.int64).reshape(-1, 2), depth)
     limits = data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 1000]), min_size=1, max_size=4))
     assert drain(match, limits) == naive.match(left_rows, right_rows, key_lanes, projection, depth)
+
+
+@given(st.data())
+def test_seek_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
+    """A5.5 A5.8: some rows against several batches at once, on either side, whole or cut into slices."""
+    few_lanes, many_lanes = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    key_lanes = data.draw(st.integers(1, min(few_lanes, many_lanes)))
+    depth, side = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 1))
+    few_width, many_width = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 3)]))
+    few_rows, few = data.draw(sides(few_lanes, data.draw(st.integers(1, depth)), few_width))
+    many_depth = data.draw(st.integers(1, depth))
+    many = [data.draw(sides(many_lanes, many_depth, many_width)) for _ in range(data.draw(st.integers(1, 3)))]
+    start = Frontier.start(many_depth)
+    batches = [Batch(updates, key_lanes, Description(start, start, start)) for _, updates in many]
+    lanes = [(side, lane) for lane in range(few_lanes)] + [(1 - side, lane) for lane in range(many_lanes)]
+    projection = data.draw(st.lists(st.sampled_from(lanes), max_size=4))
+    seek = Seek(few, batches, side, key_lanes, np.array(projection, np.int64).reshape(-1, 2), depth)
+    limits = data.draw(st.lists(st.sampled_from([1, 2, 5, 1000]), min_size=1, max_size=4))
+    rows = [row for part, _ in many for row in part]
+    left, right = (few_rows, rows) if side == 0 else (rows, few_rows)
+    assert drain(seek, limits) == naive.match(left, right, key_lanes, projection, depth)
 
 
 def keyed(keys: Ints) -> Updates:

@@ -1,0 +1,85 @@
+"""Pair a small batch with all batches of a trace at once: what `match` does batch by batch.
+
+    seek(rows, batches)  =  the sum over batches B of match(rows, B)
+
+One search for each key and batch, all in one call, where alternating seeks would wait for memory at each step. If there
+are more pairs than fit into a slice, it is left to a `Match` with each batch. Cost: a search for each key and batch,
+then linear in pairs; memory for one slice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from kpg.columns.updates import Ints, Updates
+from kpg.kernels.locate import locate
+from kpg.kernels.seek import paired, pairs
+from kpg.trace.batch import Batch
+from kpg.trace.gather import distinct_keys
+from kpg.trace.match import Match
+from kpg.trace.table import table_of
+
+FEW = 4096  # rows that are looked up however large the batches
+SPARSE = 4  # or a batch with so many times their rows
+
+
+class Seek:
+    """A pairing of some rows of one side (0 left, 1 right) with batches of the other."""
+
+    __slots__ = ("_batches", "_depth", "_key_lanes", "_matches", "_projection", "_rows", "_side")
+
+    def __init__(
+        self, rows: Updates, batches: list[Batch], side: int, key_lanes: int, projection: Ints, depth: int
+    ) -> None:
+        self._rows, self._batches, self._side = rows, batches, side
+        self._key_lanes, self._projection, self._depth = key_lanes, projection, depth
+        self._matches: deque[Match] | None = None
+
+    def next(self, limit: int) -> Updates | None:
+        """The next at most `limit` updates; none when all were given."""
+        if self._matches is None:
+            self._matches = deque()
+            found = self._all(limit)
+            if found is not None:
+                return found
+        while self._matches:
+            part = self._matches[0].next(limit)
+            if part is not None:
+                return part
+            self._matches.popleft()
+        return None
+
+    def _all(self, limit: int) -> Updates | None:
+        """All pairs, unless there is none, or are too many: then they are left to matches."""
+        rows, batches = self._rows, self._batches
+        keys, offsets = distinct_keys(rows, self._key_lanes)
+        table = table_of([batch.row for batch in batches])
+        ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
+        if not locate(table, keys, ranges):
+            return None
+        total = pairs(offsets, ranges)
+        if total > limit:
+            self._matches = deque(self._match(batch) for batch in batches)
+            return None
+        width = batches[0].updates.diffs.shape[0]
+        data = np.empty((self._projection.shape[0], total), np.int64)
+        times = np.empty((self._depth, total), np.int64)
+        diffs = np.empty((rows.diffs.shape[0] * width, total), np.int64)
+        times_alike, diffs_alike = paired(
+            rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection,
+            data, times, diffs,
+        )  # fmt: skip
+        if times_alike:
+            times = times[:, :1].copy()
+        return Updates(data, times, diffs[:, :1].copy() if diffs_alike else diffs)
+
+    def _match(self, batch: Batch) -> Match:
+        pair = (self._rows, batch.updates) if self._side == 0 else (batch.updates, self._rows)
+        return Match(*pair, self._key_lanes, self._projection, self._depth)
+
+
+def worth_seeking(rows: int, batches: list[Batch]) -> bool:
+    """Whether so many rows are few against the batches."""
+    return rows <= FEW or SPARSE * rows <= max([len(batch) for batch in batches])
