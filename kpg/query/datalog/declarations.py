@@ -14,7 +14,7 @@ class Types:
     """The types by name; the primitive ones are always there."""
 
     def __init__(self) -> None:
-        self.known = {name: NamedType(name, name, frozenset({name})) for name in PRIMITIVE}
+        self.known: dict[str, NamedType] = {name: NamedType(name, name, frozenset({name})) for name in PRIMITIVE}
 
     def kind(self, name: str, at: Position) -> Kind:
         """What values of a type are."""

@@ -96,7 +96,8 @@ class Lexer:
                 escaped = self.text[place : place + 1]
                 if escaped not in ESCAPES or not escaped:
                     at = Position(self.source, self.line, place - self.start, 2)
-                    raise failure(ParseError, f"no such escape: \\{escaped.strip()}", at, hint='Known: \\n \\t \\r \\" \\\\.')
+                    hint = 'There are \\n \\t \\r \\" \\\\.'
+                    raise failure(ParseError, f"no such escape: \\{escaped.strip()}", at, hint=hint)
                 made.append(ESCAPES[escaped])
             else:
                 made.append(self.text[place])

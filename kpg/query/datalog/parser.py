@@ -28,7 +28,10 @@ REFUSED = {
 }  # fmt: skip
 HARMLESS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic", "overridable"}
 QUALIFIERS = {"input", "output", "printsize"}
-REFUSED_QUALIFIERS = {"inline": "inlining", "eqrel": "equivalence relations"}
+REFUSED_QUALIFIERS = {
+    "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
+    "eqrel": ("equivalence relations are", "State reflexivity, symmetry and transitivity as rules."),
+}
 MOST_INCLUDES = 64  # deep
 
 
@@ -128,8 +131,8 @@ class Statements(Bodies):
                     self.advance()
             case ".plan":
                 self.skip_plan()
-            case text:
-                raise failure(ParseError, f"{REFUSED[text]} are not supported ({text})", token.at)
+            case _:
+                raise failure(ParseError, f"{REFUSED[token.text]} are not supported ({token.text})", token.at)
 
     def unknown_directive(self) -> ParseError:
         """The error for a '.' and a name at the beginning of a statement."""
@@ -175,20 +178,13 @@ class Statements(Bodies):
         if word.text in QUALIFIERS:
             self.reader.directives += [Directive(word.text, name.text, (), word.at) for name in names]
         elif word.text in REFUSED_QUALIFIERS:
-            hint = "Leave the word out: the relation is then computed, with the same rows."
-            raise failure(
-                ParseError,
-                f"{REFUSED_QUALIFIERS[word.text]} are not supported ({word.text})"
-                if word.text != "inline"
-                else "inlining is not supported (inline)",
-                word.at,
-                hint=hint if word.text == "inline" else None,
-            )
+            what, hint = REFUSED_QUALIFIERS[word.text]
+            raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
         elif word.text == "choice":
             raise failure(ParseError, "choice domains are not supported", word.at)
         elif word.text not in HARMLESS:
-            hint = did_you_mean(word.text, QUALIFIERS | HARMLESS)
-            raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=hint)
+            nearest = did_you_mean(word.text, QUALIFIERS | HARMLESS)
+            raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
 
     def type_declaration(self) -> None:
         """`.type A <: symbol`, `.type A = symbol`, `.type A = B | C`"""
@@ -244,9 +240,8 @@ class Statements(Bodies):
         """`#include "file"`; there is no other preprocessing."""
         token = self.advance()
         if token.text.replace(" ", "").replace("\t", "") != "#include":
-            raise failure(
-                ParseError, f"{token.text} is not supported", token.at, hint="There is no C preprocessor: only includes."
-            )
+            hint = "There is no C preprocessor: only includes."
+            raise failure(ParseError, f"{token.text} is not supported", token.at, hint=hint)
         self.include(self.expect("string", "a file in quotes"))
 
     def skip_plan(self) -> None:

@@ -134,6 +134,11 @@ def atoms(formula: Formula) -> Iterator[tuple[Atom, bool]]:
                 yield from atoms(part)
 
 
+def change_atom(atom: Atom, function: Callable[[Term], Term]) -> Atom:
+    """The atom with `function` done to every term, innermost first; not inside aggregates."""
+    return replace(atom, arguments=tuple(change(term, function) for term in atom.arguments))
+
+
 def change_terms(formula: Formula, function: Callable[[Term], Term], *, inside: bool = False) -> Formula:
     """The formula with `function` done to every term, innermost first; with `inside`, in aggregates as well."""
 

@@ -54,7 +54,8 @@ def show(formula: Formula) -> str:
         case Negation():
             return f"!{show(formula.formula)}"
         case Conjunction():
-            return ", ".join(f"({show(each)})" if isinstance(each, Disjunction) else show(each) for each in formula.parts)
+            parts = [f"({show(each)})" if isinstance(each, Disjunction) else show(each) for each in formula.parts]
+            return ", ".join(parts)
         case Disjunction():
             return "; ".join(map(show, formula.parts))
 

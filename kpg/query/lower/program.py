@@ -63,9 +63,7 @@ class Lowered:
         loop = self.db.loop(f"the recursion of {', '.join(stratum.relations)} ({where})", self.max_rounds)
         variables = {}
         for name in stratum.relations:
-            schema = schema_of(self._relations[name])
-            columns = dict(zip(schema.names, schema.types, strict=True))
-            variables[name] = self.collections[name] = loop.variable(**columns)
+            variables[name] = self.collections[name] = loop.variable(schema_of(self._relations[name]))
         definitions = {name: self._defined(name, recursive=True) for name in stratum.relations}
         for name, definition in definitions.items():
             variables[name].set(definition)
@@ -93,9 +91,8 @@ class Lowered:
 
     def _nothing(self, name: str) -> Collection:
         """A relation that no rule derives any more: its rules were found never to hold."""
-        schema = schema_of(self._relations[name])
         loop = self.db.loop("nothing", 1)
-        empty = loop.variable(**dict(zip(schema.names, schema.types, strict=True)))
+        empty = loop.variable(schema_of(self._relations[name]))
         empty.set(empty)
         return loop.leave(empty)
 

@@ -13,7 +13,10 @@ from kpg.errors import ResourceError
 MOST = 50_000_000  # values made by one call
 
 
-def over_ranges(kept: tuple[str, ...], bounds: tuple[str, ...], name: str) -> Callable[[pa.Table], tuple[Any, pa.Table]]:
+Function = Callable[[pa.Table], tuple[Any, pa.Table]]
+
+
+def over_ranges(kept: tuple[str, ...], bounds: tuple[str, ...], name: str) -> Function:
     """A function for `flat_map`: the kept columns, and `name` from the first bound up to the second."""
 
     def values(table: pa.Table) -> tuple[Any, pa.Table]:

@@ -162,7 +162,7 @@ def generate(found: Bindings, step: Generate, live: frozenset[str], plan: RulePl
     terms = terms_of(found, plan)
     bounds = {f"bound {place}": terms.expression(term) for place, term in enumerate(step.call.arguments)}
     wide = chosen(found, live - {step.variable}, {})
-    kept = {name: column for name, column in wide.names.items()}
+    kept = wide.names
     values = {column: col(found.names[name]) for name, column in kept.items()}
     table = found.rows.select(**values, **bounds)
     types = {column: table.schema.type_of(column) for column in kept.values()}

@@ -26,8 +26,8 @@ def drop_unread(program: Program) -> Program:
     inputs = {directive.relation for directive in program.directives if directive.kind == "input"}
     keep = needed | inputs
     strata = [
-        Stratum(tuple(name for name in stratum.relations if name in keep), stratum.recursive and stratum.relations[0] in needed)
-        for stratum in program.strata
+        Stratum(tuple(name for name in each.relations if name in keep), each.recursive and each.relations[0] in needed)
+        for each in program.strata
     ]
     return replace(
         program,

@@ -15,7 +15,17 @@ from dataclasses import dataclass, field, replace
 
 from kpg.errors import TypeMismatch
 from kpg.query.ir.functors import FUNCTORS, TESTS
-from kpg.query.ir.literals import Atom, Comparison, Formula, Test, aggregates, atoms
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Formula,
+    Negation,
+    Test,
+    aggregates,
+    atoms,
+)
 from kpg.query.ir.program import Fact, NamedType, Program, Relation, Rule
 from kpg.query.ir.rewrites.check_names import parts
 from kpg.query.ir.terms import KINDS, NUMBERS, Aggregate, Call, Constant, Kind, Term, Variable
@@ -137,7 +147,8 @@ def within(
     """What something may be and may be there; refuses if there is nothing."""
     left = kinds & allowed
     if not left:
-        raise failure(TypeMismatch, f"{what} is {one_of(kinds)}, not {one_of(allowed)}", at, detail=f"It stands {where}.")
+        wrong = f"{what} is {one_of(kinds)}, not {one_of(allowed)}"
+        raise failure(TypeMismatch, wrong, at, detail=f"It stands {where}.")
     return left
 
 
@@ -193,10 +204,10 @@ class Settling:
             case Test():
                 kinds = TESTS[formula.name]
                 return replace(formula, arguments=tuple(map(self.term, formula.arguments, kinds)))
-        if hasattr(formula, "formula"):
-            return replace(formula, formula=self.formula(formula.formula))
-        if hasattr(formula, "parts"):
-            return replace(formula, parts=tuple(map(self.formula, formula.parts)))
+            case Negation():
+                return replace(formula, formula=self.formula(formula.formula))
+            case Conjunction() | Disjunction():
+                return replace(formula, parts=tuple(map(self.formula, formula.parts)))
         return formula
 
     def kind_of(self, term: Term) -> Kind | None:
@@ -280,9 +291,10 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
             if isinstance(term, Variable) and positive:
                 found.setdefault(term.name, []).append(column.type)
                 if not meet(found[term.name], types):
+                    types_of = " and ".join(dict.fromkeys(found[term.name]))
                     raise failure(
                         TypeMismatch,
-                        f"{term.written} cannot be of the types {' and '.join(dict.fromkeys(found[term.name]))} at once",
+                        f"{term.written} cannot be of the types {types_of} at once",
                         term.at,
                         hint="Neither is a subtype of the other.",
                     )

@@ -29,6 +29,7 @@ from kpg.query.ir.literals import (
     Negation,
     aggregates,
     all_variables,
+    change_atom,
     change_terms,
     variables,
 )
@@ -147,7 +148,8 @@ class Lifting:
         zero = Constant(0.0 if kind == "float" else 0, kind, at)
         empty = Negation(Atom(group.relation, (*group.arguments[:-1], Wildcard(at)), at), at)
         nothing = replace(answer, arguments=(*answer.arguments[:-1], zero))
-        kinds = {**dict(rule.kinds), **{each.name: kind for each in variables(group) if each.name not in dict(rule.kinds)}}
+        known = dict(rule.kinds)
+        kinds = {each.name: known.get(each.name, kind) for each in variables(group)}
         with_kinds = replace(rule, kinds=tuple(sorted(kinds.items())))
         asked: list[Literal] = [] if seed is None else [seed]
         return [rule_of(answer, [group], with_kinds), rule_of(nothing, [*asked, empty], with_kinds)]
@@ -160,14 +162,9 @@ class Lifting:
         def put(term: Term) -> Term:
             return result if term == aggregate else term
 
-        heads = tuple(change_terms(head, put) for head in rule.heads)
-        body = literals_of(change_terms(rule.body, put))
-        return replace(
-            rule,
-            heads=heads,
-            body=Conjunction((*body, answer), rule.body.at),
-            kinds=tuple(sorted(kinds.items())),
-        )  # type: ignore[arg-type]
+        heads = tuple(change_atom(head, put) for head in rule.heads)
+        body = Conjunction((*literals_of(change_terms(rule.body, put)), answer), rule.body.at)
+        return replace(rule, heads=heads, body=body, kinds=tuple(sorted(kinds.items())))
 
     def relation(self, name: str) -> Relation:
         """One of the relations made so far."""

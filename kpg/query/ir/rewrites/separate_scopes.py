@@ -9,11 +9,11 @@ the positive atoms of an aggregate get names, too, because each solution counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, change_terms, variables
+from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, change_atom, change_terms, variables
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import Aggregate, Term, Variable, Wildcard, change
 from kpg.query.ir.terms import variables as variables_of_term
@@ -28,17 +28,22 @@ def separated(rule: Rule) -> Rule:
     """One rule, each aggregate's own variables marked by its number."""
     numbers = count(1)
     outer = {each.name for part in (*rule.heads, rule.body) for each in variables(part)}
-    heads = tuple(inner_scopes(head, outer, numbers) for head in rule.heads)
-    return replace(rule, heads=heads, body=inner_scopes(rule.body, outer, numbers))  # type: ignore[arg-type]
+    heads = tuple(change_atom(head, entering(outer, numbers)) for head in rule.heads)
+    return replace(rule, heads=heads, body=inner_scopes(rule.body, outer, numbers))
 
 
 def inner_scopes(formula: Formula, outer: set[str], numbers: Iterator[int]) -> Formula:
     """A formula whose aggregates have scopes of their own inside `outer`."""
+    return change_terms(formula, entering(outer, numbers))
+
+
+def entering(outer: set[str], numbers: Iterator[int]) -> Callable[[Term], Term]:
+    """What gives an aggregate a scope of its own inside `outer`."""
 
     def enter(term: Term) -> Term:
         return scoped(term, outer, next(numbers), numbers) if isinstance(term, Aggregate) else term
 
-    return change_terms(formula, enter)
+    return enter
 
 
 def scoped(aggregate: Aggregate, outer: set[str], number: int, numbers: Iterator[int]) -> Aggregate:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kpg.query.ir.bodies import literals
-from kpg.query.ir.literals import Comparison, Conjunction, Literal, change_terms
+from kpg.query.ir.literals import Comparison, Conjunction, Literal, change_atom, change_terms
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import Constant, Term, Value, Variable
 
@@ -51,7 +51,7 @@ def solve(rule: Rule) -> Rule | None:
 
 def holds(op: str, left: Value, right: Value) -> bool:
     """Whether a comparison of two constants does."""
-    return bool(COMPARE[op](left, right))  # type: ignore[no-untyped-call]
+    return bool(COMPARE[op](left, right))
 
 
 def solves(literal: Comparison) -> tuple[Variable, Term] | None:
@@ -75,5 +75,5 @@ def substitute(rule: Rule, variable: Variable, by: Term) -> Rule:
     def put(term: Term) -> Term:
         return by if term == variable else term
 
-    heads = tuple(change_terms(head, put) for head in rule.heads)
-    return replace(rule, heads=heads, body=change_terms(rule.body, put))  # type: ignore[arg-type]
+    heads = tuple(change_atom(head, put) for head in rule.heads)
+    return replace(rule, heads=heads, body=change_terms(rule.body, put))
