@@ -2,9 +2,12 @@
 
     KpgError
       ProgramError        the query is wrong
+        ParseError          text that is not a program, query or plan
         UndefinedName       a column, relation or answer that does not exist
         TypeMismatch        types that do not fit an operation or each other
         BadPlan             operators combined in a way that has no meaning (a loop whose time does not grow, ...)
+        UnsafeRule          a rule with a variable that nothing binds
+        NotStratified       a rule that negates or aggregates what depends on itself
       InputError          the data or the protocol is wrong
         SchemaMismatch      rows of another arity or type than the relation's
         TimeTooEarly        an insert, advance or read before what is still open
@@ -51,7 +54,14 @@ class KpgError(Exception):
 
 
 class ProgramError(KpgError):
-    """The query is wrong."""
+    """The query is wrong; where its text is known, `line` and `column` say where, from 1."""
+
+    line: int | None = None
+    column: int | None = None
+
+
+class ParseError(ProgramError):
+    """Text that is not a program, query or plan."""
 
 
 class UndefinedName(ProgramError):
@@ -64,6 +74,14 @@ class TypeMismatch(ProgramError):
 
 class BadPlan(ProgramError):
     """Operators combined in a way that has no meaning."""
+
+
+class UnsafeRule(ProgramError):
+    """A rule with a variable that nothing binds."""
+
+
+class NotStratified(ProgramError):
+    """A rule that negates or aggregates what depends on itself."""
 
 
 class InputError(KpgError):

@@ -46,7 +46,7 @@ class Collection:
 
     # One row at a time
 
-    def select(self, *columns: str | Expression, **named: Any) -> Collection:
+    def select(self, /, *columns: str | Expression, **named: Any) -> Collection:
         """Columns kept or computed: names, expressions, or name=expression."""
         pairs = [(self._name(column), wrap_column(column)) for column in columns]
         pairs += [(name, wrap_column(value)) for name, value in named.items()]
@@ -58,12 +58,12 @@ class Collection:
 
     map = select
 
-    def with_columns(self, **named: Any) -> Collection:
+    def with_columns(self, /, **named: Any) -> Collection:
         """All columns, some replaced or added."""
         kept = {name: Column(name) for name in self.schema.names}
         return self.select(**{**kept, **named})
 
-    def rename(self, **names: str) -> Collection:
+    def rename(self, /, **names: str) -> Collection:
         """The same rows, columns renamed: rename(old="new")."""
         schema = self.schema.rename(names)
         return self.select(**dict(zip(schema.names, map(Column, self.schema.names), strict=True)))
@@ -73,7 +73,7 @@ class Collection:
         bind_condition(wrap(condition), self.schema, self.db.symbols)
         return self._make(nodes.Filter(self.schema, self.node.loops, self.node, wrap(condition)))
 
-    def flat_map(self, function: Callable[..., Any], **columns: Any) -> Collection:
+    def flat_map(self, function: Callable[..., Any], /, **columns: Any) -> Collection:
         """Any number of rows from each: `function(table)` gets an Arrow table and returns (positions, new table).
 
         `positions` says for each new row which old row it came from, so that its time and diff are known.

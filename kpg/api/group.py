@@ -36,17 +36,17 @@ class Group:
         schema = self._keys().concat(Schema.of({name: INT64}))
         return self._reduce(schema, nodes.Reduction("count"))
 
-    def sum(self, *columns: str, **named: str) -> Collection:
+    def sum(self, /, *columns: str, **named: str) -> Collection:
         """The sum of each column: sum("amount") or sum(total="amount")."""
         asked = {column: column for column in columns} | named
         return self.aggregate(**{name: ("sum", column) for name, column in asked.items()})
 
-    def avg(self, *columns: str, **named: str) -> Collection:
+    def avg(self, /, *columns: str, **named: str) -> Collection:
         """The mean of each column, a float64."""
         asked = {column: column for column in columns} | named
         return self.aggregate(**{name: ("avg", column) for name, column in asked.items()})
 
-    def aggregate(self, **asked: tuple[str, str] | str) -> Collection:
+    def aggregate(self, /, **asked: tuple[str, str] | str) -> Collection:
         """Several at once: aggregate(n="count", total=("sum", "amount"), mean=("avg", "amount"))."""
         names: list[tuple[str, Type]] = []
         columns: list[str] = []

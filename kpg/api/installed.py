@@ -37,6 +37,7 @@ class Installed:
         self.handle.set_physical(CLOSED)
         self.handle.follow(db.horizon)
         self.errors: Installed | None = None
+        self.together: tuple[Installed, ...] = (self,)  # those made by the same dataflow, which goes with the last
         self.users = 1
         db.installed.add(self)
 
@@ -64,12 +65,14 @@ class Installed:
         return self
 
     def release(self) -> None:
-        """Count one less; with the last the dataflow is dropped."""
+        """Count one less; with the last of all that its dataflow makes, that is dropped."""
         self.users -= 1
         if self.users == 0 and not self.released:
-            self.db.worker.drop(self.dataflow)
+            last = all(other.users == 0 for other in self.together)
+            if last:
+                self.db.worker.drop(self.dataflow)
             self.handle.release()
-            if self.errors is not None:
+            if last and self.errors is not None:
                 self.errors.handle.release()
 
     def readers(self) -> list[str]:
@@ -104,23 +107,31 @@ def install_arrangement(
     db: Database, name: str, node: nodes.Node, keys: tuple[str, ...], extend: Extend | None = None
 ) -> Installed:
     """The dataflow that keeps a collection arranged; `extend` may add operators that read the arrangement."""
+    return install_together(db, name, {name: (node, keys)}, extend)[0]
+
+
+def install_together(
+    db: Database, name: str, wanted: dict[str, tuple[nodes.Node, tuple[str, ...]]], extend: Extend | None = None
+) -> list[Installed]:
+    """One dataflow that keeps several collections arranged, so that what they have in common is made once.
+
+    An error anywhere in it is an error of each. It lives until the last of them is released.
+    """
     made: list[Installed] = []
 
     def build(dataflow: Dataflow) -> None:
-        renderer = Renderer(dataflow, db.context, node)
+        renderer = Renderer(dataflow, db.context, *[node for node, _ in wanted.values()])
         try:
-            found = renderer.arranged(node, keys)
-            if found.publisher is None or found.publisher.dataflow is not dataflow:
-                found = renderer.insert_batches(
-                    renderer.rendered(found.arranged.stream, found.schema, None, tidy=True), len(keys), name
-                )
+            found = [_published(renderer, each, *what) for each, what in wanted.items()]
             errors = renderer.finish()
-            installed = Installed(db, name, found, keys)
-            made.append(installed)
-            if errors is not None:
-                installed.errors = keep_errors(db, renderer, errors, name)
+            for each, arranged, (_, keys) in zip(wanted, found, wanted.values(), strict=True):
+                made.append(Installed(db, each, arranged, keys))
+            kept = None if errors is None else keep_errors(db, renderer, errors, name)
+            for installed in made:
+                installed.errors, installed.together = kept, tuple(made)
             if extend is not None:
-                extend(dataflow, found)
+                for arranged in found:
+                    extend(dataflow, arranged)
         finally:
             renderer.release()
         retain(dataflow, renderer)
@@ -131,7 +142,16 @@ def install_arrangement(
         for installed in made:
             installed.handle.release()
         raise
-    return made[0]
+    return made
+
+
+def _published(renderer: Renderer, name: str, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
+    """The arrangement of a node, made by this dataflow and by nobody else yet."""
+    found = renderer.arranged(node, keys)
+    if found.publisher is not None and found.publisher.dataflow is renderer.dataflow:
+        return found
+    rendered = renderer.rendered(found.arranged.stream, found.schema, None, tidy=True)
+    return renderer.insert_batches(rendered, len(keys), name)
 
 
 def keep_errors(db: Database, renderer: Renderer, errors: Rendered, name: str) -> Installed:

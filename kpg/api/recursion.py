@@ -45,10 +45,12 @@ class Recursion:
         self.db = db
         self.loop = loop
 
-    def variable(self, source: Collection | None = None, **columns: Any) -> Variable:
+    def variable(self, source: Collection | Schema | None = None, /, **columns: Any) -> Variable:
         """A new variable that begins as `source`, or empty with the given columns."""
-        schema = source.schema if source is not None else Schema.of(columns)
-        node = nodes.Variable(schema, _loops(source) | {self.loop}, self.loop, source.node if source else None)
+        given = source if isinstance(source, Schema) else Schema.of(columns)
+        start = None if isinstance(source, Schema) else source
+        schema = given if start is None else start.schema
+        node = nodes.Variable(schema, _loops(start) | {self.loop}, self.loop, start.node if start else None)
         self.loop.add(node)
         return Variable(self.db, node)
 

@@ -1,0 +1,171 @@
+"""The command `kpg`: run programs on files.
+
+    kpg run program.dl -F facts/ -D out/
+
+Errors go to stderr as what failed, where, and what to do; the exit status is 1 for those and 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kpg.errors import KpgError
+
+HELP = """\
+kpg keeps the answers of queries up to date while their inputs change.
+
+examples:
+  kpg run path.dl                        facts from here, outputs here
+  kpg run path.dl -F facts/ -D out/      edge.facts from facts/, path.csv to out/
+  kpg run path.dl -D -                   outputs to the terminal
+  kpg run path.dl --changes changes.txt  then commit by commit: path_t1.csv, path_t2.csv, ...
+  kpg explain path.dl                    how it would be computed, without any data
+"""
+RUN_HELP = """\
+Run a Datalog program, as Soufflé does.
+
+a program (path.dl):
+  .decl edge(x: number, y: number)
+  .input edge                            // reads edge.facts: one row a line, columns separated by tabs
+  .decl path(x: number, y: number)
+  .output path                           // writes path.csv
+  path(x, y) :- edge(x, y).
+  path(x, z) :- path(x, y), edge(y, z).
+
+a file of changes:
+  begin
+  put edge 3,4 +1
+  put edge 1,2 -1
+  commit                                 # writes path_t1.csv: the rows of path that came (+1) and went (-1)
+"""
+SLOW_SECONDS = 0.5  # what takes less needs no bar
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status."""
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    if not hasattr(given, "command"):
+        parser.print_help()
+        return 0
+    try:
+        return int(given.command(given))
+    except KpgError as error:
+        print(f"kpg: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        print("kpg: interrupted", file=sys.stderr)
+        return 130
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """What can be given."""
+    parser = argparse.ArgumentParser(
+        prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"kpg {installed_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    run = commands.add_parser(
+        "run", help="run a Datalog program on files", description=RUN_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    run.add_argument("program", type=Path, metavar="PROGRAM", help="a file of Datalog")
+    run.add_argument("-F", "--fact-dir", type=Path, default=Path("."), metavar="DIR", help="where .input reads (.)")
+    run.add_argument("-D", "--output-dir", default=".", metavar="DIR", help="where .output writes (.), or - for stdout")
+    run.add_argument("--changes", type=Path, metavar="FILE", help="transactions to commit after the first answer")
+    run.add_argument("--max-rounds", type=positive, metavar="N", help="stop a recursion after so many rounds")
+    run.add_argument("--memory-limit", type=positive, metavar="BYTES", help="stop when the process holds more")
+    run.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
+    run.set_defaults(command=run_command)
+    explain = commands.add_parser("explain", help="say how a Datalog program would be computed")
+    explain.add_argument("program", type=Path, metavar="PROGRAM", help="a file of Datalog")
+    explain.set_defaults(command=explain_command)
+    return parser
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def installed_version() -> str:
+    """The version of the package."""
+    try:
+        return version("kpg")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def run_command(given: argparse.Namespace) -> int:
+    """`kpg run`"""
+    from kpg.query.datalog.run import run
+
+    to_stdout = given.output_dir == "-"
+    with Bar(enabled=sys.stderr.isatty() and not given.no_progress) as bar:
+        run(
+            given.program,
+            facts=given.fact_dir,
+            out=Path(".") if to_stdout else Path(given.output_dir),
+            to_stdout=to_stdout,
+            changes=given.changes,
+            max_rounds=given.max_rounds,
+            memory_limit=given.memory_limit,
+            progress=bar.show,
+        )
+    return 0
+
+
+def explain_command(given: argparse.Namespace) -> int:
+    """`kpg explain`"""
+    from kpg.query.datalog.parser import parse_file
+    from kpg.query.explain import explain
+    from kpg.query.ir.compile import compile
+
+    print(explain(compile(parse_file(given.program))))
+    return 0
+
+
+class Bar:
+    """A progress bar on stderr, for what takes long."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.began = time.monotonic()
+        self.progress: Any = None
+        self.task: Any = None
+
+    def show(self, what: str, done: int, of: int) -> None:
+        """Say how far something is."""
+        if not self.enabled or (self.progress is None and time.monotonic() - self.began < SLOW_SECONDS):
+            return
+        if self.progress is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+            self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.progress.start()
+            self.task = self.progress.add_task(what)
+        self.progress.update(self.task, description=what, completed=done, total=of or None)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

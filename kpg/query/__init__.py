@@ -1,0 +1,1 @@
+"""Queries as text: Datalog and EDN become one IR, the IR becomes collections."""

@@ -1,0 +1,299 @@
+"""Datalog text as a program: recursive descent, one function for each thing that can be written.
+
+    parse(text)            a program from a string
+    parse_file(path)       a program from a file, and the files it includes
+
+Everything refused is refused with its line and column, the line itself, and what to write instead. What Soufflé has
+and this does not (components, records, inlining, ...) is recognised and refused by name.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from kpg.errors import ParseError, Unavailable
+from kpg.query.datalog.bodies import Bodies
+from kpg.query.datalog.declarations import Types
+from kpg.query.datalog.lexer import Token
+from kpg.query.ir.literals import Atom, Conjunction, Truth
+from kpg.query.ir.program import Column, Directive, Fact, Program, Relation, Rule
+from kpg.query.ir.terms import Constant
+from kpg.query.source import NOWHERE, Position, Source, did_you_mean, failure
+
+DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
+REFUSED = {
+    ".comp": "components", ".init": "components", ".override": "components", ".functor": "functors of your own",
+    ".limitsize": "limits on sizes", ".lattice": "lattices",
+}  # fmt: skip
+HARMLESS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic", "overridable"}
+QUALIFIERS = {"input", "output", "printsize"}
+REFUSED_QUALIFIERS = {
+    "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
+    "eqrel": ("equivalence relations are", "State reflexivity, symmetry and transitivity as rules."),
+}
+MOST_INCLUDES = 64  # deep
+
+
+def parse(text: str, name: str = "program") -> Program:
+    """The program that a text says."""
+    reader = Reader()
+    reader.read(Source(name, text), Path("."))
+    return reader.program()
+
+
+def parse_file(path: str | PathLike[str]) -> Program:
+    """The program in a file."""
+    reader = Reader()
+    reader.read_file(Path(path), None)
+    return reader.program()
+
+
+class Reader:
+    """What has been read so far, of one file or several."""
+
+    def __init__(self) -> None:
+        self.types = Types()
+        self.relations: list[Relation] = []
+        self.rules: list[Rule] = []
+        self.facts: list[Fact] = []
+        self.directives: list[Directive] = []
+        self.open: list[Path] = []
+        self.seen: set[Path] = set()
+
+    def program(self) -> Program:
+        """All of it."""
+        types = tuple(self.types.known.values())
+        return Program(tuple(self.relations), tuple(self.rules), tuple(self.facts), tuple(self.directives), types)
+
+    def read_file(self, path: Path, at: Position | None) -> None:
+        """Read a file; one that was read before is left out."""
+        try:
+            found = path.resolve()
+            if found in self.seen and at is not None:
+                return
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            if at is not None:
+                raise failure(ParseError, f"cannot include {str(path)!r}", at, detail=f"{error}") from None
+            raise Unavailable(f"cannot read {path}", detail=str(error)) from None
+        if len(self.open) >= MOST_INCLUDES:
+            raise failure(ParseError, f"files are included more than {MOST_INCLUDES} deep", at or NOWHERE)
+        self.seen.add(found)
+        self.open.append(found)
+        self.read(Source(str(path), text), path.parent)
+        self.open.pop()
+
+    def read(self, source: Source, folder: Path) -> None:
+        """Read a text."""
+        Statements(source, self, folder).all()
+
+
+class Statements(Bodies):
+    """The statements of one text."""
+
+    def __init__(self, source: Source, reader: Reader, folder: Path) -> None:
+        super().__init__(source, reader.types)
+        self.reader = reader
+        self.folder = folder
+
+    def all(self) -> None:
+        """Read until the end."""
+        while self.token.sort != "end":
+            if self.token.sort == "directive":
+                self.directive()
+            elif self.token.sort == "preprocessor":
+                self.preprocessor()
+            elif self.token.text == "." and self.follows_name():
+                raise self.unknown_directive()
+            else:
+                self.rule()
+
+    # Directives
+
+    def directive(self) -> None:
+        """One directive."""
+        token = self.advance()
+        match token.text:
+            case ".decl":
+                self.declaration()
+            case ".type":
+                self.type_declaration()
+            case ".number_type" | ".symbol_type":
+                name = self.expect_name("a type")
+                self.types.declare_subtype(name.text, token.text[1:].removesuffix("_type"), name.at, token.at)
+            case ".input" | ".output" | ".printsize":
+                self.input_or_output(token)
+            case ".include":
+                self.include(self.expect("string", "a file in quotes"))
+            case ".pragma":
+                while self.token.sort == "string":
+                    self.advance()
+            case ".plan":
+                self.skip_plan()
+            case _:
+                raise failure(ParseError, f"{REFUSED[token.text]} are not supported ({token.text})", token.at)
+
+    def unknown_directive(self) -> ParseError:
+        """The error for a '.' and a name at the beginning of a statement."""
+        at = self.advance().at
+        name = f".{self.token.text}"
+        place = Position(at.source, at.line, at.column, len(name))
+        return failure(ParseError, f"no directive is called {name!r}", place, hint=did_you_mean(name, DIRECTIVES))
+
+    def declaration(self) -> None:
+        """`.decl edge(x: number, y: number) input`, or several names at once."""
+        names = [self.expect_name("a relation")]
+        while self.take(","):
+            names.append(self.expect_name("a relation"))
+        columns = self.columns()
+        self.reader.relations += [Relation(name.text, columns, name.at) for name in names]
+        while self.token.sort == "name" and not self.follows("(", ",", ":-", "."):
+            self.qualifier(self.advance(), names)
+
+    def columns(self) -> tuple[Column, ...]:
+        """`(x: number, y: symbol)`"""
+        self.expect_symbol("(", "the columns, as in (x: number)")
+        columns: list[Column] = []
+        while not self.take(")"):
+            if columns:
+                self.expect_symbol(",", "',' or ')'")
+            name = self.expect_name("a column")
+            self.expect_symbol(":", f"the type of {name.text}, as in {name.text}: number")
+            type_ = self.expect_type()
+            columns.append(Column(name.text, type_.text, self.types.kind(type_.text, type_.at), name.at))
+        return tuple(columns)
+
+    def expect_type(self) -> Token:
+        """The name of a type."""
+        if self.token.text == "[":
+            raise failure(ParseError, "records are not supported", self.token.at)
+        name = self.expect_name("a type")
+        if self.token.text == "." and self.follows_name():
+            raise failure(ParseError, "components are not supported", self.token.at)
+        return name
+
+    def qualifier(self, word: Token, names: list[Token]) -> None:
+        """A word after a declaration."""
+        if word.text in QUALIFIERS:
+            self.reader.directives += [Directive(word.text, name.text, (), word.at) for name in names]
+        elif word.text in REFUSED_QUALIFIERS:
+            what, hint = REFUSED_QUALIFIERS[word.text]
+            raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
+        elif word.text == "choice":
+            raise failure(ParseError, "choice domains are not supported", word.at)
+        elif word.text not in HARMLESS:
+            nearest = did_you_mean(word.text, QUALIFIERS | HARMLESS)
+            raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
+
+    def type_declaration(self) -> None:
+        """`.type A <: symbol`, `.type A = symbol`, `.type A = B | C`"""
+        name = self.expect_name("a type")
+        if self.take("<:"):
+            of = self.expect_type()
+            self.types.declare_subtype(name.text, of.text, name.at, of.at)
+            return
+        if not self.take("="):
+            if self.token.sort in ("directive", "end"):  # `.type A` of old: a symbol
+                self.types.declare_subtype(name.text, "symbol", name.at, name.at)
+                return
+            raise self.unexpected("'<:' or '='")
+        if self.token.text in ("[", "$") or (self.token.sort == "name" and self.follows("{")):
+            raise failure(ParseError, "records and algebraic types are not supported", self.token.at)
+        parts = [self.expect_type()]
+        while self.take("|"):
+            parts.append(self.expect_type())
+        if len(parts) == 1:
+            self.types.declare_alias(name.text, parts[0].text, name.at, parts[0].at)
+        else:
+            self.types.declare_union(name.text, [(part.text, part.at) for part in parts], name.at)
+
+    def input_or_output(self, token: Token) -> None:
+        """`.input edge(filename="edges.csv", delimiter=","), node`"""
+        while True:
+            name = self.expect_name("a relation")
+            if self.token.text == "." and self.follows_name():
+                raise failure(ParseError, "components are not supported", self.token.at)
+            options = self.options() if self.take("(") else ()
+            self.reader.directives.append(Directive(token.text[1:], name.text, options, name.at))
+            if not self.take(","):
+                return
+
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """`filename="x", IO=file)`"""
+        found: list[tuple[str, str]] = []
+        while not self.take(")"):
+            if found:
+                self.expect_symbol(",", "',' or ')'")
+            key = self.expect_name("an option")
+            self.expect_symbol("=", f"'=' and the value of {key.text}")
+            if self.token.sort not in ("string", "name", "number"):
+                raise self.unexpected(f"the value of {key.text}")
+            found.append((key.text, self.advance().text))
+        return tuple(found)
+
+    def include(self, token: Token) -> None:
+        """Read another file here; its name is relative to this one."""
+        self.reader.read_file(self.folder / token.text, token.at)
+
+    def preprocessor(self) -> None:
+        """`#include "file"`; there is no other preprocessing."""
+        token = self.advance()
+        if token.text.replace(" ", "").replace("\t", "") != "#include":
+            hint = "There is no C preprocessor: only includes."
+            raise failure(ParseError, f"{token.text} is not supported", token.at, hint=hint)
+        self.include(self.expect("string", "a file in quotes"))
+
+    def skip_plan(self) -> None:
+        """`.plan 0: (1, 2), ...`: joins are ordered by the planner, so it is only read past."""
+        while True:
+            self.expect("number", "a number")
+            self.expect_symbol(":", "':'")
+            self.expect_symbol("(", "'('")
+            while not self.take(")"):
+                self.take(",") or self.expect("number", "a number")
+            if not self.take(","):
+                return
+
+    # Rules and facts
+
+    def rule(self) -> None:
+        """`a(x), b(x) :- body.` or `a(1).`"""
+        began = self.token.at
+        heads = [self.head()]
+        while self.take(","):
+            heads.append(self.head())
+        if self.take("."):
+            for head in heads:
+                self.fact(head)
+            return
+        if self.token.text == "<=":
+            raise failure(ParseError, "subsumption is not supported (<=)", self.token.at)
+        self.expect_symbol(":-", "':-', ',' or '.'")
+        body = self.disjunction()
+        self.expect_symbol(".", "',' or ';' and more of the body, or '.' at its end")
+        self.reader.rules.append(Rule(tuple(heads), body, began))
+
+    def head(self) -> Atom:
+        """An atom in the head of a rule."""
+        if self.token.sort != "name":
+            raise self.unexpected("a rule, fact or directive")
+        name = self.advance()
+        if self.token.text == "." and self.follows_name():
+            raise failure(ParseError, "components are not supported", self.token.at)
+        return self.atom(name)
+
+    def fact(self, head: Atom) -> None:
+        """A row, or a rule without body if something in it must be computed."""
+        if all(isinstance(term, Constant) for term in head.arguments):
+            values = tuple(term.value for term in head.arguments if isinstance(term, Constant))
+            arity = {relation.name: relation.arity for relation in self.reader.relations}
+            if arity.get(head.relation) == len(values) and not unsigned(head):
+                self.reader.facts.append(Fact(head.relation, values, head.at))
+                return
+        self.reader.rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
+
+
+def unsigned(head: Atom) -> bool:
+    """Whether a fact has a number marked as unsigned, which only a rule can check."""
+    return any(isinstance(term, Constant) and term.kind == "unsigned" for term in head.arguments)

@@ -1,0 +1,57 @@
+"""How a program is computed, as text: strata, rules with their steps, one block for each index and who shares it."""
+
+from __future__ import annotations
+
+from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.show import show_reduction, show_rule
+from kpg.query.plan import Join, RulePlan, Without, is_set, plan_rule
+
+
+def explain(program: Program) -> str:
+    """The strata of a compiled program and the indexes that its rules read."""
+    lines: list[str] = []
+    relations = program.by_name()
+    plans = {id(rule): plan_rule(rule) for rule in program.rules}
+    for number, stratum in enumerate(program.strata, 1):
+        word = "recursive" if stratum.recursive else "once"
+        lines.append(f"stratum {number}: {', '.join(stratum.relations)} ({word})")
+        for name in stratum.relations:
+            rules = program.rules_of(name)
+            for rule in rules:
+                lines += explain_rule(plans[id(rule)])
+            lines += [f"  {show_reduction(each)}" for each in program.reductions if each.relation == name]
+            if rules:
+                lines.append(f"  {name} is {'a set by itself' if distinct_is_free(program, name) else 'made distinct'}")
+    lines += ["", *explain_indexes(list(plans.values()), relations)]
+    return "\n".join(lines)
+
+
+def explain_rule(plan: RulePlan) -> list[str]:
+    """A rule, its strategy and its steps."""
+    lines = [f"  {show_rule(plan.rule)}", f"    {plan.strategy}: {plan.reason}"]
+    lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
+    lines += [f"    note: {step}, because no variable connects them" for step in plan.products()]
+    return lines
+
+
+def distinct_is_free(program: Program, name: str) -> bool:
+    """Whether a relation has each row once without further ado."""
+    rules = program.rules_of(name)
+    stratum = next(each for each in program.strata if name in each.relations)
+    return len(rules) == 1 and not stratum.recursive and is_set(rules[0])
+
+
+def explain_indexes(plans: list[RulePlan], relations: dict[str, Relation]) -> list[str]:
+    """One block for each index: of what, by what, and which rules read it."""
+    readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for plan in plans:
+        for step in plan.steps:
+            if isinstance(step, (Join, Without)):
+                columns = relations[step.atom.relation].columns
+                keys = tuple(columns[place].name for _, place in step.on)
+                readers.setdefault((step.atom.relation, keys), []).append(show_rule(plan.rule))
+    lines: list[str] = []
+    for (name, keys), rules in sorted(readers.items()):
+        lines.append(f"index of {name} by {', '.join(keys) or 'nothing'}, shared by {len(rules)}")
+        lines += [f"  {rule}" for rule in dict.fromkeys(rules)]
+    return lines

@@ -1,0 +1,1 @@
+"""The one form that all front ends produce: relations, rules, and the rewrites between them."""

@@ -1,0 +1,38 @@
+"""Columns that nobody reads are not carried: a variable that occurs once becomes a wildcard.
+
+    p(x) :- q(x, y), r(x, z).   ->   p(x) :- q(x, _), r(x, _).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, variables
+from kpg.query.ir.program import Program, Rule
+from kpg.query.ir.terms import Variable, Wildcard
+
+
+def blank_unused(program: Program) -> Program:
+    """The program with wildcards for variables that are used once."""
+    return program.with_rules(tuple(map(blanked, program.rules)))
+
+
+def blanked(rule: Rule) -> Rule:
+    """One rule with wildcards in its atoms."""
+    times = Counter(each.name for part in (rule.head, rule.body) for each in variables(part))
+
+    def blank(formula: Formula) -> Formula:
+        match formula:
+            case Atom():
+                return replace(formula, arguments=tuple(
+                    Wildcard(term.at) if isinstance(term, Variable) and times[term.name] == 1 else term
+                    for term in formula.arguments
+                ))  # fmt: skip
+            case Negation():
+                return replace(formula, formula=blank(formula.formula))
+            case Conjunction():
+                return replace(formula, parts=tuple(map(blank, formula.parts)))
+        return formula
+
+    return replace(rule, body=blank(rule.body))

@@ -1,0 +1,234 @@
+"""Aggregates become relations of their own, so that a body is only atoms, negations and comparisons.
+
+    p(x, n) :- q(x), n = count : { e(x, y) }.
+becomes
+    @1.body(x, y) :- e(x, y).                       the solutions, each once
+    @1.group(x, v) = count of @1.body by x          a Reduction
+    @1.seed(x)    :- q(x).                          for which x somebody asks
+    @1(x, v)      :- @1.group(x, v).
+    @1(x, 0)      :- @1.seed(x), !@1.group(x, _).   count and sum of nothing are 0; min, max and mean have no value
+    p(x, n)       :- q(x), @1(x, n).
+
+The keys are the variables that the aggregate shares with its rule. Where its body does not bind them all by itself, the
+seed does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from kpg.errors import UnsafeRule
+from kpg.query.ir.bodies import bound_by, literals, literals_of, uses
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Formula,
+    Literal,
+    Negation,
+    aggregates,
+    all_variables,
+    change_atom,
+    change_terms,
+    variables,
+)
+from kpg.query.ir.program import Column, Program, Reduction, Relation, Rule
+from kpg.query.ir.rewrites.expand_disjunction import alternatives, expanded
+from kpg.query.ir.terms import Aggregate, Constant, Kind, Term, Variable, Wildcard
+from kpg.query.ir.terms import variables as variables_of_term
+from kpg.query.source import Position, failure
+
+ZERO_OF_NOTHING = ("count", "sum")
+
+
+def lift_aggregates(program: Program) -> Program:
+    """The program without aggregates."""
+    lifting = Lifting()
+    waiting, rules = list(program.rules), list[Rule]()
+    while waiting:
+        rule = waiting.pop(0)
+        lifted, more = lifting.lift_one(rule)
+        if lifted is rule:
+            rules.append(rule)
+        else:
+            waiting = [*more, lifted, *waiting]
+    return replace(
+        program,
+        relations=(*program.relations, *lifting.relations),
+        rules=tuple(rules),
+        reductions=(*program.reductions, *lifting.reductions),
+    )
+
+
+@dataclass(slots=True)
+class Lifting:
+    """The relations that aggregates became."""
+
+    relations: list[Relation] = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    number: int = 0
+
+    def lift_one(self, rule: Rule) -> tuple[Rule, list[Rule]]:
+        """A rule with one aggregate fewer, and the rules that stand for it; the same rule if it has none."""
+        found = list(dict.fromkeys(each for part in (rule.head, rule.body) for each in aggregates(part)))
+        if not found:
+            return rule, []
+        plain = [literal for literal in literals(rule) if not any(True for _ in aggregates(literal))]
+        bound = bound_by(plain)
+        outside = {each.name: each for part in (rule.head, rule.body) for each in variables(part)}
+        for aggregate in found:
+            keys = shared(aggregate, outside)
+            asked = needs_seed(aggregate, keys)
+            if not asked or all(key.name in bound for key in keys):
+                return self.lift(rule, aggregate, keys, plain, bool(asked))
+        lost = next(key for key in shared(found[0], outside) if key.name not in bound)
+        raise failure(
+            UnsafeRule,
+            f"variable {lost.written!r} of the {found[0].op} is bound neither inside nor outside",
+            lost.at,
+            hint="Let it stand in a positive atom, inside the braces or beside them.",
+        )
+
+    def lift(
+        self, rule: Rule, aggregate: Aggregate, keys: list[Variable], plain: list[Literal], seeded: bool
+    ) -> tuple[Rule, list[Rule]]:
+        """The rule with an atom in place of an aggregate, and what that atom stands for."""
+        self.number += 1
+        name = f"@{self.number}"
+        kinds = dict(rule.kinds)
+        result = Variable(f"{aggregate.op}#{name}", aggregate.at)
+        kinds[result.name] = result_kind(aggregate, kinds)
+        key_columns = columns_of(keys, kinds)
+        made: list[Rule] = []
+        seed = Atom(f"{name}.seed", tuple(keys), aggregate.at)
+        if seeded and keys:
+            self.relations.append(Relation(seed.relation, key_columns, aggregate.at, made=True))
+            known = bound_by(plain)
+            made.append(rule_of(seed, [literal for literal in plain if uses(literal) <= known], rule))
+        inner = self.body(name, aggregate, keys, seed if seeded and needs_binding(aggregate, keys) else None, rule)
+        made += inner
+        group = Atom(f"{name}.group", (*keys, result), aggregate.at)
+        self.relations.append(
+            Relation(group.relation, (*key_columns, Column("value", "", kinds[result.name])), aggregate.at, made=True)
+        )
+        value = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
+        self.reductions.append(
+            Reduction(group.relation, f"{name}.body", len(keys), aggregate.op, value, aggregate.at)
+        )
+        answer = group
+        if aggregate.op in ZERO_OF_NOTHING:
+            answer = Atom(name, group.arguments, aggregate.at)
+            self.relations.append(replace(self.relation(group.relation), name=name))
+            made += self.with_zero(answer, group, seed if keys else None, kinds[result.name], rule, aggregate.at)
+        return self.replaced(rule, aggregate, result, answer, kinds), made
+
+    def body(
+        self, name: str, aggregate: Aggregate, keys: list[Variable], seed: Atom | None, rule: Rule
+    ) -> list[Rule]:
+        """The rules for the solutions of an aggregate's body: keys, then all else, what is aggregated last."""
+        kinds = dict(rule.kinds)
+        formula, target = aggregate.body, aggregate.target
+        local = own_variables(formula, keys)
+        if target is not None:
+            value = Variable(f"value#{name}", aggregate.at)
+            kinds[value.name] = target_kind(target, kinds)
+            formula = Conjunction((formula, Comparison("=", value, target, aggregate.at)), aggregate.at)
+            local = [*local, value]
+        if seed is not None:
+            formula = Conjunction((seed, formula), aggregate.at)
+        head = Atom(f"{name}.body", (*keys, *local), aggregate.at)
+        self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, made=True))
+        return expanded(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items()))))
+
+    def with_zero(
+        self, answer: Atom, group: Atom, seed: Atom | None, kind: Kind, rule: Rule, at: Position
+    ) -> list[Rule]:
+        """The rules that give zero where a group has no rows."""
+        zero = Constant(0.0 if kind == "float" else 0, kind, at)
+        empty = Negation(Atom(group.relation, (*group.arguments[:-1], Wildcard(at)), at), at)
+        nothing = replace(answer, arguments=(*answer.arguments[:-1], zero))
+        known = dict(rule.kinds)
+        kinds = {each.name: known.get(each.name, kind) for each in variables(group)}
+        with_kinds = replace(rule, kinds=tuple(sorted(kinds.items())))
+        asked: list[Literal] = [] if seed is None else [seed]
+        return [rule_of(answer, [group], with_kinds), rule_of(nothing, [*asked, empty], with_kinds)]
+
+    def replaced(
+        self, rule: Rule, aggregate: Aggregate, result: Variable, answer: Atom, kinds: dict[str, Kind]
+    ) -> Rule:
+        """A rule with a variable in place of an aggregate, and an atom that binds it."""
+
+        def put(term: Term) -> Term:
+            return result if term == aggregate else term
+
+        heads = tuple(change_atom(head, put) for head in rule.heads)
+        body = Conjunction((*literals_of(change_terms(rule.body, put)), answer), rule.body.at)
+        return replace(rule, heads=heads, body=body, kinds=tuple(sorted(kinds.items())))
+
+    def relation(self, name: str) -> Relation:
+        """One of the relations made so far."""
+        return next(relation for relation in self.relations if relation.name == name)
+
+
+def shared(aggregate: Aggregate, outside: dict[str, Variable]) -> list[Variable]:
+    """The variables that an aggregate shares with its rule, in order."""
+    inside = [*all_variables(aggregate.body)]
+    if aggregate.target is not None:
+        inside += variables_of_term(aggregate.target)
+    return list(dict.fromkeys(each for each in inside if each.name in outside))
+
+
+def own_variables(formula: Formula, keys: Iterable[Variable]) -> list[Variable]:
+    """The variables of a body that are in all of its alternatives, keys left out."""
+    known = set(keys)
+    found = [variable for variable in dict.fromkeys(variables(formula)) if variable not in known]
+    ways = [{each for literal in way for each in variables(literal)} for way in alternatives(formula)]
+    bound = [bound_by(way, {key.name for key in known}) for way in alternatives(formula)]
+    return [
+        variable
+        for variable in found
+        if all(variable in way for way in ways) and all(variable.name in way for way in bound)
+    ]
+
+
+def needs_seed(aggregate: Aggregate, keys: list[Variable]) -> bool:
+    """Whether it must be known for which keys somebody asks."""
+    return bool(keys) and (aggregate.op in ZERO_OF_NOTHING or needs_binding(aggregate, keys))
+
+
+def needs_binding(aggregate: Aggregate, keys: list[Variable]) -> bool:
+    """Whether the body of an aggregate does not bind all its keys by itself."""
+    return any(key.name not in bound_by(way) for way in alternatives(aggregate.body) for key in keys)
+
+
+def columns_of(keys: Iterable[Variable], kinds: dict[str, Kind]) -> tuple[Column, ...]:
+    """A column for each variable."""
+    return tuple(Column(key.name, "", kinds[key.name], key.at) for key in keys)
+
+
+def rule_of(head: Atom, body: Iterable[Literal], model: Rule) -> Rule:
+    """A rule that a rewrite makes, with the kinds of another."""
+    return Rule((head,), Conjunction(tuple(body), model.body.at), head.at, model.kinds)
+
+
+def target_kind(target: Term, kinds: dict[str, Kind]) -> Kind:
+    """What is aggregated holds."""
+    match target:
+        case Variable():
+            return kinds[target.name]
+        case Wildcard():
+            return "number"
+        case Aggregate():
+            return result_kind(target, kinds)
+    return target.kind or "number"
+
+
+def result_kind(aggregate: Aggregate, kinds: dict[str, Kind]) -> Kind:
+    """What an aggregate holds."""
+    if aggregate.op == "count":
+        return "number"
+    if aggregate.op == "mean":
+        return "float"
+    assert aggregate.target is not None
+    return target_kind(aggregate.target, kinds)

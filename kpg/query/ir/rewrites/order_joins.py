@@ -1,0 +1,69 @@
+"""The literals of each body in an order in which they can be evaluated from left to right.
+
+Atoms: first one with a constant, else the first as written; then always the one with most arguments bound, the first
+as written among equals, so that there is no product of unrelated atoms where it can be avoided. Comparisons, equations
+and negations stand right behind what binds their variables, so that rows go as early as possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kpg.query.ir.bodies import bound_by, definitions, is_ready, literals, uses
+from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation
+from kpg.query.ir.program import Program, Rule
+from kpg.query.ir.terms import Constant, Variable
+
+
+def order_joins(program: Program) -> Program:
+    """The program with its bodies in order."""
+    return program.with_rules(tuple(replace(rule, body=ordered(rule)) for rule in program.rules))
+
+
+def ordered(rule: Rule) -> Conjunction:
+    """The body of one rule in order."""
+    waiting = list(literals(rule))
+    bound: set[str] = set()
+    done: list[Literal] = []
+    while waiting:
+        literal = next_ready(waiting, bound) or next_atom(waiting, bound, first=not done)
+        waiting.remove(literal)
+        done.append(literal)
+        bound = bound_by([literal], bound)
+    return Conjunction(tuple(done), rule.body.at)
+
+
+def next_ready(waiting: list[Literal], bound: set[str]) -> Literal | None:
+    """A literal that can be decided or computed from what is bound: equations first, negations last."""
+    ready = [literal for literal in waiting if not isinstance(literal, Atom) and can_follow(literal, bound)]
+    return min(ready, key=lambda literal: (isinstance(literal, Negation), not is_equation(literal)), default=None)
+
+
+def is_equation(literal: Literal) -> bool:
+    """Whether a literal says what something is."""
+    return isinstance(literal, Comparison) and literal.op == "="
+
+
+def can_follow(literal: Literal, bound: set[str]) -> bool:
+    """Whether a literal only needs what is bound."""
+    if uses(literal) <= bound:
+        return True
+    return any(is_ready(term, bound) for _, term in definitions(literal))
+
+
+def next_atom(waiting: list[Literal], bound: set[str], first: bool) -> Literal:
+    """The atom to go on with."""
+    atoms = [literal for literal in waiting if isinstance(literal, Atom)]
+    if not atoms:  # only what an equation in the wrong direction holds up: it was refused before
+        return waiting[0]
+    if first:
+        return max(atoms, key=lambda atom: any(isinstance(term, Constant) for term in atom.arguments))
+    return max(atoms, key=lambda atom: known(atom, bound))
+
+
+def known(atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:
+    """How much of an atom is known: whether all, whether some, how many arguments."""
+    arguments = [term for term in atom.arguments if isinstance(term, (Variable, Constant))]
+    fixed = [term for term in arguments if isinstance(term, Constant) or term.name in bound]
+    meets = [term for term in fixed if isinstance(term, Variable)]
+    return len(fixed) == len(atom.arguments) and bool(meets), bool(meets), len(fixed)

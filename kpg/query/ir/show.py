@@ -1,0 +1,86 @@
+"""Programs as text, in the notation of Datalog: for explanations, messages and tests."""
+
+from __future__ import annotations
+
+import json
+
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Formula,
+    Negation,
+    Test,
+    Truth,
+)
+from kpg.query.ir.program import Program, Reduction, Relation, Rule
+from kpg.query.ir.terms import Aggregate, Call, Constant, Term, Variable, Wildcard
+
+INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor"}
+
+
+def show_term(term: Term) -> str:
+    """A term as it would be written."""
+    match term:
+        case Variable():
+            return term.name
+        case Wildcard():
+            return "_"
+        case Constant():
+            return json.dumps(term.value, ensure_ascii=False)
+        case Call():
+            shown = [show_term(each) for each in term.arguments]
+            if term.functor in INFIX and len(shown) == 2:
+                return f"({shown[0]} {term.functor} {shown[1]})"
+            return f"{term.functor}({', '.join(shown)})"
+        case Aggregate():
+            target = "" if term.target is None else f" {show_term(term.target)}"
+            return f"{term.op}{target} : {{ {show(term.body)} }}"
+
+
+def show(formula: Formula) -> str:
+    """A formula as it would be written."""
+    match formula:
+        case Atom():
+            return f"{formula.relation}({', '.join(map(show_term, formula.arguments))})"
+        case Comparison():
+            return f"{show_term(formula.left)} {formula.op} {show_term(formula.right)}"
+        case Test():
+            sign = "" if formula.positive else "!"
+            return f"{sign}{formula.name}({', '.join(map(show_term, formula.arguments))})"
+        case Truth():
+            return "true" if formula.holds else "false"
+        case Negation():
+            return f"!{show(formula.formula)}"
+        case Conjunction():
+            parts = [f"({show(each)})" if isinstance(each, Disjunction) else show(each) for each in formula.parts]
+            return ", ".join(parts)
+        case Disjunction():
+            return "; ".join(map(show, formula.parts))
+
+
+def show_rule(rule: Rule) -> str:
+    """A rule as it would be written."""
+    heads = ", ".join(map(show, rule.heads))
+    body = show(rule.body)
+    return f"{heads} :- {body}." if body and body != "true" else f"{heads}."
+
+
+def show_reduction(reduction: Reduction) -> str:
+    """A reduction, in words."""
+    of = "" if reduction.value is None else f" of column {reduction.value}"
+    return f"{reduction.relation} = {reduction.op}{of} of {reduction.source} by its first {reduction.keys} columns."
+
+
+def show_relation(relation: Relation) -> str:
+    """A declaration."""
+    return f".decl {relation.name}({', '.join(f'{column.name}: {column.type}' for column in relation.columns)})"
+
+
+def show_program(program: Program) -> str:
+    """All declarations, rules and reductions."""
+    lines = [show_relation(relation) for relation in program.relations]
+    lines += [show_rule(rule) for rule in program.rules]
+    lines += [show_reduction(reduction) for reduction in program.reductions]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""From compiled programs to collections."""

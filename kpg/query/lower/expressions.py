@@ -1,0 +1,196 @@
+"""Terms and conditions as expressions over columns.
+
+Whole numbers are checked: what leaves 64 bits, divides by zero or makes an unsigned negative fails its row. Division
+and remainder round towards zero, as in Soufflé.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
+from kpg.columns.symbols import Symbols
+from kpg.columns.syntax import Expression
+from kpg.errors import KpgError, Overflow
+from kpg.query.ir.literals import Comparison, Test
+from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable
+
+BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
+TYPES: dict[Kind, type] = {"number": int, "unsigned": int, "float": float, "symbol": str, "bool": bool}
+
+
+class Terms:
+    """Terms of a rule as expressions: `names` says in which column each variable is."""
+
+    def __init__(self, names: Mapping[str, str], symbols: Symbols, kinds: Mapping[str, Kind]) -> None:
+        self.names = names
+        self.symbols = symbols
+        self.kinds = kinds
+
+    def expression(self, term: Term) -> Expression:
+        """A term as an expression."""
+        match term:
+            case Variable():
+                return col(self.names[term.name])
+            case Constant():
+                return lit(term.value)
+            case Call():
+                made = self.call(term)
+                risky = term.kind == "unsigned" and term.functor in ("-", "neg", "to_unsigned")
+                return when(made >= 0, made).otherwise(None).not_null() if risky else made
+        raise KpgError(f"no value for {term!r}")
+
+    def condition(self, condition: Comparison | Test) -> Expression:
+        """A comparison or test as a condition."""
+        if isinstance(condition, Test):
+            left, right = map(self.expression, condition.arguments)
+            made = right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
+            return made if condition.positive else ~made
+        left, right = self.expression(condition.left), self.expression(condition.right)
+        return COMPARE[condition.op](left, right)
+
+    def kind(self, term: Term) -> Kind:
+        """What a term holds."""
+        if isinstance(term, Variable):
+            return self.kinds[term.name]
+        assert isinstance(term, (Constant, Call)) and term.kind is not None
+        return term.kind
+
+    def call(self, term: Call) -> Expression:
+        """A functor as an expression."""
+        arguments = [self.expression(argument) for argument in term.arguments]
+        name = term.functor
+        if name in CONVERSIONS:
+            return CONVERSIONS[name](arguments[0], self.kind(term.arguments[0]))
+        if name == "ord":
+            return self.ord(arguments[0], self.kind(term.arguments[0]))
+        if name in ("/", "%", "^") and term.kind == "float":
+            return udf(np.power, returns=float)(*arguments) if name == "^" else arguments[0] / arguments[1]
+        return FUNCTIONS[name](*arguments)
+
+    def ord(self, value: Expression, kind: Kind) -> Expression:
+        """The number of a symbol; of numbers the number itself."""
+        if kind != "symbol":
+            return value if kind != "float" else to_number(value, kind)
+        symbols = self.symbols
+        return udf(lambda texts: symbols.intern([str(text) for text in texts]), returns=int)(value)
+
+
+def divide(a: Expression, b: Expression) -> Expression:
+    """The quotient of whole numbers, rounded towards zero."""
+    quotient = a.abs() // b.abs()
+    return when((a < 0) == (b < 0), quotient).otherwise(-quotient)
+
+
+def remainder(a: Expression, b: Expression) -> Expression:
+    """What division towards zero leaves, with the sign of the dividend."""
+    left = a.abs() % b.abs()
+    return when(a < 0, -left).otherwise(left)
+
+
+def power(a: Any, b: Any) -> Any:
+    """Whole powers; a negative exponent rounds towards zero."""
+    about = np.power(a.astype(np.float64), b.astype(np.float64))
+    if not np.all(np.abs(about) < 2.0**63):
+        raise Overflow("a power left 64 bits")
+    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), about.astype(np.int64))
+
+
+def shift(left: bool) -> Callable[[Any, Any], Any]:
+    """Bits moved to the left or right, by the count modulo 64."""
+    return lambda a, b: np.left_shift(a, b & 63) if left else np.right_shift(a, b & 63)
+
+
+def substring(text: Expression, start: Expression, length: Expression) -> Expression:
+    """A part of a text; nothing if it would begin outside, all the rest if the length is negative."""
+    inside = (start >= 0) & (start <= text.str.length())
+    first = max_of(start, 0)
+    rest = when(length < 0, text.str.length()).otherwise(length)
+    return when(inside, text.str.substring(first, rest)).otherwise("")
+
+
+def matches(patterns: Any, texts: Any) -> Any:
+    """Whether a regular expression matches all of a text; one that is none matches nothing."""
+    return np.array([match_one(str(pattern), str(text)) for pattern, text in zip(patterns, texts, strict=True)], bool)
+
+
+def match_one(pattern: str, text: str) -> bool:
+    try:
+        return re.fullmatch(pattern, text) is not None
+    except (re.error, RecursionError, OverflowError):
+        return False
+
+
+def to_number(value: Expression, kind: Kind) -> Expression:
+    """Any value as a whole number; a float is cut off, a symbol is read."""
+    if kind == "float":
+        return udf(cut, returns=int)(value)
+    return value.cast("int64") if kind == "symbol" else value
+
+
+def cut(values: Any) -> Any:
+    """Floats without what is behind the point."""
+    if not np.all(np.abs(values) < 2.0**63):
+        raise Overflow("a float does not fit a whole number")
+    return values.astype(np.int64)
+
+
+def to_float(value: Expression, kind: Kind) -> Expression:
+    """Any value as a float."""
+    return value if kind == "float" else value.cast("float64")
+
+
+def to_string(value: Expression, kind: Kind) -> Expression:
+    """Any value as text; floats have six digits behind the point."""
+    if kind == "float":
+        return udf(lambda values: [f"{value:f}" for value in values], returns=str)(value)
+    return value if kind == "symbol" else value.cast("string")
+
+
+def truth(condition: Expression) -> Expression:
+    """A condition as 1 or 0."""
+    return when(coalesce(condition, False), 1).otherwise(0)
+
+
+CONVERSIONS: dict[str, Callable[[Expression, Kind], Expression]] = {
+    "to_number": to_number,
+    "to_unsigned": to_number,
+    "to_float": to_float,
+    "to_string": to_string,
+}
+
+FUNCTIONS: dict[str, Callable[..., Expression]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": divide,
+    "%": remainder,
+    "^": lambda a, b: udf(power, returns=int)(a, b),
+    "neg": lambda a: -a,
+    **{name: lambda a, b, function=function: udf(function, returns=int)(a, b) for name, function in BITS.items()},
+    "bshl": lambda a, b: udf(shift(True), returns=int)(a, b),
+    "bshr": lambda a, b: udf(shift(False), returns=int)(a, b),
+    "bnot": lambda a: udf(np.invert, returns=int)(a),
+    "land": lambda a, b: truth((a != 0) & (b != 0)),
+    "lor": lambda a, b: truth((a != 0) | (b != 0)),
+    "lxor": lambda a, b: truth((a != 0) != (b != 0)),
+    "lnot": lambda a: truth(a == 0),
+    "min": min_of,
+    "max": max_of,
+    "cat": lambda first, *rest: first.str.concat(*rest) if rest else first,
+    "strlen": lambda text: text.str.length(),
+    "substr": substring,
+}
+
+COMPARE: dict[str, Callable[[Expression, Expression], Expression]] = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}

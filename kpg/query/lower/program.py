@@ -1,0 +1,150 @@
+"""A compiled program as collections: inputs, then each stratum after those it reads.
+
+    lowered = Lowered(db, program)
+    lowered.inputs["edge"]            where its rows come from, if they come from outside
+    lowered.collections["path"]       the relation, kept up to date
+
+A relation that depends on itself is a loop: one for each stratum, with a variable for each of its relations. Each
+relation is a set: `distinct` is left out only where each row is derived once in any case. Nothing is installed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kpg.columns.functions import col
+from kpg.columns.schema import Schema
+from kpg.query.ir.program import Program, Reduction, Relation, Stratum
+from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.rules import UNIT, Surroundings, build_rule
+from kpg.query.plan import is_set, plan_rule
+
+if TYPE_CHECKING:
+    from kpg.api.collection import Collection
+    from kpg.api.database import Database
+    from kpg.api.input import Input
+
+UNIT_INPUT = "unit of queries"
+
+
+@dataclass(slots=True)
+class Lowered:
+    """The collections of a program."""
+
+    db: Database
+    program: Program
+    distinct_inputs: bool = True  # False: whoever inserts sees to it that no row is there twice
+    max_rounds: int | None = None
+    inputs: dict[str, Input] = field(default_factory=dict)
+    collections: dict[str, Collection] = field(default_factory=dict)
+    _relations: dict[str, Relation] = field(default_factory=dict)
+    _keys: dict[tuple[str, tuple[str, ...], int], Collection] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._relations = self.program.by_name()
+        for name in base_relations(self.program):
+            if name not in self.inputs:
+                self.inputs[name] = self.db.input(name, schema_of(self._relations[name]))
+        for stratum in self.program.strata:
+            self._add(stratum)
+
+    def _add(self, stratum: Stratum) -> None:
+        if stratum.recursive:
+            self._loop(stratum)
+        else:
+            for name in stratum.relations:
+                self.collections[name] = self._defined(name, recursive=False)
+
+    def _loop(self, stratum: Stratum) -> None:
+        """Relations that depend on each other: each starts empty, and each round applies all rules once."""
+        rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
+        where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
+        loop = self.db.loop(f"the recursion of {', '.join(stratum.relations)} ({where})", self.max_rounds)
+        variables = {}
+        for name in stratum.relations:
+            variables[name] = self.collections[name] = loop.variable(schema_of(self._relations[name]))
+        definitions = {name: self._defined(name, recursive=True) for name in stratum.relations}
+        for name, definition in definitions.items():
+            variables[name].set(definition)
+        for name, definition in definitions.items():
+            self.collections[name] = loop.leave(definition)
+
+    def _defined(self, name: str, recursive: bool) -> Collection:
+        """What a relation holds, from its input, its rules and its reduction."""
+        parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
+        rules = self.program.rules_of(name)
+        around = Surroundings(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
+        parts += [build_rule(plan_rule(rule), around) for rule in rules]
+        parts += [self._reduced(each) for each in self.program.reductions if each.relation == name]
+        if not parts:
+            parts = [self._nothing(name)]
+        all_rows = parts[0].concat(*parts[1:])
+        if self._relations[name].bag:
+            return all_rows
+        single = len(parts) == 1 and (not rules or is_set(rules[0]))
+        return all_rows if single and not recursive else all_rows.distinct()
+
+    def _base(self, name: str) -> Collection:
+        made = self.inputs[name]
+        return made.distinct() if self.distinct_inputs else made
+
+    def _nothing(self, name: str) -> Collection:
+        """A relation that no rule derives any more: its rules were found never to hold."""
+        loop = self.db.loop("nothing", 1)
+        empty = loop.variable(schema_of(self._relations[name]))
+        empty.set(empty)
+        return loop.leave(empty)
+
+    def _keys_of(self, name: str, columns: tuple[str, ...]) -> Collection:
+        """Each combination of some columns of a relation, once; made once for all who ask."""
+        rows = self.collections[name]
+        place = (name, columns, id(rows))
+        if place not in self._keys:
+            self._keys[place] = rows.select(*columns).distinct()
+        return self._keys[place]
+
+    def _unit(self) -> Collection:
+        """A collection of one row."""
+        found = self.db.inputs.get(UNIT_INPUT)
+        if found is None:
+            found = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}))
+            found.insert([(0,)])
+        return found
+
+    def _reduced(self, reduction: Reduction) -> Collection:
+        """The groups of a relation, each with what is computed of it."""
+        source = [column.name for column in self._relations[reduction.source].columns]
+        made = [column.name for column in self._relations[reduction.relation].columns]
+        keys = source[: reduction.keys]
+        group = self.collections[reduction.source].group_by(*keys)
+        value = "" if reduction.value is None else source[reduction.value]
+        match reduction.op:
+            case "count":
+                result = group.count("= value")
+            case "sum":
+                result = group.sum(**{"= value": value})
+            case "mean":
+                result = group.avg(**{"= value": value})
+            case "min":
+                result = group.min(value, "= value")
+            case _:
+                result = group.max(value, "= value")
+        return result.select(**{name: col(of) for name, of in zip(made, [*keys, "= value"], strict=True)})
+
+
+def base_relations(program: Program) -> list[str]:
+    """The relations with rows from outside: read from files, stated as facts, or derived by no rule."""
+    stated = {fact.relation for fact in program.facts}
+    stated |= {directive.relation for directive in program.directives if directive.kind == "input"}
+    derived = {rule.head.relation for rule in program.rules} | {each.relation for each in program.reductions}
+    return [
+        relation.name
+        for relation in program.relations
+        if relation.name in stated or not (relation.name in derived or relation.made)
+    ]
+
+
+def schema_of(relation: Relation) -> Schema:
+    """The columns of a relation; one that has none has a column that always holds 0."""
+    return Schema.of({column.name: TYPES[column.kind] for column in relation.columns} or {UNIT: int})

@@ -1,0 +1,212 @@
+"""How each rule is evaluated: which strategy, why, and the steps it takes from left to right.
+
+    p(x, z) :- q(x, y), r(y, z), x < z, !s(z).
+        scan q  |  join r on y  |  where x < z  |  without s on z  |  emit
+
+A strategy says how the atoms of a body are joined. There is one so far: `binary`, a join of two at a time, whose
+intermediate results are indexed. Delta queries and worst-case optimal joins take the same place: `choose` names the
+strategy of a rule, and `kpg/query/lower/rules.py` builds it. Steps carry only the variables that later ones read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kpg.query.ir.bodies import definitions, is_ready, literals, uses
+from kpg.query.ir.functors import FUNCTORS
+from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test, variables
+from kpg.query.ir.program import Rule
+from kpg.query.ir.show import show, show_term
+from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable, Wildcard
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Begin with the rows of an atom."""
+
+    atom: Atom
+
+    def __str__(self) -> str:
+        return f"scan {show(self.atom)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Meet the rows of an atom on some columns: (variable, column of the atom)."""
+
+    atom: Atom
+    on: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        names = ", ".join(name for name, _ in self.on)
+        return f"join {show(self.atom)} on {names}" if names else f"product with {show(self.atom)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Drop what meets the rows of an atom on some columns."""
+
+    atom: Atom
+    on: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return f"without {show(self.atom)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Keep rows on which a condition holds."""
+
+    condition: Comparison | Test
+
+    def __str__(self) -> str:
+        return f"where {show(self.condition)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Compute a variable."""
+
+    variable: str
+    term: Term
+
+    def __str__(self) -> str:
+        return f"let {self.variable} = {show_term(self.term)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Any number of values for a variable, from a functor that gives several."""
+
+    variable: str
+    call: Call
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"each {self.variable} of {show_term(self.call)}"
+
+
+Step: TypeAlias = Scan | Join | Without | Where | Bind | Generate
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """The steps of a rule; `live[i]` are the variables that are read after step i."""
+
+    rule: Rule
+    strategy: str
+    reason: str
+    steps: tuple[Step, ...]
+    live: tuple[frozenset[str], ...]
+
+    def products(self) -> list[Join]:
+        """The steps that pair everything with everything."""
+        return [step for step in self.steps if isinstance(step, Join) and not step.on]
+
+
+def plan_rule(rule: Rule) -> RulePlan:
+    """The plan of a rule whose body is in order."""
+    strategy, reason = choose(rule)
+    steps = steps_of(rule)
+    return RulePlan(rule, strategy, reason, steps, live_after(rule, steps))
+
+
+def choose(rule: Rule) -> tuple[str, str]:
+    """The strategy for a rule, and why."""
+    atoms = [literal for literal in literals(rule) if isinstance(literal, Atom)]
+    if not atoms:
+        return "constant", "no atoms: the rule holds or not, whatever the data"
+    if len(atoms) == 1:
+        return "scan", "one atom: nothing to join"
+    if len(atoms) == 2:
+        return "binary", "two atoms: one join, nothing in between to keep"
+    return "binary", f"{len(atoms)} atoms: {len(atoms) - 1} joins, {len(atoms) - 2} results in between are indexed"
+
+
+def steps_of(rule: Rule) -> tuple[Step, ...]:
+    """The steps of a body, literal by literal."""
+    bound: set[str] = set()
+    steps: list[Step] = []
+    for literal in literals(rule):
+        steps.append(step_of(literal, bound, rule, not any(isinstance(step, (Scan, Join)) for step in steps)))
+        bound |= uses(literal)
+    return tuple(steps)
+
+
+def step_of(literal: Literal, bound: set[str], rule: Rule, first: bool) -> Step:
+    """What a literal does, given what is bound."""
+    match literal:
+        case Atom():
+            return Scan(literal) if first and not bound else Join(literal, meeting(literal, bound))
+        case Negation():
+            assert isinstance(literal.formula, Atom)
+            return Without(literal.formula, meeting(literal.formula, bound))
+        case Comparison():
+            for variable, term in definitions(literal):
+                if variable.name not in bound and is_ready(term, bound):
+                    if isinstance(term, Call) and FUNCTORS[term.functor].generates:
+                        return Generate(variable.name, term, rule.kind_of(variable.name))
+                    return Bind(variable.name, term)
+    return Where(literal)
+
+
+def meeting(atom: Atom, bound: set[str]) -> tuple[tuple[str, int], ...]:
+    """Which bound variables stand at which columns of an atom, each once."""
+    found: dict[str, int] = {}
+    for place, term in enumerate(atom.arguments):
+        if isinstance(term, Variable) and term.name in bound:
+            found.setdefault(term.name, place)
+    return tuple(found.items())
+
+
+def live_after(rule: Rule, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:
+    """The variables that are read after each step."""
+    needed = {variable.name for variable in variables(rule.head)}
+    live: list[frozenset[str]] = []
+    for literal in reversed(literals(rule)):
+        live.append(frozenset(needed))
+        needed |= uses(literal)
+    return tuple(live[::-1])
+
+
+def is_set(rule: Rule) -> bool:
+    """Whether a rule derives each row once: its head tells apart all solutions of its body."""
+    told = {term.name for term in rule.head.arguments if isinstance(term, Variable)}
+    body = literals(rule)
+    for literal in body:
+        if isinstance(literal, Atom) and any(isinstance(term, Wildcard) for term in literal.arguments):
+            return False
+    while True:
+        more = {
+            variable.name
+            for literal in body
+            for variable, term in definitions(literal)
+            if variable.name not in told and is_ready(term, told) and not generates(term)
+        }
+        if not more:
+            break
+        told |= more
+    return all(variable.name in told for literal in body for variable in variables(literal))
+
+
+def generates(term: Term) -> bool:
+    """Whether a term stands for several values."""
+    return isinstance(term, Call) and FUNCTORS[term.functor].generates
+
+
+def fixed_columns(atom: Atom) -> list[tuple[int, Constant]]:
+    """The columns of an atom that must hold a constant."""
+    return [(place, term) for place, term in enumerate(atom.arguments) if isinstance(term, Constant)]
+
+
+def repeated_columns(atom: Atom) -> list[tuple[int, int]]:
+    """Pairs of columns of an atom that must be equal, because a variable stands at both."""
+    first: dict[str, int] = {}
+    pairs = []
+    for place, term in enumerate(atom.arguments):
+        if isinstance(term, Variable):
+            if term.name in first:
+                pairs.append((first[term.name], place))
+            first.setdefault(term.name, place)
+    return pairs

@@ -1,0 +1,96 @@
+"""A compiled program, installed in a db: its inputs to change, its answers to read.
+
+    running = Running(db, compile(parse(text)))
+    running.inputs["edge"].insert([(1, 2)])
+    db.advance()
+    running.rows("path")
+
+All answers are one dataflow, so what they have in common is computed once. Each is an arrangement by all columns.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kpg.errors import UndefinedName
+from kpg.query.ir.program import Program
+from kpg.query.lower.program import Lowered
+from kpg.query.lower.rules import UNIT
+from kpg.query.source import did_you_mean
+
+if TYPE_CHECKING:
+    from kpg.api.arrangement import Arrangement
+    from kpg.api.database import Database
+    from kpg.api.input import Input
+
+
+class Running:
+    """A program that is kept up to date."""
+
+    def __init__(
+        self,
+        db: Database,
+        program: Program,
+        *,
+        name: str = "program",
+        distinct_inputs: bool = True,
+        max_rounds: int | None = None,
+        inputs: dict[str, Input] | None = None,
+    ) -> None:
+        from kpg.api.arrangement import Arrangement
+        from kpg.api.installed import install_together
+
+        self.db = db
+        self.program = program
+        shared = dict(inputs or {})
+        lowered = Lowered(db, program, distinct_inputs, max_rounds, shared)
+        self.inputs = lowered.inputs
+        self.collections = lowered.collections
+        wanted = program.wanted()
+        nodes = {each: lowered.collections[each].node for each in wanted}
+        self.answers: dict[str, Arrangement] = {}
+        if wanted:
+            made = install_together(db, name, {each: (node, node.schema.names) for each, node in nodes.items()})
+            self.answers = {
+                each: Arrangement(db, installed, nodes[each]) for each, installed in zip(wanted, made, strict=True)
+            }
+
+    def state_facts(self) -> None:
+        """Insert the facts that the program itself states, each once."""
+        stated: defaultdict[str, dict[tuple[Any, ...], None]] = defaultdict(dict)
+        for fact in self.program.facts:
+            stated[fact.relation][fact.values or (0,)] = None
+        for name, rows in stated.items():
+            self.inputs[name].insert(list(rows))
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of an answer, sorted by their lanes; a relation without columns has one that holds 0."""
+        return self.answer(name).scan()
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        """The rows of an answer as tuples."""
+        table = self.table(name)
+        if table.column_names == [UNIT]:
+            return [()] * table.num_rows
+        return list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+
+    def answer(self, name: str) -> Arrangement:
+        """An answer by name."""
+        if name not in self.answers:
+            raise UndefinedName(f"{name!r} is not an output", hint=did_you_mean(name, self.answers))
+        return self.answers[name]
+
+    def release(self) -> None:
+        """Drop the answers and all that was computed for them; the inputs stay. May be repeated."""
+        for answer in self.answers.values():
+            answer.release()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()
