@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "kpg"
 CONTRACTS = {"types", "errors", "config", "events"}  # importable by all
 COLUMNAR = {"columns", "kernels", "algebra"}
 ENGINE = {"operators", "dataflow", "trace", "progress"} | COLUMNAR
-API = {"api", "plan"} | ENGINE
+API = {"api", "plan", "storage"} | ENGINE
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
     "kernels": set(),
@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dataflow": {"progress"} | COLUMNAR,  # never trace
     "operators": ENGINE,
     "plan": ENGINE,
-    "api": {"plan"} | ENGINE,  # the objects people hold
+    "api": {"plan", "storage"} | ENGINE,  # the objects people hold
     "graphs": {"api", "columns"},  # a library on the public API
     "query": API,
     "storage": {"trace"} | COLUMNAR,
