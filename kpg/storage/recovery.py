@@ -51,7 +51,6 @@ class Relation:
     order: tuple[str, ...]
     batches: list[Batch] = field(default_factory=list)
     later: list[Updates] = field(default_factory=list)
-    taken: bool = False  # the rows are with somebody else, who tells of them at checkpoints
 
     @property
     def ordered(self) -> Schema:

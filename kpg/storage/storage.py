@@ -37,6 +37,17 @@ from kpg.storage.record import Origin, Transaction, decode_note, encode_note, en
 from kpg.storage.recovery import Recovered, Rejected, Relation, Replay, manifests
 
 
+FORKS = [0]  # how often this process was forked off since it began
+
+
+def _forked() -> None:
+    FORKS[0] += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A transaction on its way to disk."""
@@ -63,7 +74,7 @@ class Storage:
         self.trouble: str | None = None  # what was wrong with the newest manifest, or the last checkpoint
         self.generation = 0
         self._segment_bytes = segment_bytes
-        self._process = os.getpid()
+        self._forks = FORKS[0]
         self._lock = threading.Lock()
         self._in_flight: dict[Origin, Group] = {}
         self._found: Recovered | None = None
@@ -137,6 +148,7 @@ class Storage:
             except (Rejected, StorageError) as error:
                 troubles.append(error)
         if self._found is None:
+            self.close()
             raise self._hopeless(troubles)
         if troubles:
             self.trouble = f"{troubles[0]}; recovered from manifest {self._found.manifest.number}"
@@ -167,6 +179,8 @@ class Storage:
         self.declarations = found.declarations
         self.readers = found.readers
         self.relations = found.relations
+        self._schemas = {relation.id: relation.schema for relation in self.relations.values()}
+        self._changed: set[int] = set()  # relations whose rows are no longer just those that were found
         self._next_relation = found.next_relation
         self._kept = {found.manifest.number: found.manifest}
         self._writer = Writer(self.files, found.files)
@@ -178,8 +192,8 @@ class Storage:
         """Where records go."""
         if self._log is None:
             raise Closed("the storage is closed, or was not recovered yet")
-        if os.getpid() != self._process:
-            raise Unavailable(f"{self.files.place} belongs to the process that opened it")
+        if self._forks != FORKS[0]:
+            raise Unavailable(f"{self.files.place} belongs to the process that opened it, not to its children")
         return self._log
 
     # What there is besides rows
@@ -192,6 +206,7 @@ class Storage:
             self._note("declare", id=number, name=name, schema=schema_to_json(schema), key=key)
             self._next_relation += 1
             self.relations[name] = Relation(number, schema, key, schema.names)
+            self._schemas[number] = schema
             return number
         if (found.schema, found.key) != (schema, key):
             raise SchemaMismatch(
@@ -205,7 +220,8 @@ class Storage:
         """The rows of a relation as they were found; from now on whoever took them tells of them."""
         found = self.relations[name]
         taken = replace(found)
-        found.batches, found.later, found.taken = [], [], True
+        found.batches, found.later = [], []
+        self._changed.add(found.id)
         return taken
 
     def drop(self, name: str) -> None:
@@ -213,7 +229,7 @@ class Storage:
         if name not in self.relations:
             raise UndefinedName(f"no relation {name!r} is stored")
         self._note("drop", name=name)
-        del self.relations[name]
+        del self._schemas[self.relations.pop(name).id]
 
     def register(self, name: str, value: Any) -> None:
         """Keep something that can be written as JSON, by name."""
@@ -246,10 +262,12 @@ class Storage:
 
     def append(self, transaction: Transaction, symbols: Symbols) -> Pending:
         """Begin to write a transaction; it counts when `sync` has returned. Raises if it cannot be written."""
-        schemas = {relation.id: relation.schema for relation in self.relations.values()}
-        record = encode_transaction(transaction, schemas.__getitem__, symbols)
-        pending = Pending(self.log.append(record), transaction)
-        self.log.begin()
+        record = encode_transaction(transaction, self._schemas.__getitem__, symbols)
+        for relation, _ in transaction.changes:
+            self._changed.add(relation)
+        log = self.log
+        pending = Pending(log.append(record), transaction)
+        log.begin()
         if pending.group.error is not None:
             raise pending.group.error
         return pending
@@ -328,7 +346,7 @@ class Storage:
         for name, relation in self.relations.items():
             content = contents.get(name)
             if content is None:
-                assert not relation.taken, f"the rows of {name} are missing"
+                assert relation.id not in self._changed, f"the rows of {name} are missing"
                 content = Content(relation.order, relation.batches, relation.later)
             schema = relation.schema.select(content.order)
             batches = self._writer.batches(content.batches, schema, symbols)
