@@ -23,3 +23,4 @@ BUSY_ADVANCES = 16  # after so many advances with new rows, traces in need of it
 BUSY_FUEL = 16_000  # so many rows of merging
 IDLE_FUEL = 100_000  # the same for each advance without new rows
 CHANGES_LIMIT = 1_000_000  # rows of changes kept for a reader that does not come; more are summed up
+CHECKPOINT_BYTES = 64 << 20  # of log, after which a checkpoint is made

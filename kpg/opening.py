@@ -1,20 +1,25 @@
-"""Opening a db: in this process, on a thread of its own, or on several workers."""
+"""Opening a db: in this process, on a thread of its own, or on several workers; in memory, or on a directory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, overload
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kpg.api.database import Database
-from kpg.config import Config, Effort
+from kpg.config import CHECKPOINT_BYTES, Config, Effort
 from kpg.errors import ProgramError
 from kpg.kernels.warm import warm
 
 if TYPE_CHECKING:
     from kpg.api.background import Background
+    from kpg.storage.log import Durability
 
 
 @overload
 def open(
+    place: str | PathLike[str] | None = None,
+    /,
     *,
     workers: int = 1,
     history: int | None = 0,
@@ -23,11 +28,16 @@ def open(
     max_rounds: int = 10_000_000,
     coordinates: int = 1,
     background: Literal[False] = False,
+    durability: Durability = "commit",
+    checkpoint_bytes: int = CHECKPOINT_BYTES,
+    filesystem: Any = None,
 ) -> Database: ...
 
 
 @overload
 def open(
+    place: str | PathLike[str] | None = None,
+    /,
     *,
     workers: int = 1,
     history: int | None = 0,
@@ -36,10 +46,15 @@ def open(
     max_rounds: int = 10_000_000,
     coordinates: int = 1,
     background: Literal[True],
+    durability: Durability = "commit",
+    checkpoint_bytes: int = CHECKPOINT_BYTES,
+    filesystem: Any = None,
 ) -> Background: ...
 
 
 def open(
+    place: str | PathLike[str] | None = None,
+    /,
     *,
     workers: int = 1,
     history: int | None = 0,
@@ -48,9 +63,13 @@ def open(
     max_rounds: int = 10_000_000,
     coordinates: int = 1,
     background: bool = False,
+    durability: Durability = "commit",
+    checkpoint_bytes: int = CHECKPOINT_BYTES,
+    filesystem: Any = None,
 ) -> Database | Background:
     """Open a db.
 
+    place         a directory, which keeps relations and their rows; a path, or a URI that pyarrow.fs knows
     workers       processes on this machine that share the work; 1 is this process itself
     history       how many epochs before the last complete one can still be read; None keeps all
     memory_limit  bytes; when the process (each worker) holds more, calls raise OverBudget
@@ -58,11 +77,14 @@ def open(
     max_rounds    how many rounds a recursion may take before it is stopped
     coordinates   of a time: 1, or more for inputs with several clocks
     background    on a thread of its own, to be used from any thread and from asyncio
+    durability    commit: advance returns when the disk has it; relaxed: when the system has it
+    checkpoint_bytes   of log, after which a checkpoint is made
+    filesystem    of pyarrow.fs, in which `place` is
     """
-    warm()
-    config = Config(history, memory_limit, effort, max_rounds, coordinates)
     if workers < 1:
         raise ProgramError(f"a db has at least one worker, not {workers}")
+    warm()
+    config = Config(history, memory_limit, effort, max_rounds, coordinates)
     if workers > 1:
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")
@@ -70,8 +92,13 @@ def open(
         from kpg.cluster.local import LocalProcesses
 
         return ClusterDatabase(config, workers, LocalProcesses())
+    make = partial(Database, config)
+    if place is not None:
+        from kpg.api.durable import open_durable
+
+        make = partial(open_durable, config, place, filesystem, durability, checkpoint_bytes)
     if background:
         from kpg.api.background import Background
 
-        return Background(config)
-    return Database(config)
+        return Background(make)
+    return make()

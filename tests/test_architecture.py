@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "kpg"
 CONTRACTS = {"types", "errors", "config", "events", "version"}  # importable by all
 COLUMNAR = {"columns", "kernels", "algebra"}
 ENGINE = {"operators", "dataflow", "trace", "progress"} | COLUMNAR
-API = {"api", "plan"} | ENGINE
+API = {"api", "plan", "storage"} | ENGINE
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
     "kernels": set(),
@@ -21,9 +21,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dataflow": {"progress"} | COLUMNAR,  # never trace
     "operators": ENGINE,
     "plan": ENGINE,
-    "api": {"plan"} | ENGINE,  # the objects people hold
+    "api": {"plan", "storage"} | ENGINE,  # the objects people hold
     "graphs": {"api", "columns"},  # a library on the public API
-    "query": API,
+    "query": API | {"opening"},
     "storage": {"trace"} | COLUMNAR,
     "observe": API,
     "server": API | {"query", "storage", "observe"},
@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spark": API | {"storage", "cluster"},
     "opening": API | {"cluster", "storage", "spark"},
     "testing": API,  # shipped to users; nobody may import it
-    "cli": API | {"graphs", "query", "server", "spark", "storage", "observe"},
+    "cli": API | {"opening", "cluster", "graphs", "query", "server", "spark", "storage", "observe"},
     "__init__": API | {"graphs", "opening"},
     **{name: set() for name in CONTRACTS},
 }

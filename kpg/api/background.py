@@ -32,9 +32,11 @@ from kpg.api.database import Database
 from kpg.api.group import Group
 from kpg.api.output import Output, Probe
 from kpg.api.recursion import Recursion
+from kpg.api.transact import Transact, as_origin
+from kpg.api.transact import perform as perform_together
 from kpg.columns.functions import Function, When
 from kpg.columns.syntax import Expression
-from kpg.config import IDLE_FUEL, Config
+from kpg.config import IDLE_FUEL
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
@@ -47,13 +49,14 @@ PLAIN = (type, Expression, Function, When)  # callable or not, they cross as the
 class Owner:
     """The thread that a db belongs to, and the queue of what it is asked to do."""
 
-    def __init__(self, config: Config) -> None:
-        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+    def __init__(self, make: Callable[[], Database]) -> None:
+        self._queue: SimpleQueue[Work | Transact | None] = SimpleQueue()
+        self._next_work: list[Work | Transact | None] = []  # taken from the queue, but not its turn yet
         self._lock = threading.Lock()
         self._closed = False
         self._db: Database
         opened: Future[None] = Future()
-        self._thread = threading.Thread(target=self._serve, args=(config, opened), name="kpg", daemon=True)
+        self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
         self._thread.start()
         opened.result()
 
@@ -83,23 +86,48 @@ class Owner:
         if not self.here:
             self._thread.join()
 
-    def _serve(self, config: Config, opened: Future[None]) -> None:
+    def transact(self, asked: Transact) -> Future[int]:
+        """Have a transaction done, together with others that wait; on this thread itself, at once."""
+        if self.here:
+            perform_together(self._db, [asked])
+            return asked.future
+        with self._lock:
+            if self._closed:
+                raise Closed("the db is closed")
+            self._queue.put(asked)
+        return asked.future
+
+    def _serve(self, make: Callable[[], Database], opened: Future[None]) -> None:
         try:
-            self._db = Database(config)
+            self._db = make()
         except BaseException as error:
             opened.set_exception(error)
             return
         opened.set_result(None)
         while (work := self._next()) is not None:
-            perform(work[0], self._db, work[1])
+            if isinstance(work, Transact):
+                perform_together(self._db, [work, *self._more_transactions()])
+            else:
+                perform(work[0], self._db, work[1])
             del work  # not to keep alive, while waiting, what was asked last
         self._db.close()
 
-    def _next(self) -> Work | None:
+    def _next(self) -> Work | Transact | None:
         """What is asked for next; idle work is done while nothing is."""
+        if self._next_work:
+            return self._next_work.pop()
         while self._queue.empty() and self._db.idle(IDLE_FUEL):
             pass
         return self._queue.get()
+
+    def _more_transactions(self) -> Iterator[Transact]:
+        """The transactions that wait directly behind the one that was taken."""
+        while not self._queue.empty():
+            work = self._queue.get()
+            if not isinstance(work, Transact):
+                self._next_work.append(work)
+                return
+            yield work
 
 
 def perform(function: Callable[[Database], Result], db: Database, future: Future[Result]) -> None:
@@ -154,8 +182,8 @@ class Remote:
 class Background(Remote):
     """A db that a thread of its own runs; made by `kpg.open(background=True)`."""
 
-    def __init__(self, config: Config) -> None:
-        owner = Owner(config)
+    def __init__(self, make: Callable[[], Database]) -> None:
+        owner = Owner(make)
         super().__init__(owner, owner._db)
 
     def submit(self, function: Callable[[Database], Result]) -> Future[Result]:
@@ -165,6 +193,10 @@ class Background(Remote):
     def run(self, function: Callable[[Database], Result]) -> Result:
         """Have `function(db)` done on the thread of the db, as one piece, and wait for its result."""
         return self.submit(function).result()
+
+    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
+        """Let `fill(db)` insert on the thread of the db, and advance; those that wait together share an epoch."""
+        return self._owner.transact(Transact(fill, as_origin(origin))).result()
 
     def aio(self, function: Callable[[Database], Result]) -> Awaitable[Result]:
         """Have `function(db)` done on the thread of the db; await its result."""

@@ -22,24 +22,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.algebra.order import Time, less_equal, meet
+from kpg.algebra.order import Time, join, less_equal, meet
 from kpg.api.input import Input
 from kpg.api.memory import Memory
 from kpg.api.reclaim import symbols_in_use
 from kpg.api.recursion import Recursion
+from kpg.api.transact import Transact, as_origin, perform
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
-from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, UndefinedName, WrongThread
+from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, Unavailable, UndefinedName, WrongThread
 from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop, Node
 from kpg.plan.rendered import Context
+from kpg.storage.applied import Applied
+from kpg.storage.record import Origin
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
     from kpg.api.arrangement import Arrangement
+    from kpg.api.durable import Durable
     from kpg.api.output import Output, Probe
 
 
@@ -49,7 +53,13 @@ LAST = 2**62  # times are before it, so that one can always be added to
 class Database:
     """Inputs, answers and the clock they share; made by `kpg.open()`."""
 
-    def __init__(self, config: Config, worker: Worker | None = None, symbols: Symbols | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        worker: Worker | None = None,
+        symbols: Symbols | None = None,
+        durable: Durable | None = None,
+    ) -> None:
         self.config = config
         self.symbols = Symbols() if symbols is None else symbols  # one without symbols yet is false
         self.failures = Failures()
@@ -65,10 +75,21 @@ class Database:
         if config.memory_limit is not None:
             self.worker.guard = self.memory.check
         self.sealed: Frontier | None = None
-        self._horizons: list[Frontier] = []
+        self.durable = durable
+        self.applied = Applied() if durable is None else durable.storage.applied
+        self._earliest = Frontier.start(config.coordinates)  # nothing before it can be told apart
         self._busy_advances = 0
         self._closed = False
         self._owner = threading.get_ident()
+        if durable is not None:
+            self._go_on_from(durable)
+
+    def _go_on_from(self, durable: Durable) -> None:
+        """Set the clock to where the db was when it was last open."""
+        self.worker.advance_to(durable.found.frontier)
+        self._earliest = durable.found.since
+        if self.config.coordinates == 1 and self.epoch > 0:
+            self.sealed = Frontier.at((self.epoch - 1,))
 
     # Time
 
@@ -82,32 +103,50 @@ class Database:
         """The open epoch."""
         return self.time.elements[0][0] if self.time else -1
 
-    def advance(self) -> int:
+    def advance(self, *, origins: tuple[Origin, ...] = ()) -> int:
         """Make everything inserted so far one transaction; returns its epoch, at which all answers are now complete."""
         epoch = self.epoch
         self._require_one_coordinate()
-        self.advance_to(epoch + 1)
+        self.advance_to(epoch + 1, origins=origins)
         return epoch
 
-    def advance_to(self, time: int | Time | Frontier) -> None:
-        """Move the clock: everything before `time` is complete when this returns."""
+    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
+        """Let `fill(db)` insert, and advance: all of it or, if something fails, nothing; returns the epoch.
+
+        `origin` says that this is batch so-and-so of a writer; one that was applied before has no effect.
+        """
+        self.check()
+        asked = Transact(fill, as_origin(origin))
+        perform(self, [asked])
+        return asked.future.result()
+
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+        """Move the clock: everything before `time` is complete, and on disk if the db is durable, when this returns."""
         busy, now = bool(self.dirty), self.time
-        self.push_to(time)
+        self.push_to(time, origins)
         self.worker.run()
+        if self.durable is not None:
+            self.durable.wait()
+        for origin in origins:
+            self.applied.add(origin)
         self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
         self.rest(busy)
+        if self.durable is not None:
+            self.durable.relieve(self)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
 
-    def push_to(self, time: int | Time | Frontier) -> None:
+    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """Give what was inserted to the dataflows and move the clock, without doing any of the work."""
         self.check()
         frontier = self.as_frontier(time)
         if not self.time.precedes(frontier):
             raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
+        if self.durable is not None:
+            self.durable.write(self, frontier, origins)
         for source in self.dirty.values():
             source.flush()
         self.dirty.clear()
@@ -141,10 +180,10 @@ class Database:
         (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
         """
         if self.config.history is None or self.sealed is None:
-            return Frontier.start(self.config.coordinates)
+            return self._earliest
         if self.config.coordinates > 1:
-            return Frontier.at(reduce(meet, self.sealed))
-        return Frontier.at((max(0, self.sealed.elements[0][0] - self.config.history),))
+            return Frontier.at(join(reduce(meet, self.sealed), reduce(meet, self._earliest)))
+        return Frontier.at((max(self._earliest.elements[0][0], self.sealed.elements[0][0] - self.config.history),))
 
     def as_time(self, time: int | Time) -> Time:
         """A time as its coordinates."""
@@ -173,6 +212,8 @@ class Database:
         if name in self.inputs:
             raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
         made = Input(self, name, schema or Schema.of(columns), key)
+        if self.durable is not None:
+            self.durable.declare(made)
         self.inputs[name] = made
         return made
 
@@ -242,6 +283,13 @@ class Database:
         self.settle()
         return self.symbols.reclaim(symbols_in_use(self))
 
+    def checkpoint(self) -> int:
+        """Write what is not in files yet, so that opening the db again need not read the log; how many files."""
+        self.check()
+        if self.durable is None:
+            raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir").')
+        return self.durable.checkpoint(self)
+
     # Life
 
     def check_thread(self) -> None:
@@ -267,6 +315,8 @@ class Database:
         for dataflow in list(self.worker.dataflows.values())[::-1]:
             self.worker.drop(dataflow, "the db was closed")
         self._closed = True
+        if self.durable is not None:
+            self.durable.close()
 
     def __enter__(self) -> Database:
         return self

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.algebra.order import join, least
+from kpg.algebra.order import Time, join, least
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
 from kpg.api.installed import Installed, install_input
@@ -174,6 +174,23 @@ class Input(Collection):
         """What was inserted since the last advance."""
         return self._buffer
 
+    @property
+    def latest(self) -> Time:
+        """The join of all times that rows were given."""
+        return self._latest
+
+    @property
+    def arranged(self) -> bool:
+        """Whether there is an arrangement of it already."""
+        return self._base is not None
+
+    def take_back(self, parts: int, latest: Time) -> None:
+        """Forget what was inserted after so many parts of what is buffered."""
+        del self._buffer[parts:]
+        self._latest = latest
+        if not self._buffer:
+            self.db.dirty.pop(self.name, None)
+
     def base(self, keys: tuple[str, ...] | None = None) -> Installed:
         """The arrangement this relation keeps its rows in: by its key, or else by what the first to ask wants."""
         if self.dropped:
@@ -181,6 +198,8 @@ class Input(Collection):
         if self._base is None:
             chosen = self.key or (keys if keys is not None else self.schema.names)
             self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
+            if self.db.durable is not None:
+                self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
             if self.closed:
                 self._source.dataflow.close_source(self._source)
         return self._base
@@ -205,6 +224,8 @@ class Input(Collection):
         self.db.check()
         if not self.closed:
             if self._buffer:
+                if self.db.durable is not None:
+                    self.db.durable.write_rows(self)
                 self.flush()
                 self.db.dirty.pop(self.name, None)
             self.closed = True
@@ -225,6 +246,8 @@ class Input(Collection):
             raise InUse(
                 f"cannot drop {self.name}", detail=f"Read by: {', '.join(readers)}.", hint="Release those first."
             )
+        if self.db.durable is not None:
+            self.db.durable.forget(self)
         if self._base is not None:
             self._base.release()
         self._buffer.clear()

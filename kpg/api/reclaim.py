@@ -40,3 +40,5 @@ def kept_rows(db: Database) -> Iterator[tuple[Schema, Updates]]:
             yield source.schema, updates
     for output in db.outputs.values():
         yield from output.unread()
+    if db.durable is not None:
+        yield from db.durable.kept_rows()

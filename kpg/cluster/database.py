@@ -27,6 +27,7 @@ from kpg.config import Config
 from kpg.errors import Closed, InUse, KpgError, TimeTooEarly
 from kpg.plan import document
 from kpg.plan.nodes import Node
+from kpg.storage.record import Origin
 
 
 class ClusterDatabase(Database):
@@ -69,7 +70,7 @@ class ClusterDatabase(Database):
         """The times that are open: inserts go there, reads do not reach it yet."""
         return self._now
 
-    def advance_to(self, time: int | Time | Frontier) -> None:
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
         """Move the clock: everything before `time` is complete when this returns."""
         with self.coordinator.lock:
             self.check()
@@ -93,9 +94,9 @@ class ClusterDatabase(Database):
         for output, changes in heard:
             output.notify(changes)
 
-    def push_to(self, time: int | Time | Frontier) -> None:
+    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """The workers do the work of an advance at once."""
-        self.advance_to(time)
+        self.advance_to(time, origins=origins)
 
     def settle(self) -> None:
         """Have the workers do all work that is due."""

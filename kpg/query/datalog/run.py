@@ -136,9 +136,9 @@ def run(
     for directive in program.directives:
         check_options(directive)
     program = printed(program) if to_stdout else program
-    import kpg.api.database
+    from kpg.opening import open as open_database
 
-    with kpg.api.database.open(memory_limit=memory_limit) as db:
+    with open_database(memory_limit=memory_limit) as db:
         job = Job(program, facts, out, stdout or sys.stdout, progress)
         running = Running(db, program, name=path.stem, distinct_inputs=changes is not None, max_rounds=max_rounds)
         job.load(running, unique=changes is None)

@@ -1,0 +1,56 @@
+"""One process, and in it one db, for each directory.
+
+The lock is the system's (`lockf`), so it ends with the process that holds it, however that ends: a dead owner's lock is
+simply free. It does not pass to children made by fork. The file tells others who holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import ClassVar
+
+from kpg.errors import InUse
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not on this system
+    fcntl = None  # type: ignore[assignment]
+
+
+class Lock:
+    """Holds a directory until released."""
+
+    NAME: ClassVar[str] = "LOCK"
+    _held: ClassVar[set[tuple[int, int]]] = set()  # by this process, which the system would let in twice
+
+    def __init__(self, place: str) -> None:
+        path = os.path.join(place, Lock.NAME)
+        if os.path.exists(path) and _identity(os.stat(path)) in Lock._held:
+            # Not opened even to look: to close any descriptor of the file would free the lock.
+            raise InUse(f"{place} is open in this process already", hint="Close that db first.")
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = _identity(os.fstat(self._fd))
+        try:
+            if fcntl is not None:
+                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.pread(self._fd, 200, 0).decode(errors="replace").strip()
+            os.close(self._fd)
+            raise InUse(
+                f"{place} is open in another process",
+                detail=f"It says: {owner or 'nothing yet'}.",
+                hint="Close the db there, or end that process; then its lock is free.",
+            ) from None
+        Lock._held.add(self._file)
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let others have it."""
+        Lock._held.discard(self._file)
+        os.close(self._fd)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

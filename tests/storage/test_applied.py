@@ -1,0 +1,30 @@
+"""Which batches were applied: a set, whatever the order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.storage.applied import Applied
+from kpg.storage.record import Origin
+
+ORIGINS = st.builds(Origin, st.sampled_from(["a", "b"]), st.integers(-3, 12))
+
+
+@given(st.lists(ORIGINS))
+def test_it_is_the_set_of_what_was_added(origins):
+    applied = Applied()
+    for origin in origins:
+        applied.add(origin)
+    again = Applied(applied.to_json())
+    for source in ("a", "b", "c"):
+        for batch in range(-5, 15):
+            assert (Origin(source, batch) in again) == (Origin(source, batch) in origins)
+        assert again.latest(source) == max((each.batch for each in origins if each.source == source), default=None)
+
+
+def test_a_writer_that_counts_up_takes_two_numbers():
+    applied = Applied()
+    for batch in range(1000):
+        applied.add(Origin("w", batch))
+    assert applied.to_json() == {"w": [[0, 999]]}
+    applied.forget("w")
+    assert applied.to_json() == {}

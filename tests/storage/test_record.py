@@ -1,0 +1,90 @@
+"""Records and files of updates: text goes by value, and everything comes back."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.arrow import decode, encode
+from kpg.columns.consolidate import consolidate
+from kpg.columns.schema import NULL, Schema
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates, constant, spread
+from kpg.storage.batches import read_updates, write_updates
+from kpg.storage.record import Origin, Transaction, decode_transaction, encode_transaction, upper_of
+
+SCHEMA = Schema.of({"n": int, "s": str | None, "b": bytes, "maybe": int | None})
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+ROWS = st.lists(
+    st.tuples(
+        WHOLE,
+        st.none() | st.text(max_size=5),
+        st.binary(max_size=4),
+        st.none() | st.integers(NULL + 1, 2**63 - 1),
+    ),
+    max_size=8,
+)
+BLOCKS = st.sampled_from(["constant", "each"])
+
+
+def updates_of(rows, times, diffs, symbols):
+    """Updates of rows, times and diffs one for all or one for each."""
+    n = len(rows)
+    each = np.arange(n, dtype=np.int64).reshape(1, n)
+    return Updates(
+        encode(SCHEMA, rows, symbols),
+        constant((3,)) if times == "constant" else each + 2,
+        constant((-1,)) if diffs == "constant" else each + 1,
+    )
+
+
+def told(updates, symbols):
+    """Updates as rows, times and diffs, sorted."""
+    n = len(updates)
+    rows = decode(SCHEMA, updates.data, symbols).to_pylist()
+    times, diffs = spread(updates.times, n)[0].tolist(), spread(updates.diffs, n)[0].tolist()
+    return sorted((str(sorted(row.items())), time, diff) for row, time, diff in zip(rows, times, diffs, strict=True))
+
+
+def crowded():
+    """A table of symbols in which numbers are taken already."""
+    symbols = Symbols()
+    symbols.intern(["x", "", "y"])
+    return symbols
+
+
+@given(ROWS, BLOCKS, BLOCKS)
+def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
+    here, there = Symbols(), crowded()
+    updates = updates_of(rows, times, diffs, here)
+    sent = Transaction(Frontier([(4, 9), (7, 1)]), ((3, updates), (5, updates)), (Origin("ü", 7), Origin("", -1)))
+    record = encode_transaction(sent, lambda _: SCHEMA, here)
+    found = decode_transaction(record, {3: SCHEMA}.get, there)
+    assert (found.upper, found.origins) == (sent.upper, sent.origins) == (upper_of(record), found.origins)
+    ((relation, got),) = found.changes  # the other relation was dropped
+    assert relation == 3 and told(got, there) == told(updates, here)
+    assert got.times.shape == updates.times.shape and got.diffs.shape == updates.diffs.shape
+
+
+@given(ROWS.filter(len), BLOCKS, BLOCKS)
+def test_a_file_of_updates_is_the_same_in_another_process(rows, times, diffs):
+    here, there = Symbols(), crowded()
+    updates = consolidate(updates_of(rows, times, diffs, here))
+    found = read_updates(write_updates(updates, SCHEMA, here).to_pybytes(), "f", SCHEMA, there)
+    assert told(found, there) == told(updates, here)
+    again = consolidate(found)
+    assert (again.data == found.data).all(), "sorted by the numbers of the new symbols"
+
+
+@given(st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=20), BLOCKS)
+def test_a_file_without_text_keeps_its_order(rows, times):
+    schema = Schema.of({"a.b": int, "a": int})
+    symbols = Symbols()
+    n = len(rows)
+    data = np.array(rows, np.int64).T.copy()
+    block = constant((5, 6)) if times == "constant" else np.arange(2 * n, dtype=np.int64).reshape(2, n)
+    updates = Updates(data, block, constant((1,)))
+    found = read_updates(write_updates(updates, schema, symbols).to_pybytes(), "f", schema, symbols)
+    for name in ("data", "times", "diffs"):
+        assert getattr(found, name).tolist() == getattr(updates, name).tolist()
+        assert getattr(found, name).flags.c_contiguous

@@ -1,0 +1,418 @@
+"""Storage by itself: what was acknowledged is found again, whatever happened to the files in between."""
+
+import json
+import threading
+
+import pytest
+from pyarrow import fs
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.schema import Schema
+from kpg.columns.symbols import Symbols
+from kpg.errors import Closed, Corrupt, InUse, SchemaMismatch, Unavailable
+from kpg.storage.checkpoint import Content
+from kpg.storage.log import Log, read_log
+from kpg.storage.record import Origin, Transaction
+from kpg.storage.storage import Storage
+from tests.storage.places import EDGES, change, commit, copy_of, files_of, flip, rows_of
+
+
+def opened(place, **options):
+    """Storage on a directory, recovered, with EDGES declared."""
+    storage, symbols = Storage(place, **options), Symbols()
+    found = storage.recover(symbols)
+    storage.declare("edges", EDGES, ())
+    return storage, symbols, found
+
+
+def test_transactions_come_back_once_each(tmp_path):
+    storage, symbols, found = opened(tmp_path / "db")
+    assert found.frontier == Frontier.at((0,)) and rows_of(found, symbols) == []
+    for epoch in range(5):
+        commit(storage, symbols, epoch, [(epoch, f"n{epoch % 2}")])
+    for place in (copy_of(tmp_path / "db"), tmp_path / "db"):
+        if place == tmp_path / "db":
+            storage.close()
+        again, symbols, found = opened(place)
+        assert rows_of(found, symbols) == [(epoch, f"n{epoch % 2}") for epoch in range(5)]
+        assert again.durable_frontier() == Frontier.at((5,)) and found.replayed == 5
+        again.close()
+
+
+def test_a_repeated_batch_has_no_effect_also_after_checkpoints_and_crashes(tmp_path):
+    place = tmp_path / "db"
+    storage, symbols, _ = opened(place)
+    assert commit(storage, symbols, 0, [(0, "a")], batch=7)
+    assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
+    for _ in range(3):
+        contents = {"edges": Content(EDGES.names, storage.relations["edges"].batches)}
+        if storage.relations["edges"].batches:
+            storage.checkpoint(contents, symbols)
+        place = copy_of(place)
+        storage.close()
+        storage, symbols, found = opened(place)
+        assert storage.was_applied(Origin("writer", 7)) and not storage.was_applied(Origin("writer", 8))
+        assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
+        assert rows_of(found, symbols) == [(0, "a")]
+    storage.close()
+
+
+def test_threads_share_a_wait_for_the_disk_and_a_batch_sent_twice_at_once_is_applied_once(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    symbols.intern(["x"])
+    before = storage.log.frames
+    effects: list[bool] = []
+    lock = threading.Lock()
+
+    def client(number):
+        for step in range(40):
+            batch = step if number < 2 else 1000 * number + step  # the first two are one writer, come twice
+            done = storage.commit(
+                Transaction(Frontier.at((1,)), ((1, change([(batch, "x")], 0, symbols)),), (Origin("w", batch),)),
+                symbols,
+            )
+            with lock:
+                effects.append(done)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert effects.count(True) == 7 * 40 and effects.count(False) == 40
+    assert storage.log.frames - before < 7 * 40, "some shared a frame"
+    storage.close()
+    storage, symbols, found = opened(tmp_path / "db")
+    expected = [*range(40), *(1000 * number + step for number in range(2, 8) for step in range(40))]
+    assert rows_of(found, symbols) == sorted((each, "x") for each in expected)
+    storage.close()
+
+
+def test_segments_roll_and_a_missing_one_is_told(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db", segment_bytes=400)
+    for epoch in range(20):
+        commit(storage, symbols, epoch, [(epoch, "x")])
+    storage.close()
+    segments = files_of(tmp_path / "db", "log-*")
+    assert len(segments) > 3
+    storage, symbols, found = opened(copy_of(tmp_path / "db"))
+    assert len(rows_of(found, symbols)) == 20
+    storage.close()
+    segments[1].unlink()
+    with pytest.raises(Corrupt, match="lacks frames"):
+        opened(tmp_path / "db")
+
+
+def test_damage_in_the_middle_of_the_log_names_file_and_offset(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    for epoch in range(4):
+        commit(storage, symbols, epoch, [(epoch, "x")])
+    storage.close()
+    (segment,) = files_of(tmp_path / "db", "log-*")
+    flip(segment, 300)
+    with pytest.raises(Corrupt, match=rf"{segment.name} is damaged at offset \d+"):
+        opened(tmp_path / "db")
+    with pytest.raises(Corrupt):  # and the directory is free for whoever mends it
+        opened(tmp_path / "db")
+
+
+def test_a_torn_end_is_cut_and_the_log_goes_on_behind_it(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    for epoch in range(4):
+        commit(storage, symbols, epoch, [(epoch, "x")])
+    end = storage.log._segment.end
+    storage.close()
+    (segment,) = files_of(tmp_path / "db", "log-*")
+    with segment.open("r+b") as file:
+        file.seek(end)
+        file.write(b"\xf5kpg half a frame")
+    storage, symbols, found = opened(tmp_path / "db")
+    assert len(rows_of(found, symbols)) == 4 and segment.stat().st_size == end
+    commit(storage, symbols, 4, [(4, "x")])
+    storage.close()
+    storage, symbols, found = opened(tmp_path / "db")
+    assert len(rows_of(found, symbols)) == 5
+    storage.close()
+
+
+def checkpointed(place, epochs):
+    """A directory with a checkpoint after each of some epochs."""
+    for epoch in range(epochs):
+        storage, symbols, _ = opened(place)
+        commit(storage, symbols, epoch, [(epoch, "x")])
+        storage.close()
+        storage, symbols, _ = opened(place)
+        storage.register(f"rule {epoch}", {"epoch": epoch})
+        storage.set_reader("reader", (epoch,))
+        storage.checkpoint({}, symbols)
+        storage.close()
+
+
+@pytest.mark.parametrize("kind", ["manifest-*", "batch-*"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "missing"])
+def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_path, kind, harm):
+    place = tmp_path / "db"
+    checkpointed(place, 4)
+    newest = files_of(place, kind)[-1]
+    match harm:
+        case "flip":
+            flip(newest, newest.stat().st_size // 2)
+        case "cut":
+            newest.write_bytes(newest.read_bytes()[:-5])
+        case "empty":
+            newest.write_bytes(b"")
+        case _:
+            newest.unlink()
+    storage, symbols, found = opened(place)
+    assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
+    assert found.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
+    assert found.readers == {"reader": (3,)}
+    if not (harm == "missing" and kind == "manifest-*"):
+        assert newest.name in storage.describe()["trouble"]
+    commit(storage, symbols, 4, [(4, "x")])
+    storage.close()
+    storage, symbols, found = opened(place)
+    storage.checkpoint({}, symbols)  # in place of the damaged one
+    storage.close()
+    storage, symbols, found = opened(place)
+    assert storage.describe()["trouble"] is None and rows_of(found, symbols) == [(epoch, "x") for epoch in range(5)]
+    storage.close()
+
+
+def test_what_all_checkpoints_need_and_is_damaged_is_told(tmp_path):
+    place = tmp_path / "db"
+    checkpointed(place, 3)
+    oldest = files_of(place, "batch-*")[0]
+    flip(oldest, 10)
+    with pytest.raises(Corrupt, match=f"{oldest.name} is damaged"):
+        opened(place)
+    for manifest in files_of(place, "manifest-*"):
+        manifest.write_bytes(b"{}\n")
+    with pytest.raises(Corrupt, match="manifest-00000003.json is damaged or half written"):
+        opened(place)
+
+
+def test_only_new_batches_are_written_and_what_no_manifest_needs_is_collected(tmp_path):
+    place = tmp_path / "db"
+    checkpointed(place, 5)
+    assert len(files_of(place, "manifest-*")) == 2
+    storage, symbols, found = opened(place)
+    before = files_of(place, "batch-*")
+    assert storage.checkpoint({}, symbols) == 0 and storage.checkpoint({}, symbols) == 0
+    assert len(files_of(place, "log-*")) <= 1
+    storage.drop("edges")
+    storage.checkpoint({}, symbols)
+    assert files_of(place, "batch-*") == before, "the manifest before still needs them"
+    storage.checkpoint({}, symbols)
+    assert files_of(place, "batch-*") == []
+    storage.close()
+
+
+def test_a_relation_must_be_declared_as_it_was(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    with pytest.raises(SchemaMismatch, match="edges was stored otherwise"):
+        storage.declare("edges", Schema.of({"src": int, "name": str | None}), ())
+    with pytest.raises(SchemaMismatch):
+        storage.declare("edges", EDGES, ("src",))
+    storage.drop("edges")
+    assert storage.declare("edges", Schema.of({"x": int}), ()) == 2
+    storage.close()
+    storage = Storage(tmp_path / "db")
+    found = storage.recover(Symbols())
+    assert found.relations["edges"].schema == Schema.of({"x": int})
+    storage.close()
+    with pytest.raises(SchemaMismatch, match="coordinate"):
+        Storage(tmp_path / "db", coordinates=2)
+
+
+def test_dropped_rows_do_not_come_back_under_the_same_name(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    commit(storage, symbols, 0, [(0, "old")])
+    storage.drop("edges")
+    storage.declare("edges", EDGES, ())
+    storage.close()
+    storage, symbols, found = opened(tmp_path / "db")
+    assert rows_of(found, symbols) == []
+    storage.close()
+
+
+def test_workers_agree_on_what_all_of_them_have(tmp_path):
+    for rank, epochs in enumerate((5, 3)):
+        storage, symbols, _ = opened(tmp_path / f"rank-{rank}")
+        for epoch in range(epochs):
+            commit(storage, symbols, epoch, [(epoch, "x")], batch=epoch)
+        storage.close()
+    ranks = [Storage(tmp_path / f"rank-{rank}") for rank in range(2)]
+    upto = ranks[0].durable_frontier().meet(ranks[1].durable_frontier())
+    assert upto == Frontier.at((3,))
+    for storage in ranks:
+        symbols = Symbols()
+        found = storage.recover(symbols, upto=upto, generation=1)
+        assert found.frontier == upto == storage.durable_frontier() and storage.generation == 1
+        assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(3)]
+        assert not storage.was_applied(Origin("writer", 3)), "it may be sent again"
+        assert commit(storage, symbols, 3, [(30, "x")], batch=3)
+        storage.close()
+    for rank in range(2):  # what was taken back stays so
+        storage, symbols, found = opened(tmp_path / f"rank-{rank}")
+        assert rows_of(found, symbols) == [(0, "x"), (1, "x"), (2, "x"), (30, "x")] and storage.generation == 1
+        storage.close()
+
+
+def test_a_checkpoint_beyond_what_others_have_is_passed_over(tmp_path):
+    place = tmp_path / "db"
+    checkpointed(place, 2)
+    storage, symbols, _ = opened(place)
+    commit(storage, symbols, 2, [(2, "x")])
+    storage.close()
+    storage, symbols = Storage(place), Symbols()
+    found = storage.recover(symbols, upto=Frontier.at((1,)), generation=1)
+    assert rows_of(found, symbols) == [(0, "x")] and found.manifest.frontier == Frontier.at((1,))
+    storage.close()
+    storage, symbols, found = opened(place)
+    assert rows_of(found, symbols) == [(0, "x")] and storage.generation == 1
+    storage.close()
+
+
+def test_other_filesystems_keep_the_same(tmp_path):
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    storage, symbols, _ = opened("some/db", filesystem=filesystem)
+    for epoch in range(4):
+        commit(storage, symbols, epoch, [(epoch, "x")])
+    assert len(files_of(tmp_path / "some/db", "log-*")) >= 4, "each frame is a file of its own"
+    storage.close()
+    storage, symbols, found = opened("some/db", filesystem=filesystem)
+    storage.checkpoint({}, symbols)
+    storage.checkpoint({}, symbols)
+    assert len(files_of(tmp_path / "some/db", "log-*")) <= 1
+    commit(storage, symbols, 4, [(4, "x")])
+    storage.close()
+    last = files_of(tmp_path / "some/db", "log-*")[-1]
+    last.write_bytes(last.read_bytes()[:-3])  # the writer died over it
+    storage, symbols, found = opened("some/db", filesystem=filesystem)
+    assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
+    commit(storage, symbols, 4, [(4, "y")])
+    storage.close()
+    storage, symbols, found = opened((tmp_path / "some/db").as_uri())
+    assert (4, "y") in rows_of(found, symbols)
+    storage.close()
+
+
+def test_a_directory_that_is_no_db_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(Unavailable, match="is not empty, and not a db"):
+        Storage(tmp_path)
+    with pytest.raises(Unavailable, match="cannot open"):
+        Storage(tmp_path / "letter.txt")
+    with pytest.raises(Unavailable, match="cannot open"):
+        Storage("nowhere://x/y")
+
+
+def test_one_owner_at_a_time(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    with pytest.raises(InUse, match="open in this process already"):
+        Storage(tmp_path / "db")
+    storage.close()
+    storage.close()
+    with pytest.raises(Closed):
+        commit(storage, symbols, 0, [])
+    opened(tmp_path / "db")[0].close()
+
+
+def test_a_manifest_of_another_version_is_told(tmp_path):
+    from zlib import crc32
+
+    opened(tmp_path / "db")[0].close()
+    (path,) = files_of(tmp_path / "db", "manifest-*")
+    body = json.loads(path.read_bytes().splitlines()[0]) | {"version": 99}
+    text = json.dumps(body).encode()
+    path.write_bytes(b"%s\n%08x\n" % (text, crc32(text)))
+    with pytest.raises(Corrupt, match="of another version"):
+        Storage(tmp_path / "db")
+
+
+class FailingSegment:
+    """A segment whose disk fails when told to."""
+
+    def __init__(self, segment, disk):
+        self._segment, self._disk = segment, disk
+
+    end = property(lambda self: self._segment.end)
+    forced = property(lambda self: self._segment.forced)
+
+    def append(self, frame):
+        if self._disk.full:
+            raise Unavailable("cannot write", detail="No space.")
+        self._segment.append(frame)
+
+    def begin(self):
+        self._segment.begin()
+
+    def wait(self):
+        self._segment.wait()
+        if self._disk.broken:
+            raise Unavailable("cannot force")
+
+    def close(self):
+        self._segment.close()
+
+
+def test_a_record_that_cannot_be_written_is_not_in_the_log_and_the_next_is(tmp_path, monkeypatch):
+    storage, symbols, _ = opened(tmp_path / "db")
+
+    class Disk:
+        full = broken = False
+
+    make = storage.files.segment
+    storage.log.roll()
+    monkeypatch.setattr(storage.files, "segment", lambda name, head: FailingSegment(make(name, head), Disk))
+    commit(storage, symbols, 0, [(0, "a")])
+    Disk.full = True
+    with pytest.raises(Unavailable, match="cannot write"):
+        commit(storage, symbols, 1, [(1, "lost")], batch=1)
+    Disk.full = False
+    assert commit(storage, symbols, 1, [(1, "b")], batch=1), "the batch was not applied, so it may come again"
+    Disk.broken = True
+    with pytest.raises(Unavailable, match="cannot force"):
+        commit(storage, symbols, 2, [(2, "c")])
+    Disk.broken = False
+    storage.close()
+    storage, symbols, found = opened(tmp_path / "db")
+    assert rows_of(found, symbols)[:2] == [(0, "a"), (1, "b")]
+    storage.close()
+
+
+def test_an_interrupted_write_stops_the_log(tmp_path, monkeypatch):
+    storage, symbols, _ = opened(tmp_path / "db")
+    stop = lambda self, frame: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
+    monkeypatch.setattr(type(storage.log._segment), "append", stop)
+    with pytest.raises(KeyboardInterrupt):
+        commit(storage, symbols, 0, [(0, "a")])
+    monkeypatch.undo()
+    with pytest.raises(Unavailable, match="stopped in the middle"):
+        commit(storage, symbols, 0, [(0, "a")])
+    storage.close()
+
+
+def test_relaxed_records_are_in_the_hands_of_the_system(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db", durability="relaxed")
+    forced = storage.log._segment.forced
+    for epoch in range(3):
+        commit(storage, symbols, epoch, [(epoch, "x")])
+    assert storage.log._segment.forced == forced
+    again, symbols, found = opened(copy_of(tmp_path / "db"))
+    assert len(rows_of(found, symbols)) == 3
+    again.close()
+    storage.close()
+
+
+def test_what_waits_when_the_log_is_closed_is_written(tmp_path):
+    storage, symbols, _ = opened(tmp_path / "db")
+    frame = storage.log.next_frame
+    log: Log = storage.log
+    log.append(b"N{}")
+    log.close()
+    with pytest.raises(Closed):
+        log.append(b"N{}")
+    assert list(read_log(storage.files, frame)) == [(b"N{}",)]
+    storage.close()
