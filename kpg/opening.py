@@ -89,9 +89,11 @@ def open(
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")
         from kpg.cluster.database import ClusterDatabase
+        from kpg.cluster.home import home_of
         from kpg.cluster.local import LocalProcesses
 
-        return ClusterDatabase(config, workers, LocalProcesses())
+        home = home_of(place, filesystem, durability, checkpoint_bytes)
+        return ClusterDatabase(config, workers, LocalProcesses(spare=home is not None), home=home)
     make = partial(Database, config)
     if place is not None:
         from kpg.api.durable import open_durable

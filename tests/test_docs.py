@@ -76,7 +76,7 @@ HELD = [
 ]  # fmt: skip
 FOR_THE_ENGINE = {
     "as_frontier", "as_time", "check", "check_thread", "horizon", "install", "push_to", "seal", "spines",  # Database
-    "install_arrangement", "install_output", "install_probe", "rest",
+    "install_arrangement", "install_output", "install_probe", "rest", "flow_to",
     "add_arrangement", "arranged_by", "base", "buffered", "flush", "take_lanes",  # Input
     "contents", "notify", "readable", "unread",  # Output
 }  # fmt: skip

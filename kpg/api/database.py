@@ -147,6 +147,10 @@ class Database:
             raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
         if self.durable is not None:
             self.durable.write(self, frontier, origins)
+        self.flow_to(frontier)
+
+    def flow_to(self, frontier: Frontier) -> None:
+        """What was inserted, and is on its way to disk if need be, flows to the dataflows; the clock moves."""
         for source in self.dirty.values():
             source.flush()
         self.dirty.clear()

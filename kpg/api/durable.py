@@ -30,6 +30,7 @@ from kpg.operators.source import Source
 from kpg.storage.checkpoint import Content
 from kpg.storage.log import Durability
 from kpg.storage.record import Origin, Transaction
+from kpg.storage.recovery import Recovered
 from kpg.storage.storage import Pending, Storage
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 class Durable:
     """The storage of a db, and how far the db has told it."""
 
-    def __init__(self, storage: Storage, symbols: Symbols, checkpoint_bytes: int) -> None:
+    def __init__(self, storage: Storage, found: Recovered, symbols: Symbols, checkpoint_bytes: int) -> None:
         self.storage = storage
-        self.found = storage.recover(symbols)
+        self.found = found
         self._symbols = symbols
         self._checkpoint_bytes = checkpoint_bytes
         self._next_checkpoint = checkpoint_bytes
@@ -165,7 +166,7 @@ def open_durable(
     symbols = Symbols()
     storage = Storage(place, filesystem=filesystem, coordinates=config.coordinates, durability=durability)
     try:
-        durable = Durable(storage, symbols, checkpoint_bytes)
+        durable = Durable(storage, storage.recover(symbols), symbols, checkpoint_bytes)
         return Database(config, symbols=symbols, durable=durable)
     except BaseException:
         storage.close()

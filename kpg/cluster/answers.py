@@ -19,8 +19,10 @@ from kpg.api.group import Group
 from kpg.api.reading import counted_table, rows_table
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.arrow import encode
+from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, concatenate, constant, spread
+from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
+from kpg.config import CHANGES_LIMIT
 from kpg.errors import Closed, InputError
 from kpg.plan import nodes
 
@@ -36,6 +38,8 @@ class ClusterOutput:
         self.name = name
         self.schema = schema
         self.keep = keep
+        self.followed = False  # whether each advance brings the changes along: somebody has asked for changes
+        self._waiting: list[Updates] = []
         self._listeners: list[Callable[[Changes], Any]] = []
         self._released = False
 
@@ -44,12 +48,27 @@ class ClusterOutput:
     def take_changes(self) -> Changes:
         """All updates since this was last called, together, earlier times first."""
         self._check()
-        replies = self.db.ask({"do": "changes", "name": self.name})
-        return self.gathered([reply.blocks[0] for reply in replies])
+        if not self.followed:
+            self._follow()
+        waiting, self._waiting = self._waiting, []
+        found = concatenate(waiting) if waiting else no_updates(len(self.schema), self.db.config.coordinates)
+        return Changes(in_time_order(found), self.schema, self.db)
 
-    def gathered(self, parts: list[Updates]) -> Changes:
-        """Changes that the workers sent, as one."""
-        return Changes(in_time_order(concatenate(parts)), self.schema, self.db)
+    def _follow(self) -> None:
+        """Fetch what has changed so far; from now on it comes by itself."""
+        with self.db.coordinator.lock:
+            replies = self.db.ask({"do": "changes", "name": self.name})
+            self.followed = True
+            self.take([reply.blocks[0] for reply in replies])
+
+    def take(self, parts: list[Updates]) -> None:
+        """Keep changes that the workers sent until somebody reads them; many that nobody reads are summed up."""
+        self._waiting += [part for part in parts if len(part)]
+        if sum(map(len, self._waiting)) > CHANGES_LIMIT:
+            last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
+            self._waiting = [
+                consolidate(concatenate([Updates(part.data, last, part.diffs) for part in self._waiting]))
+            ]
 
     def changes(self) -> Iterator[Change]:
         """Each (row, time, diff) since this was last asked."""
@@ -59,16 +78,14 @@ class ClusterOutput:
         """Call `function(changes)` after each advance that changed something; returns a function that stops it."""
         self._check()
         self._listeners.append(function)
+        if not self.followed:
+            self._follow()
         return lambda: self._listeners.remove(function)
 
-    @property
-    def listening(self) -> bool:
-        """Whether somebody wants to be told of changes."""
-        return bool(self._listeners)
-
-    def notify(self, changes: Changes) -> None:
-        """Tell the listeners."""
-        if len(changes.updates):
+    def notify(self) -> None:
+        """Tell the listeners what has changed, if there are any."""
+        if self._listeners and self._waiting:
+            changes = self.take_changes()
             for listener in tuple(self._listeners):
                 listener(changes)
 

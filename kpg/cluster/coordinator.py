@@ -153,17 +153,35 @@ class Coordinator:
         with self._came:
             self._came.notify_all()
 
-    def meet(self, config: dict[str, Any], start: Sequence[int]) -> None:
-        """Begin a generation: all ranks drop what they have and connect with each other."""
+    def revive(self) -> list[int]:
+        """Bring up ranks that are gone, so that all can meet again; which those are."""
+        self.broken = None
+        lost = [
+            rank for rank in range(self.workers)
+            if rank not in self.members or self.members[rank].connection.closed or self.launcher.fate(rank) is not None
+        ]  # fmt: skip
+        self.start(lost)
+        return lost
+
+    def prepare(self, place: str, durability: str) -> list[dict[str, Any]]:
+        """Have all ranks drop what they have, and say what they find on disk."""
+        self._begin()
+        return [reply.value for reply in self.ask({"do": "prepare", "place": place, "durability": durability})]
+
+    def meet(self, config: dict[str, Any], **recovery: Any) -> list[list[int]]:
+        """Begin a generation: all ranks connect with each other; the time that is then open."""
+        self._begin()
         self.generation += 1
+        peers = {str(rank): list(member.address) for rank, member in self.members.items()}
+        request = {"do": "meet", "generation": self.generation, "peers": peers, "config": config, **recovery}
+        opened: list[list[int]] = self.ask(request)[0].value
+        return opened
+
+    def _begin(self) -> None:
         self.broken = None
         for member in self.members.values():
             member.replies.clear()
             member.complaint = None
-        peers = {str(rank): list(member.address) for rank, member in self.members.items()}
-        self.ask(
-            {"do": "meet", "generation": self.generation, "peers": peers, "config": config, "start": list(start)}
-        )
 
     # Requests
 
@@ -259,7 +277,9 @@ class Coordinator:
 
     def _break(self, what: str, detail: str | None) -> ClusterError:
         self.broken = WorkerLost(
-            what, detail=detail, hint="Its rows are lost with it: open the db anew, or with a directory next time."
+            what,
+            detail=detail,
+            hint="Its rows are lost with it: open the db anew, on a directory if they matter.",
         )
         return self.broken
 

@@ -4,59 +4,147 @@
 
 Descriptions of collections are made here and sent as documents; rows are encoded here and sent as lanes; answers come
 back as lanes, a shard from each worker, and are decoded here. It may be used from several threads, one at a time.
+
+On a directory (`kpg.open("dir", workers=2)`) an acknowledged transaction is on the disks of all workers. When one of
+them is lost, all begin a new generation from there, are told again what was installed and what is not acknowledged yet,
+and the call that noticed goes on: its caller sees a pause, not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import reduce
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.database import Database, show_frontier
 from kpg.api.input import Input
+from kpg.api.transact import as_origin
 from kpg.cluster.answers import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, Reply
+from kpg.cluster.home import Home
 from kpg.cluster.message import Rows
 from kpg.cluster.relations import ClusterInput
+from kpg.cluster.script import Script
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.config import Config
-from kpg.errors import Closed, InUse, KpgError, TimeTooEarly
+from kpg.errors import Closed, Corrupt, InUse, KpgError, StorageError, TimeTooEarly, Unavailable, WorkerLost
 from kpg.plan import document
 from kpg.plan.nodes import Node
+from kpg.storage.manifest import frontier_from_json, frontier_to_json
 from kpg.storage.record import Origin
+
+Result = TypeVar("Result")
+ATTEMPTS = 5  # at one request, if workers are lost each time
+RECOVERIES = 1000  # in the life of a db; more are a fault that recovery does not mend
 
 
 class ClusterDatabase(Database):
     """Inputs, answers and the clock they share, on several workers; made by `kpg.open(workers=N)`."""
 
-    def __init__(self, config: Config, workers: int, launcher: Launcher, interface: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        config: Config,
+        workers: int,
+        launcher: Launcher,
+        interface: str = "127.0.0.1",
+        home: Home | None = None,
+    ) -> None:
         super().__init__(config)
         self.workers = workers
+        self.home = home
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
+        self.script = Script()
+        self.recoveries = 0
         self._now = Frontier.start(config.coordinates)
         self._numbers = count()
         try:
+            if home is not None:
+                home.claim(workers, config.coordinates)
             self.coordinator.start(range(workers))
-            self.coordinator.meet(asdict(config), (0,) * config.coordinates)
+            self._begin(None)
         except BaseException:
-            self.coordinator.close()
+            self.close()
             raise
+
+    # Generations
+
+    def _begin(self, upto: Frontier | None) -> None:
+        """Let the workers meet: from nothing, or from what all of them have on disk, up to a time if there is one."""
+        if self.home is None:
+            self.coordinator.meet(asdict(self.config))
+            return
+        found = self.coordinator.prepare(self.home.place, self.home.durability)
+        durable = [frontier_from_json(each["durable"]) for each in found]
+        common = set.intersection(*[{frontier_from_json(each) for each in one["checkpoints"]} for one in found])
+        upto = reduce(Frontier.meet, durable) if upto is None else upto
+        usable = [frontier for frontier in common if frontier.precedes(upto)]
+        if not usable:
+            raise Corrupt(f"the workers' parts of {self.home.place} do not fit together")
+        checkpoint = max(usable, key=lambda frontier: frontier.elements)
+        opened = self.coordinator.meet(
+            asdict(self.config), upto=frontier_to_json(upto), checkpoint=frontier_to_json(checkpoint)
+        )
+        self._now = Frontier(tuple(time) for time in opened)
+
+    def _recover(self) -> None:
+        """A worker is gone: bring it up, have all begin from what was acknowledged, and tell them the rest."""
+        self.recoveries += 1
+        self.coordinator.revive()
+        self._begin(self._now)
+        for request in self.script.structure:
+            self.coordinator.ask(request)
+        followed = [name for name, output in self.outputs.items() if output.followed]
+        if followed:
+            self.coordinator.ask({"do": "discard", "names": followed})
+        for told in self.script.open:
+            if told.rank < 0:
+                self.coordinator.ask(told.request)
+            else:
+                self.coordinator.tell(told.rank, told.request, told.blocks)
+
+    def _lasting(self, attempt: Callable[[], Result]) -> Result:
+        """Try something until no worker is lost while it is done."""
+        with self.coordinator.lock:
+            for _ in range(ATTEMPTS):
+                try:
+                    return attempt()
+                except WorkerLost:
+                    if self.home is None:
+                        raise
+                while True:
+                    try:
+                        self._recover()
+                        break
+                    except WorkerLost:
+                        if self.recoveries > RECOVERIES:
+                            raise
+            return attempt()
 
     # Requests
 
     def ask(self, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> list[Reply]:
         """Have all workers do something."""
         self.check()
-        return self.coordinator.ask(request, blocks)
+        with self.coordinator.lock:
+            replies = self._lasting(lambda: self.coordinator.ask(request, blocks))
+            self.script.done(request)
+            return replies
 
     def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> None:
-        """Have one worker do something, without waiting for it."""
+        """Have one worker take rows, without waiting for it."""
         self.check()
-        self.coordinator.tell(rank, request, blocks)
+        with self.coordinator.lock:
+            if self.home is not None:
+                self.script.tell(rank, request, blocks)
+            try:
+                self.coordinator.tell(rank, request, blocks)
+            except WorkerLost:
+                self._lasting(lambda: self.coordinator.ask({"do": "figures"}))  # which tells these rows, too
 
     def read(self, request: dict[str, Any], as_of: Any, blocks: Sequence[Rows] = ()) -> Updates:
         """Rows as of a time, from all workers."""
@@ -78,21 +166,65 @@ class ClusterDatabase(Database):
             if not self._now.precedes(frontier):
                 now = show_frontier(self._now)
                 raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
-            listening = [name for name, output in self.outputs.items() if output.listening]
-            replies = self.ask({
-                "do": "advance",
-                "to": [list(each) for each in frontier],
-                "dirty": list(self.dirty),
-                "listening": listening,
-            })  # fmt: skip
+            replies = self._lasting(lambda: self._advance(frontier, origins))
+            self.script.open.clear()
             self.dirty.clear()
             self._now = frontier
-            heard = [
-                (self.outputs[name], self.outputs[name].gathered([reply.blocks[place] for reply in replies]))
-                for place, name in enumerate(replies[0].value)
-            ]
-        for output, changes in heard:
-            output.notify(changes)
+            for origin in origins:
+                self.applied.add(origin)
+            heard = [self.outputs[name] for name in replies[0].value["heard"]]
+            for place, output in enumerate(heard):
+                output.take([reply.blocks[place] for reply in replies])
+            log_bytes = max(reply.value["log_bytes"] for reply in replies)
+            if self.home is not None and log_bytes > self.home.checkpoint_bytes:
+                self.checkpoint()
+        for output in heard:
+            output.notify()
+
+    def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[Reply]:
+        """One try: first all workers log what they were given, then all move."""
+        to, whose = frontier_to_json(frontier), [list(origin) for origin in origins]
+        if self.home is not None:
+            try:
+                self.coordinator.ask({"do": "log", "to": to, "origins": whose})
+            except StorageError:
+                self._recover()  # takes back what other workers have logged
+                raise
+        following = [name for name, output in self.outputs.items() if output.followed]
+        return self.coordinator.ask({
+            "do": "advance", "to": to, "dirty": list(self.dirty), "following": following, "origins": whose,
+        })  # fmt: skip
+
+    def checkpoint(self) -> int:
+        """Have all workers write what is not in files yet, so that recovery need not read the log; how many files."""
+        if self.home is None:
+            raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
+        return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
+
+    def was_applied(self, origin: Origin) -> bool:
+        """Whether a batch of a writer was applied, now or before the db was opened."""
+        return bool(self.ask({"do": "applied", "origin": list(origin)})[0].value)
+
+    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
+        """Let `fill(db)` insert, and advance: all of it or, if something fails, nothing; returns the epoch."""
+        whose = as_origin(origin)
+        with self.coordinator.lock:
+            if whose is not None and self.was_applied(whose):
+                return self.epoch - 1
+            if self.dirty:
+                raise InUse("rows were inserted before the transaction began", hint="Call db.advance() first.")
+            try:
+                fill(self)
+                return self.advance(origins=() if whose is None else (whose,))
+            except BaseException:
+                self.take_back()
+                raise
+
+    def take_back(self) -> None:
+        """Forget all that was inserted since the last advance."""
+        self.script.open.clear()
+        self.dirty.clear()
+        self.ask({"do": "take_back"})
 
     def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """The workers do the work of an advance at once."""
@@ -119,6 +251,10 @@ class ClusterDatabase(Database):
         })  # fmt: skip
         self.inputs[name] = made
         return made
+
+    def ensure_arranged(self, name: str) -> None:
+        """Have all workers arrange a relation, if no query has made them do so."""
+        self.ask({"do": "base", "name": name})
 
     def mark_dirty(self, source: Input) -> None:
         """Rows were sent that the next advance makes visible."""
@@ -216,6 +352,8 @@ class ClusterDatabase(Database):
         if not self._closed:
             self._closed = True
             self.coordinator.close()
+            if self.home is not None:
+                self.home.leave()
 
 
 def reference_of(owner: Any) -> list[Any]:

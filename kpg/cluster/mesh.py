@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from kpg.cluster import codec, wire
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Ints
+from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import Frame, ProgressFrame
 from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
-ROWS, PROGRESS = 1, 2
+ROWS, PROGRESS, SWAP = 1, 2, 3
 WINDOW = 64 << 20  # bytes on their way to one peer
 SMALL = 1 << 14
 
@@ -32,6 +33,7 @@ class Peer:
         self.rank = rank
         self.connection = connection
         self.told = codec.Told(symbols)
+        self.swapped: deque[Updates] = deque()
 
 
 class Mesh:
@@ -92,7 +94,10 @@ class Mesh:
             except (Unreachable, OSError) as error:
                 raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
             for kind, body in frames:
-                self._arrived.append(self._decode(peer, kind, body))
+                if kind == SWAP:
+                    peer.swapped.append(codec.decode_updates(body, 0, peer.told)[0])
+                else:
+                    self._arrived.append(self._decode(peer, kind, body))
 
     def _decode(self, peer: Peer, kind: int, body: Ints) -> Frame:
         if kind == ROWS:
@@ -106,6 +111,18 @@ class Mesh:
             peer.connection.flush()
         except (Unreachable, OSError) as error:
             raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
+
+    def swap(self, parts: list[Updates], symbolic: tuple[int, ...], beat: Callable[[], object]) -> list[Updates]:
+        """Give each rank its part and get one from each: all ranks do this at the same point of the same request."""
+        for peer in self.peers.values():
+            part = parts[peer.rank]
+            peer.connection.send(SWAP, codec.encode_updates(part, symbolic, peer.told))
+        while not all(peer.swapped and not peer.connection.unsent for peer in self.peers.values()):
+            self.pump()
+            wire.wait(self.connections(), 0.1)
+            beat()
+        given = [peer.swapped.popleft() for peer in self.peers.values()]
+        return [parts[self.rank], *given]
 
     def drain(self, seconds: float) -> bool:
         """Send all that is on its way, for at most so long; False if some is left."""

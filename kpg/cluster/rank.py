@@ -21,19 +21,23 @@ from typing import Any
 from kpg.api.database import Database
 from kpg.cluster import codec, handshake, message, wire
 from kpg.cluster.door import Door
+from kpg.cluster.durable import RankDurable
 from kpg.cluster.guests import Guest
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.requests import Handlers
+from kpg.cluster.requests import Handlers, Staged
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import IDLE_FUEL, Config
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, KpgError, ProtocolError, WorkerLost
+from kpg.storage.manifest import frontier_from_json, frontier_to_json
+from kpg.storage.storage import Storage
 from kpg.version import __version__
 
 Request = tuple[dict[str, Any], list[Updates]]
 MEETING = 30.0  # seconds that peers have to find each other
+BEGINNINGS = frozenset({"prepare", "meet", "stop"})
 
 
 class Rank:
@@ -51,6 +55,8 @@ class Rank:
         self.guests: list[Guest] = []
         self.early: list[tuple[dict[str, Any], socket.socket]] = []  # peers that were quicker than the coordinator
         self.mesh: Mesh | None = None
+        self.storage: Storage | None = None
+        self.staged: Staged = {}
         self.handlers: Handlers | None = None
         self.broken: ClusterError | None = None  # a peer is gone: nothing can be finished in this generation
         self.running = True
@@ -125,8 +131,10 @@ class Rank:
         rows: list[message.Rows] = []
         try:
             action = request["do"]
-            if action == "meet":
-                self._meet(request)
+            if action == "prepare":
+                reply["value"] = self._prepare(request)
+            elif action == "meet":
+                reply["value"] = self._meet(request)
             elif action == "stop":
                 self.running = False
             elif self.broken is not None:
@@ -162,13 +170,31 @@ class Rank:
 
     # A generation
 
-    def _meet(self, request: dict[str, Any]) -> None:
-        """Forget all that was, and begin anew with the peers of a generation."""
+    def _forget(self) -> None:
+        """Let go of all that belongs to a generation."""
         if self.mesh is not None:
             self.mesh.close()
         if self.handlers is not None:
             self.handlers.close()
-        self.broken = None
+        if self.storage is not None:
+            self.storage.close()
+        self.mesh = self.handlers = self.storage = self.broken = None
+
+    def _prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Forget all that was, and say what is on disk."""
+        self._forget()
+        place = f"{str(request['place']).rstrip('/')}/rank-{self.rank}"
+        self.storage = Storage(place, durability=request["durability"])
+        return {
+            "durable": frontier_to_json(self.storage.durable_frontier()),
+            "checkpoints": [frontier_to_json(frontier) for frontier in self.storage.checkpoints()],
+        }
+
+    def _meet(self, request: dict[str, Any]) -> list[list[int]]:
+        """Begin anew with the peers of a generation, from what is on disk if anything is; the time that is open."""
+        storage, self.storage = self.storage, None
+        self._forget()
+        self.storage = storage
         generation = int(request["generation"])
         addresses = {int(rank): tuple(address) for rank, address in request["peers"].items()}
         mesh = Mesh(self.rank, self.symbols)
@@ -181,12 +207,33 @@ class Rank:
         end = time.monotonic() + MEETING
         while expected:
             self._accept(mesh, generation, expected)
+            self.heed()
             if time.monotonic() > end:
                 raise WorkerLost(f"ranks {sorted(expected)} did not come within {MEETING:.0f} s")
         self.mesh = mesh
         config = Config(**request["config"])
-        worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, tuple(request["start"]))
-        self.handlers = Handlers(Database(config, worker, self.symbols), mesh, self._others, self.told)
+        start = (0,) * config.coordinates
+        worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, start)
+        db = Database(config, worker, self.symbols, self._recover(request, mesh))
+        self.handlers = Handlers(db, mesh, self._others, self.told, self.staged)
+        return [list(time) for time in db.time]
+
+    def _recover(self, request: dict[str, Any], mesh: Mesh) -> RankDurable | None:
+        if self.storage is None:
+            return None
+        found = self.storage.recover(
+            self.symbols,
+            upto=frontier_from_json(request["upto"]),
+            generation=int(request["generation"]),
+            checkpoint=frontier_from_json(request["checkpoint"]),
+        )
+        return RankDurable(self.storage, found, self.symbols, mesh, self.heed)
+
+    def heed(self) -> None:
+        """While waiting for peers: give up if the coordinator has begun something else, or is gone."""
+        self._listen()
+        if any(request.get("do") in BEGINNINGS for request, _ in self.requests):
+            raise WorkerLost("the coordinator has given this generation up")
 
     def _accept(self, mesh: Mesh, generation: int, expected: set[int]) -> None:
         """Let in who has come; ranks of other generations are turned away."""
@@ -204,7 +251,7 @@ class Rank:
 
     def _others(self) -> list[wire.Waitable]:
         """What to watch beside the peers while waiting for them: the coordinator, which may be gone, and guests."""
-        self._listen()
+        self.heed()
         return [self.control, self.door, *[guest.connection for guest in self.guests]]
 
     def close(self) -> None:
@@ -212,8 +259,7 @@ class Rank:
         self.door.close()
         for guest in self.guests:
             guest.connection.close()
-        if self.mesh is not None:
-            self.mesh.close()
+        self._forget()
         self.control.close()
 
 

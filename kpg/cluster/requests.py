@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kpg.algebra.frontier import Frontier
 from kpg.api.arrangement import Arrangement, wanted_keys
 from kpg.api.changes import EachChange
 from kpg.api.database import Database
@@ -31,8 +30,11 @@ from kpg.columns.updates import Updates, constant
 from kpg.errors import ProtocolError, SchemaMismatch, TypeMismatch, UndefinedName
 from kpg.plan import document
 from kpg.plan.document import function_of_name, read_schema
+from kpg.storage.manifest import frontier_from_json
+from kpg.storage.record import Origin
 
 Result = tuple[Any, list[Rows]]
+Staged = dict[tuple[Any, ...], list[Updates]]  # rows that guests brought, not yet in any relation
 
 
 class Handlers:
@@ -41,10 +43,13 @@ class Handlers:
     ACTIONS: ClassVar = frozenset({
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
-        "frontier", "figures", "call", "publish", "unstage",
+        "frontier", "figures", "call", "publish", "unstage", "log", "checkpoint", "discard", "applied", "take_back",
+        "base",
     })  # fmt: skip
 
-    def __init__(self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told) -> None:
+    def __init__(
+        self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told, staged: Staged
+    ) -> None:
         self.db = db
         self.mesh = mesh
         self.others = others
@@ -52,7 +57,7 @@ class Handlers:
         self.outputs: dict[str, Output] = {}
         self.arrangements: dict[int, Arrangement] = {}
         self.probes: dict[int, Probe] = {}
-        self.staged: dict[tuple[Any, ...], list[Updates]] = {}  # rows that guests brought, not yet in any relation
+        self.staged = staged
 
     def handle(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         """Do what is asked."""
@@ -157,7 +162,13 @@ class Handlers:
         if name in self.outputs:
             return self.outputs[name].schema, self.outputs[name].readable()
         source = self._find_input(name)
+        if not source.arranged:
+            raise UndefinedName(f"{name} is not arranged yet", hint="Have the coordinator arrange it first.")
         return source.schema, source.base()
+
+    def _base(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Arrange a relation, as all ranks do at this point."""
+        self._find_input(request["name"]).base()
 
     # Time
 
@@ -167,12 +178,42 @@ class Handlers:
         for name in request["dirty"]:  # on all ranks in the same order, whoever has rows
             self._find_input(name).base()
         busy, before = bool(db.dirty), db.time
-        db.push_to(Frontier(tuple(time) for time in request["to"]))
+        db.flow_to(frontier_from_json(request["to"]))
         self.settle()
+        log_bytes = 0
+        if db.durable is not None:
+            db.durable.wait()
+            log_bytes = db.durable.storage.log_bytes
+        for origin in request["origins"]:
+            db.applied.add(Origin(*origin))
         db.seal(before)
         db.rest(busy)
-        heard = [name for name in request["listening"] if name in self.outputs]
-        return heard, [self._changes_of(self.outputs[name]) for name in heard]
+        heard = [name for name in request["following"] if name in self.outputs]
+        return {"heard": heard, "log_bytes": log_bytes}, [self._changes_of(self.outputs[name]) for name in heard]
+
+    def _log(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Write what was inserted here to the log, before anybody moves the clock; forcing it to disk goes on."""
+        assert self.db.durable is not None
+        origins = tuple(Origin(*origin) for origin in request["origins"])
+        self.db.durable.write(self.db, frontier_from_json(request["to"]), origins)
+
+    def _checkpoint(self, request: dict[str, Any], blocks: list[Updates]) -> int:
+        self.settle()
+        return self.db.checkpoint()
+
+    def _applied(self, request: dict[str, Any], blocks: list[Updates]) -> bool:
+        return Origin(*request["origin"]) in self.db.applied
+
+    def _take_back(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Forget all that was inserted since the last advance."""
+        for source in tuple(self.db.dirty.values()):
+            source.take_back(0, source.latest)
+
+    def _discard(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Forget changes that the client has from before."""
+        self.settle()
+        for name in request["names"]:
+            self._changes_of(self.outputs[name])
 
     def _settle(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.settle()

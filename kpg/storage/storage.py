@@ -134,11 +134,28 @@ class Storage:
                     frontier = frontier_from_json(note["upto"])
         return frontier
 
-    def recover(self, symbols: Symbols, *, upto: Frontier | None = None, generation: int | None = None) -> Recovered:
-        """Everything acknowledged, or what is complete up to a frontier: then the rest is taken back, durably."""
+    def checkpoints(self) -> list[Frontier]:
+        """How far each manifest that can be read has come, newest first."""
+        return [manifest.frontier for manifest in self._manifests]
+
+    def recover(
+        self,
+        symbols: Symbols,
+        *,
+        upto: Frontier | None = None,
+        generation: int | None = None,
+        checkpoint: Frontier | None = None,
+    ) -> Recovered:
+        """Everything acknowledged, or what is complete up to a frontier: then the rest is taken back, durably.
+
+        Given a checkpoint, only manifests of that frontier will do: workers that exchange rows after they have logged
+        them must all begin from the same one.
+        """
         assert self._found is None, "recovered already"
         troubles: list[Exception] = []
         for manifest in self._manifests:
+            if checkpoint is not None and manifest.frontier != checkpoint:
+                continue
             try:
                 replay, next_frame = self._replay(manifest, symbols)
                 cut = upto is not None and replay.cut(upto)
@@ -159,6 +176,8 @@ class Storage:
 
     def _hopeless(self, troubles: list[Exception]) -> Exception:
         """The error that says why no manifest would do: the newest's, if it is about a file."""
+        if not troubles:
+            return Corrupt(f"{self.files.place} has no such checkpoint", detail="Another worker begins from it.")
         if isinstance(troubles[0], StorageError):
             return troubles[0]
         return Corrupt(f"{self.files.place} cannot be recovered", detail="; ".join(map(str, troubles)))

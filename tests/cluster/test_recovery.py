@@ -1,0 +1,206 @@
+"""A cluster on a directory: what was acknowledged is there once, whoever is killed and whenever."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kpg
+from kpg import col
+
+Edges = Counter[tuple[int, int]]
+
+
+def build(db: kpg.Database) -> tuple[kpg.Input, kpg.Input, kpg.Output, kpg.Output]:
+    """Two relations, a recursive answer, and one with text."""
+    edges = db.input("edges", src=int, dst=int)
+    names = db.input("names", key="id", id=int, name=str)
+    reach = edges.iterate(
+        lambda seen: seen.join(edges, on={"dst": "src"}).select("src", dst=col("dst_right")).concat(edges).distinct()
+    )
+    return edges, names, reach.output("reach"), names.count("name").output("counts")
+
+
+def reached(edges: Edges) -> set[tuple[int, int]]:
+    """What `build` should say of some edges."""
+    found = {edge for edge, count in edges.items() if count}
+    while True:
+        more = found | {(a, d) for a, b in found for c, d in edges if b == c and edges[c, d]}
+        if more == found:
+            return found
+        found = more
+
+
+def kill(db: Any, rank: int) -> None:
+    os.kill(db.coordinator.members[rank].pid, signal.SIGKILL)
+
+
+def test_a_lost_worker_comes_back_with_all_that_was_acknowledged(tmp_path: Path) -> None:
+    """A1.16 A17.1: the caller sees a pause; changes that were read are not told again, none is left out."""
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        edges, names, reach, counts = build(db)
+        edges.insert([(1, 2), (2, 3)])
+        names.upsert([(1, "a"), (2, "b"), (3, "a")])
+        db.advance()
+        assert sorted(row for row, _, _ in reach.changes()) == [(1, 2), (1, 3), (2, 3)]
+        for rank, checkpoint in ((0, False), (1, True), (0, True)):
+            if checkpoint:
+                assert db.checkpoint() >= 0
+            edges.insert([(3 + db.epoch, 1)])  # not acknowledged when the worker dies
+            names.upsert([(1, f"round {db.epoch}")])
+            kill(db, rank)
+            time_ = db.advance()
+            assert {when for _, when, _ in reach.changes()} == {time_}
+            assert (f"round {time_}", 1) in counts.rows() and sum(count for _, count in counts.rows()) == 3
+        assert db.recoveries == 3
+        late = edges.count("src").output("late")
+        assert len(late.rows()) == 5
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        edges, names, reach, counts = build(db)
+        assert len(edges.count("src").output().rows()) == 5 and ("b", 1) in counts.rows()
+        assert db.epoch == 4 and len(reach.rows()) == 3 + 3 * 3
+
+
+PROGRAM = """
+import sys, kpg
+with kpg.open(sys.argv[1], workers=2, checkpoint_bytes=2000) as db:
+    numbers = db.input("numbers", n=int, text=str)
+    while True:
+        epoch = db.epoch
+        numbers.insert([(epoch, f"text {epoch % 7}"), (-epoch, "negative")])
+        db.advance()
+        print(epoch, flush=True)
+"""
+
+
+def test_a_client_that_is_killed_finds_what_it_was_told(tmp_path: Path) -> None:
+    """Killed in the middle of whatever it does, again and again; then the sum of all it was told is there, once."""
+    told = -1
+    for seconds in (0.3, 0.0, 0.15):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path / "db")], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        first = int(process.stdout.readline())
+        assert first in (told + 1, told + 2)  # one more may have been written than was said
+        time.sleep(seconds)
+        process.kill()
+        lines = [first, *map(int, process.stdout.read().split())]
+        told = lines[-1]
+        process.wait()
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        numbers = db.input("numbers", n=int, text=str)
+        rows = numbers.output().rows()
+        last = db.epoch - 1
+        assert last in (told, told + 1)
+        expected = [(n, f"text {n % 7}") for n in range(last + 1)] + [(-n, "negative") for n in range(last + 1)]
+        assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.timeout(300)
+def test_fifty_kills_lose_nothing(tmp_path: Path) -> None:
+    """In the middle of a load, an epoch, a merge, a checkpoint, a recovery: the answers are the oracle's throughout."""
+    chance = random.Random(7)
+    killed: set[int] = set()
+    stop = threading.Event()
+
+    def murder(db: Any) -> None:
+        while len(killed) < 50 and not stop.wait(chance.choice([0.0, 0.01, 0.05, 0.2, 0.6])):
+            member = db.coordinator.members.get(chance.randrange(2))
+            if member is not None and member.pid not in killed:
+                os.kill(member.pid, signal.SIGKILL)
+                killed.add(member.pid)
+
+    with kpg.open(tmp_path / "db", workers=2, checkpoint_bytes=20_000) as db:
+        edges, names, reach, counts = build(db)
+        present: Edges = Counter()
+        called: dict[int, str] = {}
+        heard: Counter[Any] = Counter()
+        killer = threading.Thread(target=murder, args=(db,))
+        killer.start()
+        try:
+            while len(killed) < 50:
+                for _ in range(chance.randrange(1, 6)):
+                    edge = (chance.randrange(8), chance.randrange(8))
+                    if present[edge] and chance.random() < 0.6:
+                        edges.remove([edge])
+                        present[edge] -= 1
+                    else:
+                        edges.insert([edge])
+                        present[edge] += 1
+                many = {chance.randrange(500): chance.choice("abc") for _ in range(chance.choice([1, 300]))}
+                names.upsert(list(many.items()))
+                called |= many
+                db.advance()
+                for row, _, diff in reach.changes():
+                    heard[row] += diff
+                assert {row for row, count in heard.items() if count} == reached(present)
+        finally:
+            stop.set()
+            killer.join()
+        assert set(reach.rows()) == reached(present)
+        assert dict(counts.rows()) == Counter(called.values())
+        assert db.recoveries >= 10
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        edges, names, reach, counts = build(db)
+        assert set(reach.rows()) == reached(present) and dict(counts.rows()) == Counter(called.values())
+
+
+def test_a_damaged_checkpoint_of_one_worker_is_passed_over_by_all(tmp_path: Path) -> None:
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        numbers = db.input("numbers", n=int)
+        for n in range(4):
+            numbers.insert([(n,)])
+            db.advance()
+            db.checkpoint()
+    newest = sorted((tmp_path / "db" / "rank-1").glob("manifest-*.json"))[-1]
+    newest.write_bytes(newest.read_bytes()[:-5])
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        numbers = db.input("numbers", n=int)
+        assert sorted(numbers.output().rows()) == [(n,) for n in range(4)]
+
+
+def test_the_directory_says_for_whom_it_is(tmp_path: Path) -> None:
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        db.input("numbers", n=int)
+        with pytest.raises(kpg.InUse):
+            kpg.open(tmp_path / "db", workers=2)
+    with pytest.raises(kpg.SchemaMismatch, match="belongs to 2 workers"):
+        kpg.open(tmp_path / "db", workers=3)
+    with kpg.open(tmp_path / "db", workers=2) as db, pytest.raises(kpg.SchemaMismatch):
+        db.input("numbers", n=str)
+    with kpg.open(tmp_path / "alone"):
+        pass
+    with pytest.raises(kpg.SchemaMismatch, match="without workers"):
+        kpg.open(tmp_path / "alone", workers=2)
+    with pytest.raises(kpg.ProgramError):
+        kpg.open("s3://bucket/db", workers=2)
+
+
+def test_a_batch_of_a_writer_counts_once(tmp_path: Path) -> None:
+    def insert(batch: int) -> Any:
+        return lambda db: db["numbers"].insert([(batch,)])
+
+    def fail(db: kpg.Database) -> None:
+        db["numbers"].insert([(9,)])
+        raise ZeroDivisionError
+
+    for _ in range(2):
+        with kpg.open(tmp_path / "db", workers=2) as db:
+            numbers = db.input("numbers", n=int)
+            for batch in (0, 1, 1, 0):
+                db.transact(insert(batch), origin=("writer", batch))
+            kill(db, 0)
+            db.transact(insert(1), origin=("writer", 1))
+            with pytest.raises(ZeroDivisionError):
+                db.transact(fail)
+            db.advance()
+            assert sorted(numbers.output().rows()) == [(0,), (1,)]
