@@ -109,7 +109,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         lane = _ARROW_ENCODERS[type_.kind](type_, array, symbols)
     except _CANNOT as error:
         row = _first_failing(type_, array, symbols)
-        refuse(type_, name, start + row, f"{_shown(array, row)} is not {type_}: {_reason(error)}")
+        refuse(type_, name, start + row, f"{_shown(array, row)} is not {type_}: {_reason(error)}", _hint(error))
     _check_limits(type_, lane, null, name, start)
     out[:] = lane if null is None else np.where(null, NULL, lane)
 
@@ -319,14 +319,17 @@ def decode_value(type_: Type, value: int, symbols: Symbols) -> Any:
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
-def refuse(type_: Type, name: str, row: int, why: str) -> NoReturn:
+def refuse(type_: Type, name: str, row: int, why: str, hint: str | None = None) -> NoReturn:
     """Say which value of which column cannot be taken."""
-    hint = f"Declare the column as {type_.optional()}, or leave such rows out." if why.startswith("null") else None
+    if why.startswith("null"):
+        hint = f"Declare the column as {type_.optional()}, or leave such rows out."
     if type_.kind == "int64" and type_.nullable and str(NULL) in why:
         hint = "-2**63 stands for null in a nullable column; a column without null can hold it."
+    if "surrogate" in why:
+        hint = "Decode the bytes with the right encoding, or use a binary column."
     if "after the point" in why or "finer than" in why:
         hint = "Round it first: kpg never drops digits silently."
-    detail = why[0].upper() + why[1:] + "."
+    detail = why[0].upper() + why[1:].removesuffix(".") + "."
     raise SchemaMismatch(f"column {name!r} cannot hold the value in row {row}", detail=detail, hint=hint)
 
 
@@ -342,4 +345,10 @@ def _raw(type_: Type, lane: int) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return (error.detail or error.what) if isinstance(error, SchemaMismatch) else str(error).splitlines()[0]
+    if not isinstance(error, SchemaMismatch):
+        return str(error).splitlines()[0]
+    return f"{error.what}, {error.detail}" if error.detail else error.what
+
+
+def _hint(error: Exception) -> str | None:
+    return error.hint if isinstance(error, SchemaMismatch) else None

@@ -4,8 +4,8 @@
 
 Integers, decimals and times are split in two parts of 32 bits, so that a sum has 96 bits and is checked only when read.
 Floats are split in six parts of 32 bits, fixed point from 2^-128 to 2^63: additions are exact, so retracting a value
-undoes it to the last bit, in any order. A float outside that range, infinite or not a number has no such parts; the
-row is reported as failed.
+undoes it to the last bit, in any order. A float outside that range, infinite or not a number has no such parts: it is
+an outlier (see kpg.operators.outliers).
 """
 
 from __future__ import annotations

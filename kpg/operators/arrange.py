@@ -21,8 +21,8 @@ from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Sealed
-from kpg.operators.consolidate import push
 from kpg.operators.payload import Batches
+from kpg.operators.sealing import hold_pending, seal
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
@@ -107,21 +107,11 @@ class Arrange(Publisher):
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
-        for message in inputs[0]:
-            push(self.batcher, message.payload)
-        if inputs[0] and self.cyclic:
-            # Held before the frontier is asked for: what is sealed here may come round to this very input.
-            self.hold(self.batcher.pending().elements)
-        frontier = self.frontier(0)
-        # In a loop only times that were held when the frontier was asked for: it may have passed those of messages.
-        usable = self.held if self.cyclic else self.usable
-        ready = tuple([time for time in usable if not frontier.beyond(time)])
-        if ready:
-            updates = self.batcher.seal(frontier)
-            if len(updates):
-                description = Description(self.upper, frontier, self.start)
-                self.publish(Batch(updates, self.key_lanes, description), ready)
-        self.hold(self.batcher.pending().elements)
+        sealed = seal(self, self.batcher, inputs[0])
+        if sealed is not None:
+            description = Description(self.upper, sealed.upper, self.start)
+            self.publish(Batch(sealed.updates, self.key_lanes, description), sealed.times)
+        hold_pending(self, self.batcher)
         return False
 
     def state(self) -> Iterator[Updates]:

@@ -16,40 +16,48 @@ from kpg.columns.schema import NULL, Type
 from kpg.columns.totals import average, part_count, split, total
 from kpg.columns.updates import Updates
 from kpg.operators.linear import Fail, keep
-
-OUT_OF_RANGE = "float outside the exact range of a sum (2^-128 to 2^63), infinite or not a number"
+from kpg.operators.outliers import mark
 
 
 @dataclass(frozen=True, slots=True)
 class IntoDiff:
-    """Key lanes stay; the diff becomes (count, parts of each summed column)."""
+    """Key lanes stay; the diff becomes (count, parts of each summed column), and a mark if floats are among them.
+
+    A row with a float that has no parts is counted, marked, and leaves by port 1 as it is: see kpg.operators.outliers.
+    """
 
     keys: tuple[int, ...]
     columns: tuple[tuple[int, Type], ...]
 
     @property
-    def fallible(self) -> bool:
-        return any(type_.kind == "float64" for _, type_ in self.columns)
+    def floats(self) -> tuple[int, ...]:
+        """The lanes of floats."""
+        return tuple(lane for lane, type_ in self.columns if type_.kind == "float64")
+
+    fallible = False
 
     @property
     def width(self) -> int:
-        return 1 + sum(part_count(type_) for _, type_ in self.columns)
+        return 1 + sum(part_count(type_) for _, type_ in self.columns) + bool(self.floats)
 
     def apply(self, updates: Updates, fail: Fail) -> Updates:
         diff = updates.diffs[0]
         diffs = np.empty((self.width, len(updates)), np.int64)
-        diffs[0], at, bad = diff, 1, np.zeros(len(updates), np.bool_)
+        diffs[0], at, odd = diff, 1, np.zeros(len(updates), np.bool_)
         for lane, type_ in self.columns:
             parts, failed = split(updates.data[lane], type_)
             diffs[at : at + len(parts)] = parts * diff
             at += len(parts)
             if failed is not None:
-                bad |= failed
-        made = Updates(updates.data[list(self.keys)], updates.times, diffs)
-        if not bad.any():
-            return made
-        fail.rows(updates, bad, lambda row: OUT_OF_RANGE)
-        return keep(made, ~bad)
+                odd |= failed
+        if self.floats:
+            diffs[at] = 0
+        if odd.any():
+            diffs[at] = mark(updates.data[list(self.floats)], odd) * diff
+            outliers = keep(updates, odd)
+            kept = np.ascontiguousarray(outliers.data[[*self.keys, *self.floats]])
+            fail.errors(Updates(kept, outliers.times, outliers.diffs))
+        return Updates(updates.data[list(self.keys)], updates.times, diffs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +71,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class OutOfDiff:
-    """Accumulated lanes, after `key_lanes` lanes of key, read as counts, sums and averages."""
+    """Accumulated lanes, after `key_lanes` lanes of key, read as counts, sums and averages.
+
+    `exact` says where sum and average of a column of floats are to be found instead, by where its parts begin.
+    """
 
     key_lanes: int
     wanted: tuple[Wanted, ...]
+    exact: tuple[tuple[int, int], ...] = ()
 
     fallible = True
     width = 0
@@ -78,11 +90,14 @@ class OutOfDiff:
         data = np.empty((self.key_lanes + len(self.wanted), len(updates)), np.int64)
         data[: self.key_lanes] = updates.data[: self.key_lanes]
         bad = np.zeros(len(updates), np.bool_)
+        exact = dict(self.exact)
         for index, wanted in enumerate(self.wanted):
             at = self.key_lanes + wanted.at
             parts = updates.data[at : at + part_count(wanted.type_)]
             if wanted.kind == "count":
                 data[self.key_lanes + index] = updates.data[self.key_lanes]
+            elif wanted.at in exact:
+                data[self.key_lanes + index] = updates.data[self.key_lanes + exact[wanted.at] + (wanted.kind == "avg")]
             elif wanted.kind == "avg":
                 data[self.key_lanes + index] = average(parts, wanted.type_)
             else:

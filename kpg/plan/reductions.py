@@ -1,35 +1,28 @@
-"""Reductions: which arrangement a function of groups needs, and which operator maintains it.
+"""Reductions: which arrangement a function of groups needs, and how the function is computed.
 
-Outside loops times are totally ordered and counts, presence and sums need no output trace (`sweep`); inside loops, and
-for everything else, the general operator (`reduce`) is used. Its output is an arrangement by the same key, which a
-join on that key shares.
+Which operator maintains it is decided in `maintain`; sums have a file of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kpg.columns.schema import INT64, Schema
-from kpg.columns.totals import part_count
-from kpg.columns.updates import Ints
 from kpg.operators import linear, replay
 from kpg.operators.iterate import Feedback
 from kpg.operators.ranked import first_by_rank
-from kpg.operators.react import FIRST, PRESENCE, SUMS, React
+from kpg.operators.react import FIRST, PRESENCE, React
 from kpg.operators.reduce import reduce
 from kpg.operators.reducer import PythonReducer, SplitFailures
-from kpg.operators.replay import Corrections, Interesting
-from kpg.operators.sweep import Sweep, sweep_reduce
-from kpg.operators.tactic import Evaluate, Replay, Tactic
-from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
+from kpg.operators.tactic import Replay, Tactic
 from kpg.plan import nodes
+from kpg.plan.maintain import ignoring_keys, maintain, sums_tactic
 from kpg.plan.ordered import Order, has_index, has_order, order_of
 from kpg.plan.rendered import Rendered, RenderedArrangement
+from kpg.plan.sums import render_sums
 from kpg.progress.summary import step_round
-from kpg.trace.gather import Run
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
@@ -55,7 +48,7 @@ def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         case "count":
             return _count(renderer, node)
         case "sums":
-            return _sums(renderer, node)
+            return render_sums(renderer, node)
         case "first":
             return _first(renderer, node)
         case "function":
@@ -66,7 +59,7 @@ def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
 def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     at_least = node.reduction.at_least
     found = renderer.arranged(node.input, node.keys)
-    return _maintain(
+    return maintain(
         renderer,
         node,
         found,
@@ -94,12 +87,12 @@ def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop
 
 
 def _presence_tactic(at_least: int) -> Tactic:
-    return React(PRESENCE, at_least, 0, 0, 1, Replay(_ignoring_keys(partial(replay.evaluate_presence, at_least)), 0))
+    return React(PRESENCE, at_least, 0, 0, 1, Replay(ignoring_keys(partial(replay.evaluate_presence, at_least)), 0))
 
 
 def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     found = _arranged_keys(renderer, node)
-    return _maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, _sums_tactic(1))
+    return maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, sums_tactic(1))
 
 
 def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:
@@ -110,30 +103,6 @@ def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangemen
     rendered = renderer.collection(inner)
     alone = renderer.reorder(rendered, rendered.schema.select(node.keys))
     return renderer.arrange_rendered(alone, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
-
-
-def _sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
-    rendered = renderer.collection(node.input)
-    asked = [text.split(":", 1) for text in node.reduction.columns]  # "sum:amount", "avg:amount", "count:"
-    summed = list(dict.fromkeys(column for _, column in asked if column))
-    types = {column: node.input.schema.types[node.input.schema.index(column)] for column in summed}
-    starts, at = {}, 1
-    for column in summed:
-        starts[column] = at
-        at += part_count(types[column])
-    into = IntoDiff(
-        tuple(rendered.schema.index(name) for name in node.keys),
-        tuple((rendered.schema.index(column), types[column]) for column in summed),
-    )
-    keys = rendered.schema.select(node.keys)
-    exploded = renderer.add_stages(rendered, [into], "sum", keys)
-    found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
-    raw = keys.concat(Schema.of({f"part {index}": INT64 for index in range(at)}))
-    accumulated = _maintain(renderer, node, found, raw, "sum", replay.sweep_sums, _sums_tactic(at), share=False)
-    wanted = tuple(
-        Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
-    )
-    return renderer.add_stages(accumulated, [OutOfDiff(len(node.keys), wanted)], "total", node.schema)
 
 
 def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
@@ -147,7 +116,7 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         ordered = renderer.add_stages(ordered, [linear.Complement(turned)] if turned else [], "order", order.schema)
         found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     tactic = _first_tactic(renderer, node.reduction, order)
-    made = _maintain(renderer, node, found, order.schema, "first", None, tactic, share=not turned)
+    made = maintain(renderer, node, found, order.schema, "first", None, tactic, share=not turned)
     return renderer.add_stages(made, [linear.Complement(turned)], "order", order.schema) if turned else made
 
 
@@ -156,7 +125,7 @@ def _first_tactic(renderer: Renderer, reduction: nodes.Reduction, order: Order) 
     if order.symbolic:
         by_rank = partial(first_by_rank, renderer.context.symbols, order.ranked, order.descending, limit, copies)
         return Replay(by_rank, values)
-    general = Replay(_ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
+    general = Replay(ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
     return React(FIRST, 1, values, values, 1, general) if limit == 1 and not copies else general
 
 
@@ -177,45 +146,5 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
     tactic = Replay(reducer.evaluate, 1 + len(outputs))
-    made = _maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
+    made = maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
-
-
-def _maintain(
-    renderer: Renderer,
-    node: nodes.Reduce,
-    found: RenderedArrangement,
-    schema: Schema,
-    name: str,
-    sweep: Sweep | None,
-    tactic: Tactic,
-    share: bool = True,
-) -> Rendered:
-    """The operator that keeps a function of each group: `schema` names the lanes of its output, keys first."""
-    arranged = found.arranged
-    if sweep is not None and arranged.depth == 1:
-        stream = sweep_reduce(renderer.dataflow, name, arranged, sweep)
-    else:
-        value_lanes = len(schema) - len(node.keys)
-        operator, out = reduce(
-            renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, effort=renderer.context.effort
-        )
-        operator.schema = schema
-        stream = out.stream
-        made = replace(found, arranged=out, schema=schema, publisher=operator)
-        renderer.keep_handle(out.handle)
-        if share:
-            renderer.remember(node, node.keys, made)
-    return renderer.rendered(stream, schema, found.loop, tidy=True)
-
-
-def _sums_tactic(width: int) -> Tactic:
-    return React(SUMS, 1, 0, width, width, Replay(_ignoring_keys(replay.evaluate_sums), width))
-
-
-def _ignoring_keys(evaluate: Callable[[Interesting, Run, Run], Corrections]) -> Evaluate:
-    def adapted(keys: Ints, times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return evaluate(times, inputs, outputs)
-
-    return adapted
-

@@ -80,14 +80,10 @@ class Batcher:
     def seal(self, upper: Frontier) -> Updates:
         """Give up, sorted and consolidated, exactly the updates whose time is not beyond `upper`."""
         run, self._run = self._divide(self._run, upper)
-        early: list[Part] = []
-        late: list[Part] = []
-        for part in self._heap:
-            before, after = self._divide(part, upper)
-            if len(before.updates):
-                early.append(before)
-            if len(after.updates):
-                late.append(after)
+        halves = [self._divide(part, upper) for part in self._heap]
+        early = [before for before, _ in halves if len(before.updates)]
+        late = [after for _, after in halves if len(after.updates)]
+        del halves
         self._heap = late
         self._heap_rows = sum([len(part.updates) for part in late])
         if not early:
@@ -116,9 +112,12 @@ class Batcher:
 
 
 def _in_order(parts: list[Part]) -> Updates:
+    """What the parts hold, in order; they are taken, so that a large load is not there twice while it is sorted."""
     if len(parts) == 1 and parts[0].tidy:
         return parts[0].updates
-    return consolidate(concatenate([part.updates for part in parts]))
+    whole = concatenate([part.updates for part in parts])
+    parts.clear()
+    return consolidate(whole)
 
 
 def _select(updates: Updates, rows: Ints) -> Updates:

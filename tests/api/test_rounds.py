@@ -6,10 +6,12 @@ makes of them is seen by `inspect` before it leaves the loop, with its full time
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kpg
+from kpg import lit
 from kpg.testing import denotations
 from kpg.testing.model import Update, assert_agrees
 from tests.api.plays import examples, perform, plays
@@ -137,3 +139,23 @@ def test_delay_outside_loops(play):
     delayed = [(row, (max(time[0], row[2] + row[3]),), diff) for row, time, diff in play.streams["a"]]
     assert_agrees(done.early["delay"], lambda rows: rows, delayed)
     assert_agrees(done.late["delay"], lambda rows: rows, delayed, since=done.since)
+
+
+@pytest.mark.parametrize("first", [2**16 - 10, 2**31 - 10, 2**32 - 10, 2**53 - 10])
+def test_rounds_are_counted_past_the_ends_of_short_numbers(first):
+    """A chain walked from a late round on: as far as it goes, and back again when its first edge is gone."""
+    with kpg.open(max_rounds=2**60) as db:
+        edges, roots = db.input("edges", src=int, dst=int), db.input("roots", node=int)
+        by_src = edges.arrange("src")
+        with db.loop("walk") as loop:
+            late = loop.enter(roots, at=lit(first))
+            seen = loop.variable(node=int)
+            seen.set(by_src.join(seen, on={"src": "node"}).select(node="dst").concat(late).distinct())
+            answer = loop.leave(seen).output("answer")
+        edges.insert([(node, node + 1) for node in range(30)])
+        roots.insert([(0,)])
+        db.advance()
+        assert answer.rows() == [(node,) for node in range(31)]
+        edges.remove([(0, 1)])
+        db.advance()
+        assert answer.rows() == [(0,)]

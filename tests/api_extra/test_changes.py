@@ -46,3 +46,40 @@ def test_unread_changes_that_cancel_take_no_room(monkeypatch):
             db.advance()
         assert sum(len(updates) for _, updates in answer.unread()) <= 100
         assert total(answer.changes()) == {}
+
+
+def test_unread_changes_are_never_more_than_the_limit_or_twice_what_changed_in_all(monkeypatch):
+    """Beside the trace at most that many rows are held, and what one advance brings on top."""
+    limit = 100
+    monkeypatch.setattr(output, "CHANGES_LIMIT", limit)
+    with kpg.open() as db:
+        rows = db.input("rows", x=int)
+        answer = rows.output("answer")
+        rows.insert([(x,) for x in range(300)])
+        db.advance()
+        answer.take_changes()
+        read = set(answer.rows())
+        for epoch in range(300):
+            rows.insert([(1000 + epoch,), (2000 + epoch,)])
+            rows.remove([(2000 + epoch - 1,)] if epoch else [])
+            if epoch % 2:
+                rows.remove([(epoch,)])
+            db.advance()
+            held = sum(len(updates) for _, updates in answer.unread())
+            net = len(read ^ set(answer.rows()))
+            assert held <= max(limit, 2 * net) + 4, (held, net)
+
+
+def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatch):
+    """Only those who fall behind by more than the limit get a summary, at the last of its times."""
+    monkeypatch.setattr(output, "CHANGES_LIMIT", 3)
+    with kpg.open() as db:
+        rows = db.input("rows", x=int)
+        prompt, late = rows.output("prompt"), rows.output("late")
+        seen = []
+        for x in range(5):
+            rows.insert([(x,)])
+            db.advance()
+            seen += prompt.changes()
+        assert seen == [((x,), x, 1) for x in range(5)]
+        assert sorted(late.changes()) == [((0,), 3, 1), ((1,), 3, 1), ((2,), 3, 1), ((3,), 3, 1), ((4,), 4, 1)]

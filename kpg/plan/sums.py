@@ -1,0 +1,98 @@
+"""Counts, sums and averages of columns: parts of values ride in the diff, and floats without parts are joined to them.
+
+    rows → into the diff → arranged by key → maintained → groups without outliers → out of the diff
+                   └ outliers ────────────── joined with ─ groups with outliers  → summed exactly → out of the diff
+
+The lower way has nothing to do, and costs nothing, until some float is an outlier (kpg/operators/outliers.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kpg.columns.schema import INT64, Schema
+from kpg.columns.totals import part_count
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Stream
+from kpg.operators import replay
+from kpg.operators.join import join
+from kpg.operators.linear import Linear
+from kpg.operators.outliers import ExactSums, Marked, Summed, Unmarked
+from kpg.operators.tactic import Replay
+from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
+from kpg.plan import nodes
+from kpg.plan.maintain import maintain, sums_tactic
+from kpg.plan.rendered import Rendered
+
+if TYPE_CHECKING:
+    from kpg.plan.render import Renderer
+
+
+def render_sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+    """The stream of counts, sums and averages: "sum:amount", "avg:amount", "count:"."""
+    rendered = renderer.collection(node.input)
+    asked = [text.split(":", 1) for text in node.reduction.columns]
+    types = {column: node.input.schema.type_of(column) for _, column in asked if column}
+    starts, at = {}, 1
+    for column, type_ in types.items():
+        starts[column] = at
+        at += part_count(type_)
+    index = rendered.schema.index
+    into = IntoDiff(tuple(map(index, node.keys)), tuple((index(column), type_) for column, type_ in types.items()))
+    keys = rendered.schema.select(node.keys)
+    exploded = _into_diff(renderer, rendered, into, keys)
+    found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    raw = keys.concat(_numbered("part", into.width))
+    summed = maintain(renderer, node, found, raw, "sum", replay.sweep_sums, sums_tactic(into.width), share=False)
+    wanted = tuple(
+        Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
+    )
+    totals = OutOfDiff(len(keys), wanted)
+    if not into.floats:
+        return renderer.add_stages(summed, [totals], "total", node.schema)
+    floats = [column for column, type_ in types.items() if type_.kind == "float64"]
+    columns = tuple(Summed(starts[column], value, types[column]) for value, column in enumerate(floats))
+    ordinary = renderer.add_stages(summed, [Unmarked(len(keys) + at), totals], "total", node.schema)
+    exact = _with_outliers(renderer, node, summed, exploded, ExactSums(at, columns), wanted)
+    return renderer.rendered(ordinary.stream.concat(exact.stream), node.schema, ordinary.loop)
+
+
+def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiff, keys: Schema) -> Rendered:
+    depth = rendered.stream.depth
+    ports = 2 if into.floats else 1
+    stream = renderer.dataflow.add(Linear("sum", [into]), [(rendered.stream, Pipeline())], depth=depth, ports=ports)
+    return Rendered(stream, keys, rendered.loop, into.width)
+
+
+def _with_outliers(
+    renderer: Renderer,
+    node: nodes.Reduce,
+    summed: Rendered,
+    exploded: Rendered,
+    sums: ExactSums,
+    wanted: tuple[Wanted, ...],
+) -> Rendered:
+    """Groups that are marked, summed together with the outliers that left on the way into the diff."""
+    keys = exploded.schema
+    first, values = len(keys), len(sums.columns)
+    marked = renderer.add_stages(summed, [Marked(first + sums.parts, first)], "marked", summed.schema)
+    groups = renderer.arrange_rendered(marked, node.keys, "arrange groups with outliers")
+    left = Stream(((exploded.stream.ports[0][0], 1),), exploded.stream.depth)
+    outliers = renderer.arrange_rendered(
+        renderer.rendered(left, keys.concat(_numbered("value", values)), exploded.loop), node.keys, "arrange outliers"
+    )
+    read = [(0, lane) for lane in range(first + sums.parts)] + [(1, first + value) for value in range(values)]
+    pairs = join(renderer.dataflow, "join", groups.arranged, outliers.arranged, read)
+    schema = keys.concat(_numbered("part", sums.parts)).concat(_numbered("value", values))
+    found = renderer.arrange_rendered(
+        renderer.rendered(pairs, schema, exploded.loop), node.keys, "arrange groups with their outliers"
+    )
+    raw = keys.concat(_numbered("part", sums.lanes))
+    tactic = Replay(sums.evaluate, sums.lanes)
+    made = maintain(renderer, node, found, raw, "sum exactly", None, tactic, share=False)
+    exact = tuple((column.at, sums.parts + 2 * index) for index, column in enumerate(sums.columns))
+    return renderer.add_stages(made, [OutOfDiff(first, wanted, exact)], "total", node.schema)
+
+
+def _numbered(name: str, count: int) -> Schema:
+    return Schema.of({f" {name} {index}": INT64 for index in range(count)})
