@@ -62,7 +62,7 @@ class Database:
     ) -> None:
         self.config = config
         self.symbols = Symbols() if symbols is None else symbols  # one without symbols yet is false
-        self.failures = Failures()
+        self.failures = Failures(self.symbols)
         self.worker = worker or Worker(start=(0,) * config.coordinates)
         self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
         self.inputs: dict[str, Input] = {}

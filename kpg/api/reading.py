@@ -65,7 +65,7 @@ def check_errors(db: Database, name: str, errors: Installed, time: Time) -> None
         operator, reason, row = db.failures.describe(int(present[0]))
         raise DataError(
             f"{name} has no answer at {_show(time)}: {reason}",
-            detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row.tolist()}.",
+            detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row}.",
             hint="Remove or correct the row, and the answer comes back.",
         )
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.expression import Bound
+from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.failures import Failures
@@ -64,18 +65,23 @@ class Sure:
 class Linear(Operator):
     """A chain of stages as one operator; port 1 carries the errors of fallible ones."""
 
-    def __init__(self, name: str, stages: Sequence[Stage], failures: Failures | None = None) -> None:
+    def __init__(
+        self, name: str, stages: Sequence[Stage], failures: Failures | None = None, meanings: Sequence[Schema] = ()
+    ) -> None:
         super().__init__(name)
         self.stages = tuple(stages)
         self.failures = failures
+        self._meanings = tuple(meanings)  # what the lanes are that each stage reads
+        self._stage = 0
         self._times: Times = ()
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             self._times = message.times
             for updates in updates_of(message.payload):
-                for stage in self.stages:
+                for index, stage in enumerate(self.stages):
                     if len(updates):
+                        self._stage = index
                         updates = stage.apply(updates, self)
                 if len(updates):
                     self.send(updates, message.times)
@@ -86,7 +92,8 @@ class Linear(Operator):
         assert self.failures is not None, f"{self.name} was said not to fail"
         rows = keep(updates, failed)
         reasons = [reason(row) for row in np.flatnonzero(failed).tolist()]
-        numbers = self.failures.intern(self.name, (self.dataflow.id, self.index), reasons, rows.data)
+        place, meaning = (self.dataflow.id, self.index), self._meanings[self._stage]
+        numbers = self.failures.intern(self.name, place, reasons, rows.data, meaning)
         self.errors(Updates(numbers.reshape(1, -1), rows.times, rows.diffs))
 
     def errors(self, updates: Updates) -> None:

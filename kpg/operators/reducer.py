@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.arrow import decode_rows, encode
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import NULL, SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.operators.failures import Failures, Place
@@ -24,12 +24,12 @@ from kpg.operators.ranked import by_value
 from kpg.operators.replay import Corrections, Interesting, evaluate_with
 from kpg.trace.gather import Run
 
-NO_FAILURE = -1
+NO_FAILURE = NULL
 
 
 @dataclass(frozen=True, slots=True)
 class PythonReducer:
-    """A user's function, between lanes and Python values; lane 0 of its output is the number of a failure or −1."""
+    """A user's function, between lanes and Python values; lane 0 of its output is the symbol of a failure or null."""
 
     function: Callable[[tuple[Any, ...], list[tuple[tuple[Any, ...], int]]], Any]
     keys: Schema
@@ -58,7 +58,7 @@ class PythonReducer:
             data = encode(self.outputs, made, self.symbols)
         except Exception as error:  # whatever a user's function raises is data
             reason = f"{type(error).__name__}: {error}"
-            number = self.failures.intern("reduce", self.place, [reason], np.ascontiguousarray(key))
+            number = self.failures.intern("reduce", self.place, [reason], np.ascontiguousarray(key), self.keys)
             failed = np.zeros((1 + len(self.outputs), 1), np.int64)
             failed[0] = number
             return failed, np.ones(1, np.int64)

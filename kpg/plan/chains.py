@@ -34,16 +34,19 @@ def render_chain(renderer: Renderer, node: nodes.Node) -> Rendered:
         rendered = renderer.collection_in(start, node.scope())
     label = "+".join(dict.fromkeys(type(link).__name__.lower() for link in chain))
     stages: list[linear.Stage] = []
+    meanings: list[Schema] = []
     schema = rendered.schema
     for link in chain:
         if isinstance(link, nodes.Inspect):
-            rendered = inspect(renderer, renderer.add_stages(rendered, stages, label, schema), link)
-            stages = []
+            rendered = inspect(renderer, renderer.add_stages(rendered, stages, label, schema, meanings), link)
+            stages, meanings = [], []
         else:
             stage = stage_of(renderer, link, schema)
-            stages += [stage] if stage is not None else []
+            if stage is not None:
+                stages.append(stage)
+                meanings.append(schema)
             schema = schema if isinstance(link, (nodes.Filter, nodes.Negate, nodes.Delay, nodes.Enter)) else link.schema
-    return renderer.add_stages(rendered, stages, label, schema)
+    return renderer.add_stages(rendered, stages, label, schema, meanings)
 
 
 def chain_to(renderer: Renderer, node: nodes.Node) -> list[nodes.Node]:

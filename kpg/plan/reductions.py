@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kpg.columns.schema import INT64, Schema
+from kpg.columns.schema import BINARY, Schema
 from kpg.operators import linear, replay
 from kpg.operators.iterate import Feedback
 from kpg.operators.ranked import first_by_rank
@@ -144,7 +144,7 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         (renderer.dataflow.id, len(renderer.dataflow.operators)),
     )
     raw = found.schema.select(node.keys)
-    raw = raw.concat(Schema.of({" failure": INT64})).concat(outputs)
+    raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
     tactic = Replay(reducer.evaluate, 1 + len(outputs))
     made = maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)

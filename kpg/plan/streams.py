@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.schema import INT64, SYMBOLIC, Schema
+from kpg.columns.schema import BINARY, SYMBOLIC, Schema
 from kpg.dataflow.channel import Exchange, Pact, Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
@@ -23,7 +23,7 @@ from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
 
-ERRORS = Schema.of({"error": INT64})
+ERRORS = Schema.of({"error": BINARY})
 
 
 class Streams:
@@ -48,12 +48,23 @@ class Streams:
         lanes = tuple(rendered.schema.index(name) for name in schema.names)
         return self.add_stages(rendered, [linear.Pick(lanes)], "pick", schema)
 
-    def add_stages(self, rendered: Rendered, stages: Sequence[linear.Stage], label: str, schema: Schema) -> Rendered:
-        """A linear operator of some stages, and the stream of its errors if it can fail."""
+    def add_stages(
+        self,
+        rendered: Rendered,
+        stages: Sequence[linear.Stage],
+        label: str,
+        schema: Schema,
+        meanings: Sequence[Schema] = (),
+    ) -> Rendered:
+        """A linear operator of some stages, and the stream of its errors if it can fail.
+
+        `meanings` says what each stage reads, where that is not what the stream carries.
+        """
         if not stages:
             return replace(rendered, schema=schema)
         fallible = any(stage.fallible for stage in stages)
-        operator = linear.Linear(label, stages, self.context.failures if fallible else None)
+        failures = self.context.failures if fallible else None
+        operator = linear.Linear(label, stages, failures, meanings or [rendered.schema] * len(stages))
         depth = rendered.stream.depth
         stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth, ports=2 if fallible else 1)
         if fallible:

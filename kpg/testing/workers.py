@@ -23,7 +23,6 @@ from kpg.config import Config, Effort
 from kpg.dataflow.operator import Message, Operator
 from kpg.dataflow.transport import DataFrame, Frame, ProgressFrame
 from kpg.dataflow.worker import Worker
-from kpg.operators.failures import Failures
 
 Program = Callable[[Database], Output]
 
@@ -96,8 +95,6 @@ class Rank(Database):
     def __init__(self, cluster: Cluster, config: Config, worker: Worker) -> None:
         super().__init__(config, worker, cluster.symbols)
         self.cluster = cluster
-        self.failures = cluster.failures
-        self.context = type(self.context)(self.symbols, self.failures, config.effort, config.coordinates)
 
     def horizon(self) -> Frontier:
         """The earliest time that can still be read: the same on all workers."""
@@ -116,7 +113,7 @@ class Cluster:
         coordinates: int = 1,
     ) -> None:
         config = Config(history=history, effort=effort, coordinates=coordinates)
-        self.symbols, self.failures = Symbols(), Failures()
+        self.symbols = Symbols()
         self.horizon = Frontier.start(coordinates)
         self.network = Network(peers)
         start = (0,) * coordinates

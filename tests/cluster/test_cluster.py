@@ -279,3 +279,27 @@ def test_workers_end_when_their_client_does() -> None:
     while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in ranks):
         assert time.monotonic() < deadline, "workers outlived their client"
         time.sleep(0.05)
+
+
+def test_an_error_that_one_worker_makes_another_takes_back(clusters: Clusters) -> None:
+    """The rows of an antijoin come from the owner of one key and go by the owner of another."""
+    db = clusters(2)
+    words = db.input("words", n=int, word=str)
+    gone = db.input("gone", word=str)
+    left = words.antijoin(gone, on="word")
+    answer = left.select(word=col("word"), m=10 // (col("n") - col("n"))).output("no quotients")
+    every = [(n, f"word {n}") for n in range(20)]
+    for _ in range(2):
+        words.insert(every)
+        db.advance()
+        with pytest.raises(kpg.DataError, match="division by zero"):
+            answer.rows()
+        gone.insert([(word,) for _, word in every])
+        db.advance()
+        assert answer.rows() == []
+        words.remove(every)
+        gone.remove([(word,) for _, word in every])
+        db.advance()
+        assert answer.rows() == []
+    answer.release()
+    words.drop(), gone.drop()
