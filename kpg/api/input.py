@@ -204,6 +204,11 @@ class Input(Collection):
                 self._source.dataflow.close_source(self._source)
         return self._base
 
+    def keep_by(self, *keys: str) -> None:
+        """Keep the rows indexed by these columns, if no query has made them be kept otherwise yet."""
+        self.schema.select(keys)
+        self.base(keys)
+
     def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
         """A living arrangement of this relation by these columns, if there is one."""
         self.base(keys)

@@ -252,9 +252,9 @@ class ClusterDatabase(Database):
         self.inputs[name] = made
         return made
 
-    def ensure_arranged(self, name: str) -> None:
+    def ensure_arranged(self, name: str, keys: tuple[str, ...] | None = None) -> None:
         """Have all workers arrange a relation, if no query has made them do so."""
-        self.ask({"do": "base", "name": name})
+        self.ask({"do": "base", "name": name, "keys": None if keys is None else list(keys)})
 
     def mark_dirty(self, source: Input) -> None:
         """Rows were sent that the next advance makes visible."""

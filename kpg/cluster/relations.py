@@ -87,6 +87,10 @@ class ClusterInput(Input):
     def base(self, keys: tuple[str, ...] | None = None) -> Installed:
         raise AssertionError("the rows are with the workers")
 
+    def keep_by(self, *keys: str) -> None:
+        self.schema.select(keys)
+        self.db.ensure_arranged(self.name, keys)
+
     def arrange(self, *keys: str) -> ClusterArrangement:  # type: ignore[override]
         self.schema.select(keys)
         return self.db.arrangement_of(self, keys)

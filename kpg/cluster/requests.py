@@ -168,7 +168,8 @@ class Handlers:
 
     def _base(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Arrange a relation, as all ranks do at this point."""
-        self._find_input(request["name"]).base()
+        keys = request["keys"]
+        self._find_input(request["name"]).base(None if keys is None else tuple(keys))
 
     # Time
 

@@ -27,7 +27,7 @@ def indexed(edges: Collection) -> Collection:
     """The edges; a relation that keeps no index yet keeps one by src, so that a join by src needs no other."""
     type_of_nodes(edges)
     if isinstance(edges, Input):
-        edges.base(("src",))
+        edges.keep_by("src")
     return edges
 
 

@@ -1,0 +1,24 @@
+"""Each worker's share of the inputs of other experiments, made where the worker runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks import data
+
+
+def keys(rank: int, workers: int, rows: int, distinct: int) -> dict[str, data.Ints]:
+    """E1's keys."""
+    return {"k": np.ascontiguousarray(data.repeated_keys(rows, distinct)[rank::workers])}
+
+
+def edges(rank: int, workers: int, nodes: int, count: int) -> dict[str, data.Ints]:
+    """E7's edges."""
+    mine = data.digraph(nodes, count)[rank::workers]
+    return {"src": np.ascontiguousarray(mine[:, 0]), "dst": np.ascontiguousarray(mine[:, 1])}
+
+
+def side(rank: int, workers: int, rows: int, seed: int, value: str) -> dict[str, data.Ints]:
+    """One side of E8's join: keys in random order, values of their own."""
+    order = np.random.default_rng(seed).permutation(rows)[rank::workers]
+    return {"k": np.ascontiguousarray(order), value: np.arange(rank, rows, workers)}
