@@ -112,7 +112,8 @@ def pace(state: Any) -> str:
     if not recent:
         return ""
     middle, worst = np.percentile(recent, [50, 99])
-    return f"{len(state.queries)} answers up to date after {middle:.1f} ms (p50), {worst:.1f} ms (p99)"
+    answers = "1 answer" if len(state.queries) == 1 else f"{len(state.queries)} answers"
+    return f"{answers} up to date after {middle:.1f} ms (p50), {worst:.1f} ms (p99)"
 
 
 def sparkline(values: list[float]) -> str:

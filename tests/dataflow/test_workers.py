@@ -173,9 +173,11 @@ def watching(cluster: Cluster, end: End, crossed: list[tuple[str, str]]) -> Call
     """The sending of an end of the network, noting where rows go and what they are."""
     send = end.send_data
 
-    def noted(peer: int, dataflow: int, channel: int, message: Message) -> None:
+    def noted(
+        peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
+    ) -> None:
         target = cluster.workers[end.index].dataflows[dataflow].channels[channel].target
         crossed.append((target.name, type(message.payload).__name__))
-        send(peer, dataflow, channel, message)
+        send(peer, dataflow, channel, message, symbolic)
 
     return noted
