@@ -146,11 +146,37 @@ def count_changes(before, step_offsets, totals):
 
 
 @jit
+def order_by_count(totals, lo, hi, low, places, work):
+    """Write the order of the rows lo to hi by totals of one lane, none below `low`, in few enough places: linear."""
+    counts = np.zeros(places + 1, np.int64)
+    for i in range(lo, hi):
+        counts[totals[i] - low + 1] += 1
+    for place in range(places):
+        counts[place + 1] += counts[place]
+    for i in range(lo, hi):
+        place = totals[i] - low
+        work[ORDER, counts[place]] = i
+        counts[place] += 1
+
+
+@jit
 def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
     """Sort the changes lo to hi, made in order of time, by totals; those of equal totals stay in order."""
+    low = out[0, lo] if hi > lo else 0
+    high = low
+    in_order = True
     for i in range(lo, hi):
-        work[ORDER, i - lo] = i
-    sort_columns(out, ZERO, out.shape[0], work, hi - lo)
+        low = min(low, out[0, i])
+        high = max(high, out[0, i])
+        in_order = in_order and (i == lo or out[0, i - 1] < out[0, i])
+    if in_order:
+        return
+    if out.shape[0] == 1 and 0 <= high - low < 4 * (hi - lo):
+        order_by_count(out[0], lo, hi, low, high - low + 1, work)
+    else:
+        for i in range(lo, hi):
+            work[ORDER, i - lo] = i
+        sort_columns(out, ZERO, out.shape[0], work, hi - lo)
     for lane in range(out.shape[0] + 2):
         block = out_times if lane == out.shape[0] else out_diffs if lane > out.shape[0] else out
         row = lane if lane < out.shape[0] else 0
