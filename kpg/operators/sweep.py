@@ -17,13 +17,14 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidate import consolidate, shrunk
 from kpg.columns.room import room, used
-from kpg.columns.updates import Updates, concatenate
+from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import BadPlan
 from kpg.kernels.at_once import changed
 from kpg.kernels.react import PRESENCE, SUMS
+from kpg.kernels.sweep import sums_in_order
 from kpg.operators.arrange import Arranged
 from kpg.operators.join import Side
 from kpg.operators.payload import Batches
@@ -46,8 +47,14 @@ class Sweep:
     kind: int
     at_least: int = 0
 
+    def correct(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """What changes when sorted updates follow some batches: sorted by key, value and time."""
+        if updates.times.shape[1] == 1:
+            return self.at_once(updates, key_lanes, before)
+        return self.over_times(updates, key_lanes, before)
+
     def at_once(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """What changes when updates of one time, sorted, follow some batches: sorted by key, then value."""
+        """The same for updates of one constant time."""
         if updates.data.shape[0] == key_lanes:
             keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is there once
         else:
@@ -60,15 +67,30 @@ class Sweep:
         return Updates(used(data, n), updates.times, shrunk(diffs, n))
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """The same for updates of any times."""
+        """The same for updates of different times."""
         keys, offsets = distinct_keys(updates, key_lanes)
         sums = accumulate(before, keys) if before else np.zeros((updates.width, keys.shape[1]), np.int64)
         if self.kind == SUMS:
+            found = _sums_in_order(updates, keys, offsets, sums)
+            if found is not None:
+                return found
             made = sweep_sums(offsets, updates.times, updates.diffs, sums)
         else:
             made = sweep_presence(self.at_least, offsets, updates.times, updates.diffs, sums)
-        data = np.concatenate([np.take(keys, made.key_index, axis=1), made.data])
+        data = np.empty((key_lanes + made.data.shape[0], len(made)), np.int64)
+        np.take(keys, made.key_index, axis=1, out=data[:key_lanes], mode="clip")  # without a copy to check first
+        data[key_lanes:] = made.data
         return Updates(data, shrink(made.times), shrink(made.diffs))
+
+
+def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
+    """What changes in sums, if the times of each key come in order: as those of rows without values do."""
+    lanes, most = keys.shape[0], 2 * len(updates)
+    data, times, diffs = room(lanes + before.shape[0], most), room(1, most), room(1, most)
+    values = data[lanes:]
+    n = sums_in_order(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
+    del values  # nobody may look at memory that is given back
+    return None if n < 0 else Updates(used(data, n), shrunk(times, n), shrunk(diffs, n))
 
 
 class SweepReduce(Operator):
@@ -107,11 +129,7 @@ class SweepReduce(Operator):
         """What changes when these batches follow the acknowledged ones, in this order."""
         before, parts = self.input.batches(), []
         for batch in batches:
-            updates = batch.updates
-            if updates.times.shape[1] == 1:
-                parts.append(self.sweep.at_once(updates, self.key_lanes, before))
-            else:
-                parts.append(self.sweep.over_times(updates, self.key_lanes, before))
+            parts.append(self.sweep.correct(batch.updates, self.key_lanes, before))
             before += (batch,)
         return parts[0] if len(parts) == 1 else consolidate(concatenate(parts))
 
