@@ -18,7 +18,8 @@ from kpg.kernels.jit import inlined, jit
 
 GROUP = 16
 FENCE_SPACING = 64
-DENSE = 16  # a batch with at most so many rows a key is walked
+DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
+CLOSE = 4  # a batch with at most so many rows a key is walked always
 
 
 @jit
@@ -214,7 +215,7 @@ def locate(table, keys, ranges):
         if keys.shape[0] == 1 and not dense and table[block, FENCE_ROWS] > 0:
             fences, fence_rows = table[block, FENCES], table[block, FENCE_ROWS]
             total += search_fenced(table[block, DATA], n, fences, fence_rows, keys, ranges, block)
-        elif keys.shape[0] == 1:
+        elif keys.shape[0] == 1 and n > CLOSE * keys.shape[1]:
             total += search_lane(table[block, DATA], n, keys, ranges, block)
         elif dense:
             total += walk(table[block, DATA], n, keys, ranges, block)
