@@ -18,9 +18,15 @@ from kpg.algebra.order import Time, join, least, less_equal, meet
 
 def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
     """The times with none other before them, sorted, each once."""
-    kept: list[Time] = []
-    for time in sorted(set(times)):  # a time can only be preceded by one that sorts before it
-        if not any(less_equal(other, time) for other in kept):
+    ordered = sorted(set(times))  # a time can only be preceded by one that sorts before it
+    if len(ordered) < 2:
+        return tuple(ordered)
+    kept = ordered[:1]
+    for time in ordered:
+        for other in kept:
+            if less_equal(other, time):
+                break
+        else:
             kept.append(time)
     return tuple(kept)
 
@@ -59,13 +65,29 @@ class Frontier:
         mine, theirs = self.elements, other.elements
         if len(mine) == 1 == len(theirs):
             return less_equal(mine[0], theirs[0])
-        return mine == theirs or all(self.beyond(time) for time in theirs)
+        if mine == theirs:
+            return True
+        for time in theirs:
+            for element in mine:
+                if less_equal(element, time):
+                    break
+            else:
+                return False
+        return True
 
     def meet(self, other: Frontier) -> Frontier:
         """The lower bound of two frontiers: beyond it is what is beyond either."""
-        if self.elements == other.elements:
+        mine, theirs = self.elements, other.elements
+        if not theirs or mine == theirs:
             return self
-        return Frontier(self.elements + other.elements)
+        if not mine:
+            return other
+        if len(mine) == 1 == len(theirs):
+            if less_equal(mine[0], theirs[0]):
+                return self
+            if less_equal(theirs[0], mine[0]):
+                return other
+        return Frontier(mine + theirs)
 
     def join(self, other: Frontier) -> Frontier:
         """The upper bound of two frontiers: beyond it is what is beyond both."""

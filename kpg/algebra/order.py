@@ -18,8 +18,11 @@ def less_equal(a: Time, b: Time) -> bool:
     """
     if a[0] > b[0]:
         return False
-    if len(a) == 1:  # most times are a lone epoch
+    depth = len(a)
+    if depth == 1:  # most times are a lone epoch, most others in one loop
         return True
+    if depth == 2 == len(b):
+        return a[1] <= b[1]
     for x, y in zip(a, b, strict=True):
         if x > y:
             return False

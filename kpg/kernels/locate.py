@@ -18,7 +18,8 @@ from kpg.kernels.jit import inlined, jit
 
 GROUP = 16
 FENCE_SPACING = 64
-DENSE = 16  # a batch with at most so many rows a key is walked
+DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
+CLOSE = 4  # a batch with at most so many rows a key is walked always
 
 
 @jit
@@ -112,14 +113,9 @@ def search(data, n, keys, ranges, block):
         length = min(n, start_of(data, n, at, keys, last - 1) + 1) - at  # the last of the group bounds the others
         while length > 1:
             half = length >> 1
-            if keys.shape[0] == 1:
-                for k in range(first, last):  # a choice of numbers, not of ways: the searches stay in step
-                    start = ranges[row, k]
-                    ranges[row, k] = start + (half if peek(data, start + half - 1) < keys[0, k] else 0)
-            else:
-                for k in range(first, last):
-                    start = ranges[row, k]
-                    ranges[row, k] = start + (half if before(data, n, start + half - 1, keys, k) else 0)
+            for k in range(first, last):
+                start = ranges[row, k]
+                ranges[row, k] = start + (half if before(data, n, start + half - 1, keys, k) else 0)
             length -= half
         for k in range(first, last):
             start = ranges[row, k]
@@ -145,6 +141,42 @@ def halve(data, wanted, starts, first, last, length):
         length -= half
 
 
+@inlined
+def close_ranges(data, n, keys, starts, ends, first, last):
+    """Find where the rows of a group of keys begin and end, given for each a row at or just before; how many rows."""
+    total = 0
+    for k in range(first, last):
+        key = keys[0, k]
+        start = starts[k]
+        start += 1 if start < n and peek(data, start) < key else 0
+        starts[k] = start
+        end = start + (1 if start < n and peek(data, start) == key else 0)
+        if end > start and end < n and peek(data, end) == key:
+            end = end_of(data, n, end, keys, k)
+        ends[k] = end
+        total += end - start
+    return total
+
+
+@jit
+def search_lane(data, n, keys, ranges, block):
+    """Binary searches, a group of keys in step, among the rows before the end of its last; keys of one lane."""
+    m = keys.shape[1]
+    total = 0
+    first = 0
+    at = 0
+    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
+    while first < m:
+        last = min(m, first + GROUP)
+        for k in range(first, last):
+            starts[k] = at
+        halve(data, wanted, starts, first, last, min(n, start_of(data, n, at, keys, last - 1) + 1) - at)
+        total += close_ranges(data, n, keys, starts, ends, first, last)
+        at = ends[last - 1]
+        first = last
+    return total
+
+
 @jit
 def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
     """Binary searches among fences, then between two, a group of keys in step; keys of one lane, enough rows."""
@@ -168,16 +200,7 @@ def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
                 fetch(data, start + line)
         fence = after_last
         halve(data, wanted, starts, first, last, FENCE_SPACING + 1)
-        for k in range(first, last):
-            key = wanted[k]
-            start = starts[k]
-            start += 1 if peek(data, start) < key else 0
-            starts[k] = start
-            end = start + (1 if start < n and peek(data, start) == key else 0)
-            if end > start and end < n and peek(data, end) == key:
-                end = end_of(data, n, end, keys, k)
-            ends[k] = end
-            total += end - start
+        total += close_ranges(data, n, keys, starts, ends, first, last)
         first = last
     return total
 
@@ -188,11 +211,14 @@ def locate(table, keys, ranges):
     total = 0
     for block in range(table.shape[0]):
         n = table[block, ROWS]
-        if n <= DENSE * keys.shape[1]:
-            total += walk(table[block, DATA], n, keys, ranges, block)
-        elif keys.shape[0] == 1 and table[block, FENCE_ROWS] > 0:
+        dense = n <= DENSE * keys.shape[1]
+        if keys.shape[0] == 1 and not dense and table[block, FENCE_ROWS] > 0:
             fences, fence_rows = table[block, FENCES], table[block, FENCE_ROWS]
             total += search_fenced(table[block, DATA], n, fences, fence_rows, keys, ranges, block)
+        elif keys.shape[0] == 1 and n > CLOSE * keys.shape[1]:
+            total += search_lane(table[block, DATA], n, keys, ranges, block)
+        elif dense:
+            total += walk(table[block, DATA], n, keys, ranges, block)
         else:
             total += search(table[block, DATA], n, keys, ranges, block)
     return total

@@ -31,6 +31,7 @@ INPUTS, OUTPUTS, MADE, CLOSURE, FIXES, SINGLE = 0, 1, 2, 3, 4, 5  # the lists of
 ROW, WANT, FLOOR = 0, 1, 2  # single entries, at the base of SINGLE
 LISTS = 6
 LARGE = 1 << 13  # rows of a batch that may not be in the cache
+SPARSE = 8  # rows a key: nearer ones come by themselves
 AHEAD = 8  # keys between asking for rows and reading them
 
 
@@ -206,7 +207,7 @@ def fetch_rows(table, ranges, k, skip, values):
     for block in range(table.shape[0]):
         rows = table[block, ROWS]
         start = ranges[2 * block, k]
-        if rows >= LARGE and start < ranges[2 * block + 1, k]:
+        if rows >= SPARSE * ranges.shape[1] and rows >= LARGE and start < ranges[2 * block + 1, k]:
             for lane in range(values):
                 fetch(table[block, DATA], (skip + lane) * rows + start)
             if table[block, TIME_ROWS] > 1:
@@ -235,9 +236,12 @@ def react(
     seed_step = 1 if seeds.shape[1] > 1 else 0
     made_n, late_n, hard_n = state[0], state[1], state[2]
     k = keys_from
+    far = False
+    for block in range(in_table.shape[0]):
+        far = far or in_table[block, ROWS] >= SPARSE * m
     while k < m and made_n + space <= made.shape[1] and late_n + space <= late.shape[1]:
         first, last = offsets[k], offsets[k + 1]
-        if k + AHEAD < m:
+        if far and k + AHEAD < m:
             fetch_rows(out_table, out_ranges, k + AHEAD, key_lanes, out_values)
             fetch_rows(in_table, in_ranges, k + AHEAD, key_lanes, in_values)
         k += 1

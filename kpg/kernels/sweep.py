@@ -5,6 +5,7 @@ Of each key we know the total before (int64[width, keys]) and its new updates, n
     running             the totals after each new time: per key (offsets), in order of time
     presence_changes    where "total of lane 0 is at least …" changes: a row without lanes, diff ±1
     sums_changes        where the totals change: −old +new, a row being the totals themselves, none when all are zero
+    sums_in_order       the same from updates whose times are in order, as rows of a batch
 
 Times of a key may come in any order; constant times or diffs are one column. Cost: one pass, and a sort of the times of
 those keys whose times are not sorted.
@@ -19,6 +20,7 @@ from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.ordering import ORDER, ZERO, sort_columns
 
+MANY = 64  # changes of one key that are worth a table of their totals
 
 @jit
 def most_rows(offsets):
@@ -146,11 +148,45 @@ def count_changes(before, step_offsets, totals):
 
 
 @jit
+def grows(totals, lo, hi):
+    """Whether totals in order of time are in order already, as they are where they only grow."""
+    for i in range(lo + 1, hi):
+        if totals[i - 1] > totals[i]:
+            return False
+    return True
+
+
+@jit
+def order_by_count(totals, lo, hi, low, places, work):
+    """Write the order of the rows lo to hi by totals of one lane, none below `low`, in few enough places: linear."""
+    counts = np.zeros(places + 1, np.int64)
+    for i in range(lo, hi):
+        counts[totals[i] - low + 1] += 1
+    for place in range(places):
+        counts[place + 1] += counts[place]
+    for i in range(lo, hi):
+        place = totals[i] - low
+        work[ORDER, counts[place]] = i
+        counts[place] += 1
+
+
+@jit
 def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
     """Sort the changes lo to hi, made in order of time, by totals; those of equal totals stay in order."""
-    for i in range(lo, hi):
-        work[ORDER, i - lo] = i
-    sort_columns(out, ZERO, out.shape[0], work, hi - lo)
+    low, high = ZERO, ZERO
+    if out.shape[0] == 1 and hi > lo:
+        if grows(out[0], lo, hi):
+            return
+        low = high = out[0, lo]
+        for i in range(lo + 1, hi):
+            low = min(low, out[0, i])
+            high = max(high, out[0, i])
+    if out.shape[0] == 1 and hi - lo > MANY and 0 <= high - low < 4 * (hi - lo):
+        order_by_count(out[0], lo, hi, low, high - low + 1, work)
+    else:
+        for i in range(lo, hi):
+            work[ORDER, i - lo] = i
+        sort_columns(out, ZERO, out.shape[0], work, hi - lo)
     for lane in range(out.shape[0] + 2):
         block = out_times if lane == out.shape[0] else out_diffs if lane > out.shape[0] else out
         row = lane if lane < out.shape[0] else 0
@@ -206,8 +242,65 @@ def sums_changes(before, step_offsets, step_times, totals):
     return out_keys, out, out_times, out_diffs
 
 
+@jit
+def sums_in_order(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
+    """What `sums_changes` makes of `running`, as rows of a batch and without either's arrays, if times are in order.
+
+    `out` has room for two rows of each update, the key first; `values` are its lanes after the key. Returns how many
+    rows there are, or −1 if the times of a key are out of order.
+    """
+    width = before.shape[0]
+    step = 1 if diffs.shape[1] > 1 else 0
+    old, new = np.empty(width, np.int64), np.empty(width, np.int64)
+    n = ZERO
+    for key in range(offsets.shape[0] - 1):
+        start = n
+        for w in range(width):
+            new[w] = before[w, key]
+        row = offsets[key]
+        while row < offsets[key + 1]:
+            time = times[0, row]
+            for w in range(width):
+                old[w] = new[w]
+            while row < offsets[key + 1] and times[0, row] == time:
+                for w in range(width):
+                    new[w] += diffs[w, row * step]
+                row += 1
+            if row < offsets[key + 1] and times[0, row] < time:
+                return -1
+            order = 0  # of the old totals among the new: before 0, after 0
+            was, now = False, False
+            for w in range(width):
+                if order == 0:
+                    order = (1 if old[w] > new[w] else 0) - (1 if old[w] < new[w] else 0)
+                was = was or old[w] != 0
+                now = now or new[w] != 0
+            if order != 0:
+                old_at = n + 1 if order > 0 and now else n
+                new_at = n + 1 if order < 0 and was else n
+                if was:
+                    for w in range(width):
+                        values[w, old_at] = old[w]
+                    out_diffs[0, old_at] = -1
+                if now:
+                    for w in range(width):
+                        values[w, new_at] = new[w]
+                    out_diffs[0, new_at] = 1
+                end = n + (1 if was else 0) + (1 if now else 0)
+                for i in range(n, end):
+                    out_times[0, i] = time
+                    for lane in range(keys.shape[0]):
+                        out[lane, i] = keys[lane, key]
+                n = end
+        if n - start > 1 and not (width == 1 and grows(values[0], start, n)):
+            work, scratch = np.empty((2, n - start), np.int64), np.empty(n - start, np.int64)
+            sort_changes(start, n, work, scratch, values, out_times, out_diffs)
+    return n
+
+
 def examples() -> Iterator[Example]:
     """How the engine calls these kernels."""
     yield running, (COLUMN, TABLE, TABLE, TABLE)
     yield presence_changes, (NUMBER, TABLE, COLUMN, TABLE, TABLE)
     yield sums_changes, (TABLE, COLUMN, TABLE, TABLE)
+    yield sums_in_order, (TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)

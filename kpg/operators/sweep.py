@@ -3,34 +3,94 @@
     output at t  =  f(Σ diffs of k in the input at t)
 
 In a total order every new time is after all old ones, so the sum before is one number per key, read from the input's
-own trace, and the corrections are the old value out and the new value in at each new time. Refused inside loops, where
-times are only partially ordered (`reduce` is for those).
+own trace, and the corrections are the old value out and the new value in at each new time. A batch at one time, as
+nearly all are, is swept in a single pass over its keys and the trace. Refused inside loops, where times are only
+partially ordered (`reduce` is for those).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate, shrunk
+from kpg.columns.room import room, used
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import BadPlan
+from kpg.kernels.at_once import changed
+from kpg.kernels.react import PRESENCE, SUMS
+from kpg.kernels.sweep import sums_in_order
 from kpg.operators.arrange import Arranged
 from kpg.operators.join import Side
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
-from kpg.operators.replay import Corrections
+from kpg.operators.replay import sweep_presence, sweep_sums
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import accumulate, distinct_keys
+from kpg.trace.gather import accumulate, distinct_keys, located
 
-Sweep: TypeAlias = Callable[[Ints, Ints, Ints, Ints], Corrections]  # offsets, times, diffs, sums before
+__all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
+
+START = Frontier.start(1)
+ROWS_ARE_KEYS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A function of accumulated diffs: PRESENCE where lane 0 is at least so much, or the SUMS themselves."""
+
+    kind: int
+    at_least: int = 0
+
+    def correct(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """What changes when sorted updates follow some batches: sorted by key, value and time."""
+        if updates.times.shape[1] == 1:
+            return self.at_once(updates, key_lanes, before)
+        return self.over_times(updates, key_lanes, before)
+
+    def at_once(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """The same for updates of one constant time."""
+        if updates.data.shape[0] == key_lanes:
+            keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is there once
+        else:
+            keys, offsets = distinct_keys(updates, key_lanes)
+        table, ranges = located(before, keys)
+        values = updates.diffs.shape[0] if self.kind == SUMS else 0
+        most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
+        data, diffs = room(key_lanes + values, most), np.empty((1, most), np.int64)
+        n = changed(self.kind, self.at_least, keys, offsets, updates.diffs, table, ranges, data, diffs)
+        return Updates(used(data, n), updates.times, shrunk(diffs, n))
+
+    def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """The same for updates of different times."""
+        keys, offsets = distinct_keys(updates, key_lanes)
+        sums = accumulate(before, keys) if before else np.zeros((updates.width, keys.shape[1]), np.int64)
+        if self.kind == SUMS:
+            found = _sums_in_order(updates, keys, offsets, sums)
+            if found is not None:
+                return found
+            made = sweep_sums(offsets, updates.times, updates.diffs, sums)
+        else:
+            made = sweep_presence(self.at_least, offsets, updates.times, updates.diffs, sums)
+        data = np.empty((key_lanes + made.data.shape[0], len(made)), np.int64)
+        np.take(keys, made.key_index, axis=1, out=data[:key_lanes], mode="clip")  # without a copy to check first
+        data[key_lanes:] = made.data
+        return Updates(data, shrink(made.times), shrink(made.diffs))
+
+
+def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
+    """What changes in sums, if the times of each key come in order: as those of rows without values do."""
+    lanes, most = keys.shape[0], 2 * len(updates)
+    data, times, diffs = room(lanes + before.shape[0], most), room(1, most), room(1, most)
+    values = data[lanes:]
+    n = sums_in_order(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
+    del values  # nobody may look at memory that is given back
+    return None if n < 0 else Updates(used(data, n), shrunk(times, n), shrunk(diffs, n))
 
 
 class SweepReduce(Operator):
@@ -47,7 +107,7 @@ class SweepReduce(Operator):
         self.key_lanes = arranged.key_lanes
         self.sweep = sweep
         self.input = Side(arranged, f"{name} (input)")
-        self.upper = Frontier.start(1)
+        self.upper = START
 
     def follow_frontiers(self) -> None:
         """Tie the trace's logical since to what may still be asked, once the operator is placed."""
@@ -59,7 +119,7 @@ class SweepReduce(Operator):
             corrected = self._correct(message.payload)
             upper = message.payload[-1].upper
             if len(corrected):
-                batch = Batch(corrected, self.key_lanes, Description(self.upper, upper, Frontier.start(1)))
+                batch = Batch(corrected, self.key_lanes, Description(self.upper, upper, START))
                 self.upper = upper
                 self.send((batch,), message.times)
             self.input.acknowledge(upper)
@@ -69,12 +129,7 @@ class SweepReduce(Operator):
         """What changes when these batches follow the acknowledged ones, in this order."""
         before, parts = self.input.batches(), []
         for batch in batches:
-            updates = batch.updates
-            keys, offsets = distinct_keys(updates, self.key_lanes)
-            sums = accumulate(before, keys) if before else np.zeros((updates.width, keys.shape[1]), np.int64)
-            corrections = self.sweep(offsets, updates.times, updates.diffs, sums)
-            data = np.concatenate([np.take(keys, corrections.key_index, axis=1), corrections.data])
-            parts.append(Updates(data, shrink(corrections.times), shrink(corrections.diffs)))
+            parts.append(self.sweep.correct(batch.updates, self.key_lanes, before))
             before += (batch,)
         return parts[0] if len(parts) == 1 else consolidate(concatenate(parts))
 

@@ -16,6 +16,7 @@ from kpg.operators.ranked import first_by_rank
 from kpg.operators.react import FIRST, PRESENCE, React
 from kpg.operators.reduce import reduce
 from kpg.operators.reducer import PythonReducer, SplitFailures
+from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import Replay, Tactic
 from kpg.plan import nodes
 from kpg.plan.maintain import ignoring_keys, maintain, sums_tactic
@@ -65,7 +66,7 @@ def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         found,
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
-        partial(replay.sweep_presence, at_least),
+        Sweep(PRESENCE, at_least),
         _presence_tactic(at_least),
     )
 
@@ -92,7 +93,7 @@ def _presence_tactic(at_least: int) -> Tactic:
 
 def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     found = _arranged_keys(renderer, node)
-    return maintain(renderer, node, found, node.schema, "count", replay.sweep_sums, sums_tactic(1))
+    return maintain(renderer, node, found, node.schema, "count", Sweep(SUMS), sums_tactic(1))
 
 
 def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:

@@ -14,10 +14,10 @@ from kpg.columns.schema import INT64, Schema
 from kpg.columns.totals import part_count
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Stream
-from kpg.operators import replay
 from kpg.operators.join import join
 from kpg.operators.linear import Linear
 from kpg.operators.outliers import ExactSums, Marked, Summed, Unmarked
+from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import Replay
 from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
 from kpg.plan import nodes
@@ -43,7 +43,7 @@ def render_sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     exploded = _into_diff(renderer, rendered, into, keys)
     found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     raw = keys.concat(_numbered("part", into.width))
-    summed = maintain(renderer, node, found, raw, "sum", replay.sweep_sums, sums_tactic(into.width), share=False)
+    summed = maintain(renderer, node, found, raw, "sum", Sweep(SUMS), sums_tactic(into.width), share=False)
     wanted = tuple(
         Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
     )

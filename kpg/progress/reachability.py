@@ -10,11 +10,14 @@ Paths are searched on demand and remembered: a small query asks for few targets.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
+from kpg.algebra.order import Time
 from kpg.errors import BadPlan
-from kpg.progress.summary import Summary, identity
+from kpg.progress.summary import Summary, compiled, identity
 
 Paths = dict[int, tuple[Summary, ...]]
+Ways = dict[int, tuple[Callable[[Time], Time], ...] | None]  # None: as it is, by an identity alone
 
 
 class Reachability:
@@ -24,6 +27,7 @@ class Reachability:
         self.depths: list[int] = []
         self._before: list[list[tuple[int, Summary]]] = []
         self._paths: dict[int, Paths] = {}
+        self._ways: dict[int, Ways] = {}
 
     def add_location(self, depth: int) -> int:
         """A new location whose times have `depth` coordinates."""
@@ -35,12 +39,24 @@ class Reachability:
         """Say that what is at `source` can appear at `target`, later by `summary`."""
         self._before[target].append((source, summary))
         self._paths.clear()
+        self._ways.clear()
 
     def paths_to(self, target: int) -> Paths:
         """For each location that reaches `target`, the minimal summaries of its paths there."""
         found = self._paths.get(target)
         if found is None:
             found = self._paths[target] = self._search(target)
+        return found
+
+    def ways_to(self, target: int) -> Ways:
+        """The paths to `target`, each as a function of times."""
+        found = self._ways.get(target)
+        if found is None:
+            found = {}
+            for location, summaries in self.paths_to(target).items():
+                same = len(summaries) == 1 and summaries[0].keeps
+                found[location] = None if same else tuple([compiled(summary) for summary in summaries])
+            self._ways[target] = found
         return found
 
     def _search(self, target: int) -> Paths:

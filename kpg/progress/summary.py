@@ -8,6 +8,7 @@ and the form is closed under composition. Summaries are partially ordered as the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kpg.algebra.order import Time
@@ -52,6 +53,21 @@ class Summary(NamedTuple):
     def advances(self) -> bool:
         """Whether every time strictly grows: what each cycle of a dataflow must do."""
         return not self.suffix and any(self.add)
+
+
+def compiled(summary: Summary) -> Callable[[Time], Time]:
+    """The same map as `summary.apply`, as quick as can be: progress asks for little else."""
+    add, suffix = summary.add, summary.suffix
+    match add:
+        case ():
+            return lambda time: suffix
+        case (a,):
+            return lambda time: (time[0] + a, *suffix)
+        case (a, b):
+            return lambda time: (time[0] + a, time[1] + b, *suffix)
+        case (a, b, c):
+            return lambda time: (time[0] + a, time[1] + b, time[2] + c, *suffix)
+    return summary.apply
 
 
 def identity(depth: int) -> Summary:

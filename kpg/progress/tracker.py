@@ -137,21 +137,27 @@ class Tracker:
         return [frontier() if feeders[location] else CLOSED for location, frontier in self.sources.items()]
 
     def _frontier(self, location: int, sources: list[Frontier]) -> Frontier:
-        paths = self.reachability.paths_to(location)
+        reaching = self.reachability.ways_to(location)
         times: set[Time] = set()
         for place, counts in self.counts.items():
-            summaries = paths.get(place)
-            if summaries is not None:
+            if place in reaching:
+                ways = reaching[place]
                 for time, count in counts.items():
                     if count > 0:
-                        for summary in summaries:
-                            times.add(summary.apply(time))
+                        if ways is None:
+                            times.add(time)
+                        else:
+                            for way in ways:
+                                times.add(way(time))
         for place, frontier in zip(self.sources, sources, strict=True):
-            summaries = paths.get(place)
-            if summaries is not None:
-                for time in frontier.elements:
-                    for summary in summaries:
-                        times.add(summary.apply(time))
+            if place in reaching:
+                ways = reaching[place]
+                if ways is None:
+                    times.update(frontier.elements)
+                else:
+                    for time in frontier.elements:
+                        for way in ways:
+                            times.add(way(time))
         return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
 
     def settled(self, frontier: Frontier) -> bool:

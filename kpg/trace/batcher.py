@@ -35,7 +35,7 @@ class Part(NamedTuple):
 class Batcher:
     """Collects updates, and gives up those before a frontier in order."""
 
-    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows")
+    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows", "_pending")
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
@@ -43,6 +43,7 @@ class Batcher:
         self._run = self._nothing
         self._heap: list[Part] = []
         self._heap_rows = 0
+        self._pending: Frontier | None = CLOSED  # known, or to be worked out
 
     @property
     def rows(self) -> int:
@@ -56,10 +57,12 @@ class Batcher:
 
     def pending(self) -> Frontier:
         """The earliest times among what is held."""
-        found = self._run.earliest
-        for part in self._heap:
-            found = found.meet(part.earliest)
-        return found
+        if self._pending is None:
+            found = self._run.earliest
+            for part in self._heap:
+                found = found.meet(part.earliest)
+            self._pending = found
+        return self._pending
 
     def parts(self) -> list[Updates]:
         """What is held, in no order."""
@@ -70,15 +73,19 @@ class Batcher:
         rows = updates.data.shape[1]
         if rows == 0:
             return
-        self._heap.append(Part(updates, earliest(updates.times), tidy))
+        part = Part(updates, earliest(updates.times), tidy)
+        self._heap.append(part)
+        if self._pending is not None:
+            self._pending = self._pending.meet(part.earliest)
         self._heap_rows += rows
         if self._heap_rows > HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > len(self._run.updates):
             merged = merge_updates(self._run.updates, _in_order(self._heap))
             self._run = self._part(merged)
-            self._heap, self._heap_rows = [], 0
+            self._heap, self._heap_rows, self._pending = [], 0, None
 
     def seal(self, upper: Frontier) -> Updates:
         """Give up, sorted and consolidated, exactly the updates whose time is not beyond `upper`."""
+        self._pending = None
         run, self._run = self._divide(self._run, upper)
         halves = [self._divide(part, upper) for part in self._heap]
         early = [before for before, _ in halves if len(before.updates)]
@@ -96,7 +103,7 @@ class Batcher:
 
     def _divide(self, part: Part, upper: Frontier) -> tuple[Part, Part]:
         """What is not beyond `upper`, and what is."""
-        if upper.precedes(part.earliest) and part.earliest:
+        if part.earliest.elements and upper.precedes(part.earliest):
             return self._nothing, part
         updates = part.updates
         times = updates.times

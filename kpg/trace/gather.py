@@ -45,7 +45,7 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
     """
     key_lanes, m = keys.shape
     lanes, width = _shape(batches, key_lanes)
-    table, ranges = _located(batches, keys)
+    table, ranges = located(batches, keys)
     offsets = np.empty(m + 1, np.int64)
     layout(ranges, offsets)
     n = int(offsets[m])
@@ -63,7 +63,7 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 def accumulate(batches: Sequence[Batch], keys: Ints) -> Ints:
     """The sum of the diffs of each key over all values and times: int64[width, m]."""
     out = np.zeros((_shape(batches, 0)[1], keys.shape[1]), np.int64)
-    total(*_located(batches, keys), out)
+    total(*located(batches, keys), out)
     return out
 
 
@@ -87,7 +87,7 @@ def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, I
         for batch in reversed(batches[:-1]):  # newest and smallest first
             rows = merge_updates(_part(batch, at), rows)
     else:
-        rows = _filtered(batches, *_located(batches, keys), at)
+        rows = _filtered(batches, *located(batches, keys), at)
     return rows.data, spread(rows.diffs, len(rows))
 
 
@@ -116,7 +116,7 @@ def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:
     return updates.data.shape[0], updates.diffs.shape[0]
 
 
-def _located(batches: Sequence[Batch], keys: Ints) -> tuple[Ints, Ints]:
+def located(batches: Sequence[Batch], keys: Ints) -> tuple[Ints, Ints]:
     """The batches as a table, and where each has the rows of each key."""
     table = table_of([batch.row for batch in batches])
     ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)

@@ -22,7 +22,7 @@ from kpg.trace.match import Match
 from kpg.trace.table import table_of
 
 FEW = 4096  # rows that are looked up however large the batches
-SPARSE = 4  # or a batch with so many times their rows
+SPARSE = 32  # or a batch with so many times their rows: denser ones are better walked
 
 
 class Seek:

@@ -1,6 +1,7 @@
 """A trace: the batches of one collection, kept few by merging.
 
-    pending  ─ batches beyond the physical frontier: not merged, readers may cut between them
+    pending  ─ batches beyond the physical frontier: not merged, readers may cut between them; and a few tiny ones
+               before it, which are cheaper to look through than to merge one by one
     tail     ─ one batch of fewer than TAIL_ROWS rows, into which small batches are merged at once
     layers   ─ at most one for each level, oldest and highest first; level k holds one batch of at most ROOM << k
                rows, or two that are being merged
@@ -26,7 +27,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.trace import layer as sizes
 from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer, level_of, room_of
-from kpg.trace.merger import ALL, merge_now
+from kpg.trace.merger import ALL, merge_now, merge_tiny
 
 if TYPE_CHECKING:
     from kpg.trace.handle import TraceHandle
@@ -35,6 +36,8 @@ Effort = Literal["eager", "default", "lazy"]
 
 FUEL = {"eager": 8, "default": 8, "lazy": 4}  # rows read of each merge for each row inserted
 SIP = 1024  # less fuel than this is saved up, for it would not pay its call
+FEW_BATCHES = 4  # pending batches that may wait to be merged into the tail together
+TINY_ROWS = 64  # of all of these
 
 
 class Spine:
@@ -52,6 +55,7 @@ class Spine:
         self._tail_merges = 0
         self._balanced = True  # nothing changed since sizes and retractions were last found in order
         self._pending: deque[Batch] = deque()
+        self._pending_rows = 0
         self._handles: dict[int, weakref.ref[TraceHandle]] = {}
         self._since = Frontier.start(depth)
         self._physical = Frontier.start(depth)
@@ -110,19 +114,15 @@ class Spine:
 
     # batches
 
-    def _settled(self) -> list[Batch]:
-        """The batches that are in layers or the tail, oldest first."""
-        batches: list[Batch] = []
-        for layer in self._layers:
-            batches += layer.batches
-        if self._tail is not None:
-            batches.append(self._tail.batch)
-        return batches
-
     def batches_through(self, upper: Frontier | None) -> tuple[Batch, ...]:
         """All batches whose upper precedes or equals the given one; all if None."""
-        batches = (*self._settled(), *self._pending)
-        if upper is None or self.upper.precedes(upper):
+        found: list[Batch] = []
+        for layer in self._layers:
+            found += layer.batches
+        if self._tail is not None:
+            found.append(self._tail.batch)
+        batches = (*found, *self._pending)
+        if upper is None or self.upper.elements == upper.elements or self.upper.precedes(upper):
             return batches
         chosen = tuple([batch for batch in batches if batch.upper.precedes(upper)])
         for batch in batches[len(chosen) :]:
@@ -154,14 +154,22 @@ class Spine:
             self._saved += self._fuel_per_row * rows
             if self._saved >= SIP:
                 self._spend()
-        if self._pending:
+            self._pending_rows += rows
+        if self._pending_rows > TINY_ROWS or len(self._pending) > FEW_BATCHES:
             self._absorb()
 
     def _absorb(self) -> None:
-        """Move what the physical frontier has passed from pending to the tail."""
+        """Move what the physical frontier has passed from pending to the tail: tiny batches as one."""
         physical = self.physical
+        passed: list[Batch] = []
         while self._pending and self._pending[0].upper.precedes(physical):
-            self._admit(self._pending.popleft())
+            passed.append(self._pending.popleft())
+        rows = sum(map(len, passed))
+        self._pending_rows -= rows
+        if len(passed) > 1 and rows <= TINY_ROWS + len(passed[-1]):
+            passed = [merge_tiny(passed)]
+        for batch in passed:
+            self._admit(batch)
 
     def _admit(self, batch: Batch) -> None:
         if self._tail is not None:

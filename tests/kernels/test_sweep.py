@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kpg.algebra.frontier import Frontier
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates, constant
 from kpg.operators.replay import Corrections, sweep_presence, sweep_sums
+from kpg.operators.sweep import PRESENCE, SUMS, Sweep
 from kpg.testing import kernels_operators as naive
+from kpg.testing.strategies import times
+from kpg.trace.batch import Batch as Kept
+from kpg.trace.description import Description
 
 Batch = tuple[list[list[tuple[naive.Time, naive.Row]]], list[naive.Row]]
 
@@ -61,6 +68,69 @@ def test_sums_change_where_the_twin_says(data: st.DataObject, width: int) -> Non
         changes = naive.sums_changes(before, naive.running(new, before))
         want += [(key, v, t, d) for v, t, (d,) in changes]
     assert rows(got) == want
+
+
+@pytest.mark.parametrize("reach", [1, 40, 10**9])
+def test_many_changes_of_one_key_come_in_order(reach: int) -> None:
+    """A5.12: a total that goes up and down five hundred times, within few values, many or very many."""
+    diffs = np.random.default_rng(reach).integers(-reach, reach + 1, 500)
+    batch: Batch = ([[((at,), (int(diff),)) for at, diff in enumerate(diffs)]], [(3,)])
+    news, before = batch
+    made = sweep_sums(
+        naive.offsets(news), np.arange(500).reshape(1, -1), diffs.reshape(1, -1), naive.block(before, 1)
+    )
+    want = naive.sums_changes((3,), naive.running(news[0], (3,)))
+    assert rows(made) == [(0, v, t, d) for v, t, (d,) in want]
+
+
+@given(st.data(), st.integers(1, 2))
+def test_sums_over_times_change_where_the_twin_says(data: st.DataObject, width: int) -> None:
+    """A5.12 A5.13: as rows of a batch, with values after the key or none, so that times are in order or not."""
+    lanes = data.draw(st.integers(1, 2))
+    update = st.tuples(
+        st.tuples(*[st.integers(0, 2)] * lanes), times(1, 3), st.tuples(*[st.sampled_from([-1, 1, 2])] * width)
+    )
+    news = data.draw(st.lists(update, min_size=1, max_size=12))
+    blocks = [naive.block([each[i] for each in news], size) for i, size in ((0, lanes), (1, 1), (2, width))]
+    batch = consolidate(Updates(*blocks))
+    got = Sweep(SUMS).correct(batch, 1, ())
+    want = []
+    for key in sorted({row[:1] for row, _, _ in naive.rows(batch)}):
+        mine = [(t, d) for row, t, d in naive.rows(batch) if row[:1] == key]
+        zero = (0,) * width
+        want += [(key + value, t, d) for value, t, d in naive.sums_changes(zero, naive.running(mine, zero))]
+    assert naive.rows(got) == want
+
+
+@given(st.data(), st.sampled_from([PRESENCE, SUMS]), st.integers(1, 2), st.integers(-1, 3))
+def test_updates_of_one_time_change_what_the_twin_says(
+    data: st.DataObject, kind: int, width: int, at_least: int
+) -> None:
+    """A5.12 A5.13: in one pass from the batches, with and without values after the key, whatever is known of it."""
+    key_lanes, lanes = data.draw(st.sampled_from([(1, 1), (1, 2), (2, 2), (0, 1)]))
+    row = st.tuples(*[st.integers(0, 2)] * lanes)
+    diff = st.tuples(*[st.sampled_from([-1, 1, 2])] * width)
+    parts = [data.draw(st.dictionaries(row, diff, max_size=6)) for _ in range(data.draw(st.integers(1, 3)))]
+    blocks = [
+        consolidate(Updates(naive.block(list(part), lanes), constant((at,)), naive.block(list(part.values()), width)))
+        for at, part in enumerate(parts)
+    ]
+    start = Frontier.start(1)
+    known = tuple(Kept(block, key_lanes, Description(start, start, start)) for block in blocks[:-1] if len(block))
+    if not len(blocks[-1]):
+        return
+    got = Sweep(kind, at_least).correct(blocks[-1], key_lanes, known)
+    want = []
+    for key in sorted({each[:key_lanes] for each in parts[-1]}):
+        sums = [
+            tuple(sum(d[w] for each, d in part.items() if each[:key_lanes] == key) for w in range(width))
+            for part in parts
+        ]
+        before = tuple(map(sum, zip(*sums[:-1], strict=True))) if sums[:-1] else (0,) * width
+        totals = naive.running([((0,), sums[-1])], before)
+        made = naive.sums_changes(before, totals) if kind == SUMS else naive.presence_changes(at_least, before, totals)
+        want += [(key + value, (len(parts) - 1,), d) for value, _, d in made]
+    assert naive.rows(got) == want
 
 
 def test_partial_orders_are_refused() -> None:
