@@ -52,12 +52,12 @@ def check_stratified(edges: list[Reads], graph: dict[str, list[str]], program: P
 
 def dependencies(program: Program) -> list[Reads]:
     """Who reads whom."""
-    found = [
+    found = [Reads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions]
+    found += [
         Reads(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
         for rule in program.rules
         for atom, positive in atoms(rule.body)
     ]
-    found += [Reads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions]
     return found
 
 
