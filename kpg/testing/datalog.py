@@ -8,6 +8,7 @@ shares nothing with the rewrites or the lowering.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
@@ -160,8 +161,16 @@ def step(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Itera
             yield from compared(part, env, db, outer)
         case Test():
             pattern, text = (one(term, env, db, outer) for term in part.arguments)
-            if (pattern in text) == part.positive:
+            holds = pattern in text if part.name == "contains" else is_match(pattern, text)
+            if holds == part.positive:
                 yield [], env
+
+
+def is_match(pattern: str, text: str) -> bool:
+    try:
+        return re.fullmatch(pattern, text) is not None
+    except re.error:
+        return False
 
 
 def negated(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
@@ -306,10 +315,11 @@ def aggregated(term: Aggregate, env: Env, db: Any, outer: set[str]) -> Iterator[
         raise NotReady
     known = {name: value for name, value in env.items() if name in outer}
     body, numbers = named(term.body, count()), inside | outer
+    told = common(body)
     solutions: dict[Any, Any] = {}
     for found in solve([body], known, db, numbers):
         value = 1 if term.target is None else one(term.target, found, db, numbers)
-        solutions[tuple(sorted(found.items(), key=lambda item: item[0]))] = value
+        solutions[value, *((name, found[name]) for name in sorted(told & found.keys()))] = value
     bag = list(solutions.values())
     match term.op:
         case "count":
@@ -335,3 +345,13 @@ def named(formula: Formula, numbers: Iterator[int]) -> Formula:
         case Disjunction():
             return Disjunction(tuple(named(part, numbers) for part in formula.parts))
     return formula
+
+
+def common(formula: Formula) -> set[str]:
+    """The variables that tell solutions apart: those that are in every alternative."""
+    match formula:
+        case Conjunction():
+            return set().union(*map(common, formula.parts))
+        case Disjunction():
+            return set.intersection(*map(common, formula.parts))
+    return {each.name for each in variables(formula)}
