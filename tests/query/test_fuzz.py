@@ -12,9 +12,9 @@ from kpg.query.ir.program import Column, Relation
 
 WORDS = [
     ".decl", ".input", ".output", ".type", ".printsize", "p", "q", "x", "y", "_", "(", ")", ",", ".", ":-", ";", "!",
-    "=", "<", "<=", "!=", "<:", "|", ":", "{", "}", "count", "sum", "min", "max", "mean", "range", "cat", "number", "symbol",
-    "float", "unsigned", "1", "2.5", '"a"', "+", "-", "*", "/", "%", "^", "true", "false", "to_number", "strlen", "as",
-    "0x", "$", "[", "]", "nil", "inline", "\n", " ", "//", "/*", "*/", "#include", '"', "\\", "@", "é", "\0", "𝕏",
+    "=", "<", "<=", "!=", "<:", "|", ":", "{", "}", "count", "sum", "min", "max", "mean", "range", "cat", "number",
+    "symbol", "float", "unsigned", "1", "2.5", '"a"', "+", "-", "*", "/", "%", "^", "true", "false", "to_number",
+    "as", "0x", "$", "[", "]", "nil", "inline", "\n", " ", "//", "/*", "*/", "#include", '"', "\\", "@", "é", "\0", "𝕏",
     "p(x)", "q(x, y)", "p(x) :- q(x, y).", ".decl p(x: number)", ".decl q(x: number, y: symbol)", "match", "land",
 ]  # fmt: skip
 DECLARED = ".decl p(x: number)\n.decl q(x: number, y: symbol)\n.decl r(x: float)\n.output p\n"
