@@ -20,12 +20,12 @@ from typing import Any
 
 from kpg.errors import ParseError, ProgramError, UnsafeRule
 from kpg.query.edn.clauses import Clauses, names_in, variable_name
-from kpg.query.edn.kinds import with_kinds
 from kpg.query.edn.reader import Form, read_forms
 from kpg.query.ir.bodies import bound_by
 from kpg.query.ir.literals import Atom, Conjunction, Formula
 from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
 from kpg.query.ir.terms import Kind, Term, Value, Variable, Wildcard
+from kpg.query.ir.undeclared import with_kinds
 from kpg.query.source import did_you_mean, failure
 
 QUERY = "query"
@@ -164,7 +164,7 @@ class Reading:
 
     def rows_given(self, form: Form) -> None:
         """A parameter that is a list: a relation of its own."""
-        inside = form.value if form.sort == "vector" else ()
+        inside: tuple[Form, ...] = form.value if form.sort == "vector" else ()
         nested = bool(inside) and inside[0].sort == "vector"
         names = [variable_name(each) for each in (inside[0].value if nested else inside[:1])]
         if not names:
