@@ -88,7 +88,7 @@ class Json:
             value = inner.value
             if not isinstance(value, TAGS.get(tag, ())) or isinstance(value, bool) != (tag == "Bool"):
                 raise self.wrong(f"{shown(self.value)} is no value", did_you_mean(tag, TAGS))
-            value = float(value) if tag in ("Float", "Real") else value
+            value = float(inner.value) if tag in ("Float", "Real") else inner.value
         if not isinstance(value, (bool, int, float, str)):
             raise self.wrong(f"found {shown(value)}, expected a value")
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
