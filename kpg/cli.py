@@ -44,6 +44,7 @@ a file of changes:
   put edge 1,2 -1
   commit                                 # writes path_t1.csv: the rows of path that came (+1) and went (-1)
 """
+MAX_ROUNDS = 1_000_000
 SLOW_SECONDS = 0.5  # what takes less needs no bar
 
 
@@ -81,7 +82,10 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("-F", "--fact-dir", type=Path, default=Path("."), metavar="DIR", help="where .input reads (.)")
     run.add_argument("-D", "--output-dir", default=".", metavar="DIR", help="where .output writes (.), or - for stdout")
     run.add_argument("--changes", type=Path, metavar="FILE", help="transactions to commit after the first answer")
-    run.add_argument("--max-rounds", type=positive, metavar="N", help="stop a recursion after so many rounds")
+    run.add_argument(
+        "--max-rounds", type=positive, default=MAX_ROUNDS, metavar="N",
+        help=f"stop a recursion after so many rounds ({MAX_ROUNDS:,})",
+    )  # fmt: skip
     run.add_argument("--memory-limit", type=positive, metavar="BYTES", help="stop when the process holds more")
     run.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     run.set_defaults(command=run_command)

@@ -129,7 +129,7 @@ def steps_of(rule: Rule) -> tuple[Step, ...]:
     bound: set[str] = set()
     steps: list[Step] = []
     for literal in literals(rule):
-        steps.append(step_of(literal, bound, rule, not any(isinstance(step, (Scan, Join)) for step in steps)))
+        steps.append(step_of(literal, bound, rule, first=not steps))
         bound |= uses(literal)
     return tuple(steps)
 
@@ -138,7 +138,7 @@ def step_of(literal: Literal, bound: set[str], rule: Rule, first: bool) -> Step:
     """What a literal does, given what is bound."""
     match literal:
         case Atom():
-            return Scan(literal) if first and not bound else Join(literal, meeting(literal, bound))
+            return Scan(literal) if first else Join(literal, meeting(literal, bound))
         case Negation():
             assert isinstance(literal.formula, Atom)
             return Without(literal.formula, meeting(literal.formula, bound))

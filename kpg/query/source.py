@@ -43,7 +43,7 @@ class Position:
     length: int = 1
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        return f"{self.source.name}:{self.line}:{self.column}" if self.source.text else self.source.name
 
     def excerpt(self) -> str:
         """The line with the place marked below."""

@@ -200,9 +200,12 @@ class Bodies:
         if level == len(LEVELS):
             return self.power()
         left = self.term(level + 1)
+        before = self.depth
         while self.token.sort in ("symbol", "name") and self.token.text in LEVELS[level]:
             token = self.advance()
+            self.deeper(token.at)  # what is left of an operator is inside it
             left = Call(token.text, (left, self.term(level + 1)), None, token.at)
+        self.depth = before
         return left
 
     def power(self) -> Term:

@@ -78,6 +78,16 @@ def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Itera
         raise InputError(f"{name}:{number}: a transaction is not committed", detail=f"It began in line {began}.")
 
 
+def split_values(values: str, where: str) -> list[str]:
+    """`1,"a, b"` as its values."""
+    if '"' not in values:
+        return values.split(",")
+    try:
+        return next(csv.reader([values], strict=True), [])
+    except csv.Error as error:
+        raise SchemaMismatch(f"{where}: cannot read {values!r}", detail=str(error)) from None
+
+
 def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str, tuple[Any, ...], int]:
     """`edge 1,2 +1` as relation, row and diff."""
     name, _, rest = text.partition(" ")
@@ -93,7 +103,7 @@ def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str
     if diff not in ("+1", "-1", "1"):
         raise SchemaMismatch(f"{where}: a change ends with +1 or -1, not {diff!r}", hint=f"Write: put {name} a,b,c +1")
     values = values.strip()
-    fields = next(csv.reader([values], strict=True), []) if values.count('"') else values.split(",")
+    fields = split_values(values, where)
     if relation.arity == 0:
         return name, (0,), int(diff)
     if len(fields) != relation.arity:

@@ -21,7 +21,7 @@ TOKEN = re.compile(
     | (?P<comment>//[^\n]*)
     | (?P<long_comment>/\*)
     | (?P<preprocessor>\#[ \t]*[A-Za-z_]*)
-    | (?P<float>[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_?.]))
+    | (?P<float>[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_?]))
     | (?P<number>(?:0x[0-9A-Fa-f]+|0b[01]+|[0-9]+)u?(?![A-Za-z0-9_?]))
     | (?P<directive>\.(?:decl|type|number_type|symbol_type|input|output|printsize|include|pragma|plan|comp|init
                         |override|functor|limitsize|lattice)(?![A-Za-z0-9_?]))

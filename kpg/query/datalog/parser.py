@@ -169,9 +169,15 @@ class Statements(Bodies):
         if self.token.text == "[":
             raise failure(ParseError, "records are not supported", self.token.at)
         name = self.expect_name("a type")
-        if self.token.text == "." and self.follows_name():
-            raise failure(ParseError, "components are not supported", self.token.at)
+        self.refuse_component(name)
         return name
+
+    def refuse_component(self, name: Token) -> None:
+        """Refuse `component.name`, with nothing between."""
+        at, dot = name.at, self.token.at
+        beside = (dot.line, dot.column) == (at.line, at.column + at.length)
+        if self.token.text == "." and beside and self.follows_name():
+            raise failure(ParseError, "components are not supported", name.at)
 
     def qualifier(self, word: Token, names: list[Token]) -> None:
         """A word after a declaration."""
@@ -212,8 +218,7 @@ class Statements(Bodies):
         """`.input edge(filename="edges.csv", delimiter=","), node`"""
         while True:
             name = self.expect_name("a relation")
-            if self.token.text == "." and self.follows_name():
-                raise failure(ParseError, "components are not supported", self.token.at)
+            self.refuse_component(name)
             options = self.options() if self.take("(") else ()
             self.reader.directives.append(Directive(token.text[1:], name.text, options, name.at))
             if not self.take(","):
@@ -279,8 +284,7 @@ class Statements(Bodies):
         if self.token.sort != "name":
             raise self.unexpected("a rule, fact or directive")
         name = self.advance()
-        if self.token.text == "." and self.follows_name():
-            raise failure(ParseError, "components are not supported", self.token.at)
+        self.refuse_component(name)
         return self.atom(name)
 
     def fact(self, head: Atom) -> None:

@@ -49,8 +49,8 @@ class Job:
     stdout: IO[str]
     progress: Progress = silent
 
-    def load(self, running: Running, unique: bool) -> None:
-        """Insert the facts of the program and of its files; with `unique`, each row once."""
+    def load(self, running: Running) -> None:
+        """Insert the facts of the program and of its files, each row once."""
         relations = self.program.by_name()
         inputs = [directive for directive in self.program.directives if directive.kind == "input"]
         stated = {name for name in running.inputs if any(fact.relation == name for fact in self.program.facts)}
@@ -62,10 +62,10 @@ class Job:
                 tables.setdefault(directive.relation, []).append(table)
         for name, parts in tables.items():
             table = pa.concat_tables(parts)
-            if unique and name in stated:
+            if name in stated:
                 table = pa.concat_tables([facts_table(running, name, table.schema), table])
                 stated.discard(name)
-            insert(running, name, distinct(table) if unique else table)
+            insert(running, name, distinct(table))
         self.progress("reading", len(inputs), len(inputs))
         state(running, stated)
 
@@ -141,7 +141,7 @@ def run(
     with open_database(memory_limit=memory_limit) as db:
         job = Job(program, facts, out, stdout or sys.stdout, progress)
         running = Running(db, program, name=path.stem, distinct_inputs=changes is not None, max_rounds=max_rounds)
-        job.load(running, unique=changes is None)
+        job.load(running)
         progress("computing", 0, 1)
         db.advance()
         job.write(running)

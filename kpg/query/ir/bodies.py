@@ -26,7 +26,7 @@ def literals_of(body: Formula) -> tuple[Literal, ...]:
     return parts  # type: ignore[return-value]
 
 
-def definitions(literal: Literal) -> Iterator[tuple[Variable, Term]]:
+def definitions(literal: Formula) -> Iterator[tuple[Variable, Term]]:
     """What an equation may define: (variable, term), either way round."""
     if isinstance(literal, Comparison) and literal.op == "=":
         for this, that in ((literal.left, literal.right), (literal.right, literal.left)):
@@ -41,7 +41,7 @@ def is_ready(term: Term, bound: set[str]) -> bool:
     return all(variable.name in bound for variable in variables_of_term(term))
 
 
-def bound_by(body: Iterable[Literal], already: Iterable[str] = ()) -> set[str]:
+def bound_by(body: Iterable[Formula], already: Iterable[str] = ()) -> set[str]:
     """The variables that a body binds, given some that are bound."""
     body = tuple(body)
     bound = set(already)

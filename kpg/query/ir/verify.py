@@ -70,9 +70,11 @@ def verify_arguments(body: Formula) -> None:
 
 def verify_strata(program: Program) -> None:
     """Assert that each relation is in one stratum, and reads only its own and earlier ones."""
+    relations = program.by_name()
     place = {name: number for number, stratum in enumerate(program.strata) for name in stratum.relations}
     assert sorted(place) == sorted(program.by_name())
     for rule in program.rules:
         for atom, positive in atoms(rule.body):
             here, there = place[rule.head.relation], place[atom.relation]
-            assert there < here or (there == here and positive and program.strata[here].recursive)
+            inside = there == here and program.strata[here].recursive
+            assert there < here or (inside and (positive or relations[atom.relation].made))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kpg.columns.functions import col
 from kpg.columns.schema import Schema
 from kpg.query.ir.program import Program, Reduction, Relation, Stratum
+from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.rules import UNIT, Surroundings, build_rule
 from kpg.query.plan import is_set, plan_rule
@@ -61,14 +62,29 @@ class Lowered:
         rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
         where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
         loop = self.db.loop(f"the recursion of {', '.join(stratum.relations)} ({where})", self.max_rounds)
+        own = [name for name in stratum.relations if not self._relations[name].made]
         variables = {}
-        for name in stratum.relations:
+        for name in own:
             variables[name] = self.collections[name] = loop.variable(schema_of(self._relations[name]))
-        definitions = {name: self._defined(name, recursive=True) for name in stratum.relations}
+        for name in self._in_between(stratum):
+            self.collections[name] = self._defined(name, recursive=False)
+        definitions = {name: self._defined(name, recursive=True) for name in own}
         for name, definition in definitions.items():
             variables[name].set(definition)
         for name, definition in definitions.items():
             self.collections[name] = loop.leave(definition)
+
+    def _in_between(self, stratum: Stratum) -> list[str]:
+        """The relations of a loop that a rewrite made, each after those it reads: no variables, but parts of rules.
+
+        What an aggregate comes to must be seen in the round in which it is asked for: a round later would be too late
+        for whoever takes its absence for zero.
+        """
+        graph: dict[str, list[str]] = {name: [] for name in stratum.relations if self._relations[name].made}
+        for edge in dependencies(self.program):
+            if edge.reader in graph and edge.read in graph:
+                graph[edge.reader].append(edge.read)
+        return [name for part in strongly_connected(graph) for name in part]
 
     def _defined(self, name: str, recursive: bool) -> Collection:
         """What a relation holds, from its input, its rules and its reduction."""

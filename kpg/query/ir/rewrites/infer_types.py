@@ -321,6 +321,7 @@ def meet(names: list[str], types: dict[str, NamedType]) -> set[str]:
     """The types among some, or below, that are at once of all of them."""
     candidates = set(names) | {name for name, each in types.items() if set(names) <= each.above}
     common = {name for name in candidates if all(other in above(name, types) for other in names)}
-    return {name for name in common if not any(name != other and other in above(name, types) for other in common)}
+    wider = {name: above(name, types) for name in common}
+    return {name for name in common if all(name in wider[other] for other in common if other in wider[name])}
 
 

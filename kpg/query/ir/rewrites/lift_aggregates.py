@@ -2,15 +2,18 @@
 
     p(x, n) :- q(x), n = count : { e(x, y) }.
 becomes
-    @1.body(x, y) :- e(x, y).                       the solutions, each once
-    @1.group(x, v) = count of @1.body by x          a Reduction
-    @1.seed(x)    :- q(x).                          for which x somebody asks
-    @1(x, v)      :- @1.group(x, v).
-    @1(x, 0)      :- @1.seed(x), !@1.group(x, _).   count and sum of nothing are 0; min, max and mean have no value
-    p(x, n)       :- q(x), @1(x, n).
+    @1.body(x, y) :- e(x, y).                     the solutions, each once
+    @1(x, v) = count of @1.body by x              a Reduction
+    p(x, v) :- q(x), @1(x, v).
+    p(x, 0) :- q(x), !@1(x, _).                   count and sum of nothing are 0; min, max and mean have no value
 
 The keys are the variables that the aggregate shares with its rule. Where its body does not bind them all by itself, the
-seed does.
+rest of the rule does, by way of a relation of the keys that are asked for:
+
+    p(x, n) :- q(x), n = count : { e(y, _), y < x }.
+        ->  @1.seed(x) :- q(x).     @1.body(x, y, _) :- @1.seed(x), e(y, _), y < x.     ...
+
+A seed leaves out what the rule reads recursively, if it can, so that the aggregate is computed before the recursion.
 """
 
 from __future__ import annotations
@@ -35,24 +38,26 @@ from kpg.query.ir.literals import (
 )
 from kpg.query.ir.program import Column, Program, Reduction, Relation, Rule
 from kpg.query.ir.rewrites.expand_disjunction import alternatives, expanded
+from kpg.query.ir.rewrites.stratify import SEED, strongly_connected
 from kpg.query.ir.terms import Aggregate, Constant, Kind, Term, Variable, Wildcard
 from kpg.query.ir.terms import variables as variables_of_term
-from kpg.query.source import Position, failure
+from kpg.query.ir.verify import atoms_of
+from kpg.query.source import failure
 
 ZERO_OF_NOTHING = ("count", "sum")
 
 
 def lift_aggregates(program: Program) -> Program:
     """The program without aggregates."""
-    lifting = Lifting()
+    lifting = Lifting(recursion(program))
     waiting, rules = list(program.rules), list[Rule]()
     while waiting:
         rule = waiting.pop(0)
-        lifted, more = lifting.lift_one(rule)
-        if lifted is rule:
+        lifted = lifting.lift_one(rule)
+        if lifted is None:
             rules.append(rule)
         else:
-            waiting = [*more, lifted, *waiting]
+            waiting = [*lifted, *waiting]
     return replace(
         program,
         relations=(*program.relations, *lifting.relations),
@@ -61,27 +66,35 @@ def lift_aggregates(program: Program) -> Program:
     )
 
 
+def recursion(program: Program) -> dict[str, int]:
+    """For each relation a number that those it is recursive with share."""
+    graph: dict[str, list[str]] = {relation.name: [] for relation in program.relations}
+    for rule in program.rules:
+        graph[rule.head.relation] += [atom.relation for atom in atoms_of(rule)]
+    return {name: number for number, part in enumerate(strongly_connected(graph)) for name in part}
+
+
 @dataclass(slots=True)
 class Lifting:
     """The relations that aggregates became."""
 
+    component: dict[str, int]
     relations: list[Relation] = field(default_factory=list)
     reductions: list[Reduction] = field(default_factory=list)
     number: int = 0
 
-    def lift_one(self, rule: Rule) -> tuple[Rule, list[Rule]]:
-        """A rule with one aggregate fewer, and the rules that stand for it; the same rule if it has none."""
+    def lift_one(self, rule: Rule) -> list[Rule] | None:
+        """A rule with one aggregate fewer, and the rules that stand for it; None if it has none."""
         found = list(dict.fromkeys(each for part in (rule.head, rule.body) for each in aggregates(part)))
         if not found:
-            return rule, []
+            return None
         plain = [literal for literal in literals(rule) if not any(True for _ in aggregates(literal))]
         bound = bound_by(plain)
         outside = {each.name: each for part in (rule.head, rule.body) for each in variables(part)}
         for aggregate in found:
             keys = shared(aggregate, outside)
-            asked = needs_seed(aggregate, keys)
-            if not asked or all(key.name in bound for key in keys):
-                return self.lift(rule, aggregate, keys, plain, bool(asked))
+            if not needs_binding(aggregate, keys) or all(key.name in bound for key in keys):
+                return self.lift(rule, aggregate, keys, plain)
         lost = next(key for key in shared(found[0], outside) if key.name not in bound)
         raise failure(
             UnsafeRule,
@@ -90,38 +103,43 @@ class Lifting:
             hint="Let it stand in a positive atom, inside the braces or beside them.",
         )
 
-    def lift(
-        self, rule: Rule, aggregate: Aggregate, keys: list[Variable], plain: list[Literal], seeded: bool
-    ) -> tuple[Rule, list[Rule]]:
+    def lift(self, rule: Rule, aggregate: Aggregate, keys: list[Variable], plain: list[Literal]) -> list[Rule]:
         """The rule with an atom in place of an aggregate, and what that atom stands for."""
         self.number += 1
         name = f"@{self.number}"
         kinds = dict(rule.kinds)
         result = Variable(f"{aggregate.op}#{name}", aggregate.at)
         kinds[result.name] = result_kind(aggregate, kinds)
-        key_columns = columns_of(keys, kinds)
-        made: list[Rule] = []
-        seed = Atom(f"{name}.seed", tuple(keys), aggregate.at)
-        if seeded and keys:
-            self.relations.append(Relation(seed.relation, key_columns, aggregate.at, made=True))
-            known = bound_by(plain)
-            made.append(rule_of(seed, [literal for literal in plain if uses(literal) <= known], rule))
-        inner = self.body(name, aggregate, keys, seed if seeded and needs_binding(aggregate, keys) else None, rule)
-        made += inner
-        group = Atom(f"{name}.group", (*keys, result), aggregate.at)
-        self.relations.append(
-            Relation(group.relation, (*key_columns, Column("value", "", kinds[result.name])), aggregate.at, made=True)
-        )
-        value = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
-        self.reductions.append(
-            Reduction(group.relation, f"{name}.body", len(keys), aggregate.op, value, aggregate.at)
-        )
-        answer = group
+        seed, made = None, list[Rule]()
+        if needs_binding(aggregate, keys):
+            seed = Atom(f"{name}{SEED}", tuple(keys), aggregate.at)
+            self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, made=True))
+            made.append(rule_of(seed, self.asking(rule, keys, plain), rule))
+        made += self.body(name, aggregate, keys, seed, rule)
+        value = Column("value", "", kinds[result.name])
+        self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, made=True))
+        place = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
+        self.reductions.append(Reduction(name, f"{name}.body", len(keys), aggregate.op, place, aggregate.at))
+        group = Atom(name, (*keys, result), aggregate.at)
+        rule = replace(rule, kinds=tuple(sorted(kinds.items())))
+        made.append(replaced(rule, aggregate, result, group))
         if aggregate.op in ZERO_OF_NOTHING:
-            answer = Atom(name, group.arguments, aggregate.at)
-            self.relations.append(replace(self.relation(group.relation), name=name))
-            made += self.with_zero(answer, group, seed if keys else None, kinds[result.name], rule, aggregate.at)
-        return self.replaced(rule, aggregate, result, answer, kinds), made
+            zero = Constant(0.0 if kinds[result.name] == "float" else 0, kinds[result.name], aggregate.at)
+            empty = Negation(replace(group, arguments=(*keys, Wildcard(aggregate.at))), aggregate.at)
+            made.append(replaced(rule, aggregate, zero, empty))
+        return made
+
+    def asking(self, rule: Rule, keys: list[Variable], plain: list[Literal]) -> list[Literal]:
+        """The literals of a rule that say for which keys it asks: at least those it does ask for."""
+        here = self.component.get(rule.head.relation)
+        steady = [
+            literal
+            for literal in plain
+            if not (isinstance(literal, Atom) and here is not None and self.component.get(literal.relation) == here)
+        ]
+        chosen = steady if {key.name for key in keys} <= bound_by(steady) else plain
+        known = bound_by(chosen)
+        return [literal for literal in chosen if uses(literal) <= known]
 
     def body(
         self, name: str, aggregate: Aggregate, keys: list[Variable], seed: Atom | None, rule: Rule
@@ -141,34 +159,20 @@ class Lifting:
         self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, made=True))
         return expanded(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items()))))
 
-    def with_zero(
-        self, answer: Atom, group: Atom, seed: Atom | None, kind: Kind, rule: Rule, at: Position
-    ) -> list[Rule]:
-        """The rules that give zero where a group has no rows."""
-        zero = Constant(0.0 if kind == "float" else 0, kind, at)
-        empty = Negation(Atom(group.relation, (*group.arguments[:-1], Wildcard(at)), at), at)
-        nothing = replace(answer, arguments=(*answer.arguments[:-1], zero))
-        known = dict(rule.kinds)
-        kinds = {each.name: known.get(each.name, kind) for each in variables(group)}
-        with_kinds = replace(rule, kinds=tuple(sorted(kinds.items())))
-        asked: list[Literal] = [] if seed is None else [seed]
-        return [rule_of(answer, [group], with_kinds), rule_of(nothing, [*asked, empty], with_kinds)]
-
-    def replaced(
-        self, rule: Rule, aggregate: Aggregate, result: Variable, answer: Atom, kinds: dict[str, Kind]
-    ) -> Rule:
-        """A rule with a variable in place of an aggregate, and an atom that binds it."""
-
-        def put(term: Term) -> Term:
-            return result if term == aggregate else term
-
-        heads = tuple(change_atom(head, put) for head in rule.heads)
-        body = Conjunction((*literals_of(change_terms(rule.body, put)), answer), rule.body.at)
-        return replace(rule, heads=heads, body=body, kinds=tuple(sorted(kinds.items())))
-
     def relation(self, name: str) -> Relation:
         """One of the relations made so far."""
         return next(relation for relation in self.relations if relation.name == name)
+
+
+def replaced(rule: Rule, aggregate: Aggregate, by: Term, group: Literal) -> Rule:
+    """A rule with a value in place of an aggregate, and a literal that says which."""
+
+    def put(term: Term) -> Term:
+        return by if term == aggregate else term
+
+    heads = tuple(change_atom(head, put) for head in rule.heads)
+    body = Conjunction((*literals_of(change_terms(rule.body, put)), group), rule.body.at)
+    return replace(rule, heads=heads, body=body)
 
 
 def shared(aggregate: Aggregate, outside: dict[str, Variable]) -> list[Variable]:
@@ -190,11 +194,6 @@ def own_variables(formula: Formula, keys: Iterable[Variable]) -> list[Variable]:
         for variable in found
         if all(variable in way for way in ways) and all(variable.name in way for way in bound)
     ]
-
-
-def needs_seed(aggregate: Aggregate, keys: list[Variable]) -> bool:
-    """Whether it must be known for which keys somebody asks."""
-    return bool(keys) and (aggregate.op in ZERO_OF_NOTHING or needs_binding(aggregate, keys))
 
 
 def needs_binding(aggregate: Aggregate, keys: list[Variable]) -> bool:

@@ -26,7 +26,9 @@ def ordered(rule: Rule) -> Conjunction:
     bound: set[str] = set()
     done: list[Literal] = []
     while waiting:
-        literal = next_ready(waiting, bound) or next_atom(waiting, bound, first=not done)
+        first = not any(isinstance(literal, Atom) for literal in done)
+        literal = next_ready(waiting, bound) if bound or not first else None
+        literal = literal or next_atom(waiting, bound, first) or next_ready(waiting, bound) or waiting[0]
         waiting.remove(literal)
         done.append(literal)
         bound = bound_by([literal], bound)
@@ -51,14 +53,12 @@ def can_follow(literal: Literal, bound: set[str]) -> bool:
     return any(is_ready(term, bound) for _, term in definitions(literal))
 
 
-def next_atom(waiting: list[Literal], bound: set[str], first: bool) -> Literal:
+def next_atom(waiting: list[Literal], bound: set[str], first: bool) -> Literal | None:
     """The atom to go on with."""
     atoms = [literal for literal in waiting if isinstance(literal, Atom)]
-    if not atoms:  # only what an equation in the wrong direction holds up: it was refused before
-        return waiting[0]
     if first:
-        return max(atoms, key=lambda atom: any(isinstance(term, Constant) for term in atom.arguments))
-    return max(atoms, key=lambda atom: known(atom, bound))
+        return max(atoms, key=lambda atom: any(isinstance(term, Constant) for term in atom.arguments), default=None)
+    return max(atoms, key=lambda atom: known(atom, bound), default=None)
 
 
 def known(atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:

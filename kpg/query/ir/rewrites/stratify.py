@@ -1,7 +1,8 @@
 """Relations in the order in which they can be computed: the strongly connected components of who reads whom.
 
 Relations that depend on each other form one recursive stratum. Negation and aggregates need their whole input first,
-so none may lead from a stratum to itself: such a program is refused, and the cycle shown.
+so none may lead from a relation back to itself: such a program is refused, and the cycle shown. The seed of an
+aggregate does not count: it says which groups are asked for, and not what is in them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from kpg.errors import NotStratified
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Stratum
 from kpg.query.source import Position, failure
+
+SEED = ".seed"  # how the names of relations end that say which groups are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +34,30 @@ def stratify(program: Program) -> Program:
     for edge in edges:
         graph[edge.reader].append(edge.read)
     components = strongly_connected(graph)
+    check_stratified(edges, graph, program)
     place = {name: number for number, component in enumerate(components) for name in component}
-    for edge in edges:
-        if edge.how and place[edge.reader] == place[edge.read]:
-            raise not_stratified(edge, graph, program)
     looping = {edge.reader for edge in edges if place[edge.reader] == place[edge.read]}
     strata = tuple(Stratum(tuple(sorted(part)), not looping.isdisjoint(part)) for part in components)
     return replace(program, strata=strata)
 
 
+def check_stratified(edges: list[Reads], graph: dict[str, list[str]], program: Program) -> None:
+    """Refuse a negation or an aggregate of something that depends on it."""
+    counted = {name: [] if name.endswith(SEED) else read for name, read in graph.items()}
+    place = {name: number for number, part in enumerate(strongly_connected(counted)) for name in part}
+    for edge in edges:
+        if edge.how and place[edge.reader] == place[edge.read]:
+            raise not_stratified(edge, counted, program)
+
+
 def dependencies(program: Program) -> list[Reads]:
     """Who reads whom."""
-    found = [
+    found = [Reads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions]
+    found += [
         Reads(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
         for rule in program.rules
         for atom, positive in atoms(rule.body)
     ]
-    found += [Reads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions]
     return found
 
 

@@ -1,0 +1,343 @@
+"""Queries and rules in EDN as programs.
+
+    [:find ?company (sum ?salary)
+     :in ?city
+     :where [?company :company/city ?city] [?company :company/employee ?e] [?e :employee/salary ?salary]]
+
+    [(knows ?a ?b) [?a :person/knows ?b]]
+    [(knows ?a ?b) [?a :person/knows ?x] (knows ?x ?b)]
+
+Attributes are binary relations of a set of facts; rules are sets, too. What `:find` gives is a multiset: a row is there
+as often as the clauses have solutions for it, and aggregates are taken of all solutions, so that `:with` changes
+nothing. Without aggregates the result is named `query`, and so it is with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kpg.errors import ParseError, ProgramError, UnsafeRule
+from kpg.query.edn.clauses import Clauses, names_in, variable_name
+from kpg.query.edn.reader import Form, read_forms
+from kpg.query.ir.bodies import bound_by
+from kpg.query.ir.literals import Atom, Conjunction, Formula
+from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
+from kpg.query.ir.terms import Kind, Term, Value, Variable, Wildcard
+from kpg.query.ir.undeclared import with_kinds
+from kpg.query.source import did_you_mean, failure
+
+QUERY = "query"
+AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean", "mean": "mean"}
+SECTIONS = (":find", ":with", ":in", ":where", ":rules")
+SAME: dict[Any, Kind] = {int: "number", float: "float", str: "symbol", bool: "bool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What an attribute relates: kinds, or the Python types int, float, str and bool."""
+
+    entity: Any = int
+    value: Any = int
+
+    def kinds(self) -> tuple[Kind, Kind]:
+        """Both as kinds."""
+        return SAME.get(self.entity, self.entity), SAME.get(self.value, self.value)
+
+
+def parse_query(
+    text: str,
+    attributes: Mapping[str, Attribute | tuple[Any, Any]],
+    *,
+    rules: str = "",
+    parameters: Mapping[str, Value] | None = None,
+    name: str = QUERY,
+) -> Program:
+    """The program of a query, with the rules it may use; its answer is the relation `name`.
+
+    The text may hold rules as well, or nothing but rules: then each rule is an answer.
+    """
+    known: dict[str, tuple[Kind, ...]] = {}
+    for each, given in attributes.items():
+        known[each] = (given if isinstance(given, Attribute) else Attribute(*given)).kinds()
+    return Reading(known, dict(parameters or {}), name).program(read_forms(rules, "rules"), read_forms(text))
+
+
+class Reading:
+    """A query and its rules, on their way to a program."""
+
+    def __init__(self, attributes: dict[str, tuple[Kind, ...]], parameters: dict[str, Value], name: str) -> None:
+        self.attributes = attributes
+        self.parameters = parameters
+        self.name = name
+        self.rules: list[Rule] = []
+        self.relations: list[Relation] = []
+        self.reductions: list[Reduction] = []
+        self.facts: list[Fact] = []
+        self.given: dict[str, tuple[Kind, ...]] = {}
+
+    def program(self, rules: list[Form], query: list[Form]) -> Program:
+        """All of it."""
+        queries = [form for form in query if is_query(form)]
+        written = [each for form in (*rules, *(f for f in query if f not in queries)) for each in rules_in(form)]
+        if len(queries) > 1:
+            raise failure(ParseError, "two queries in one text", queries[1].at)
+        self.clauses = Clauses(self.attributes, arities(written), self.parameters)
+        for form in written:
+            self.rule(form)
+        names = list(dict.fromkeys(form.value[0].value[0].value for form in written))
+        self.relations += [
+            Relation(each, columns(self.clauses.rules[each]), where(written, each)) for each in names
+        ]
+        if queries:
+            self.query(queries[0])
+        wanted = [self.name] if queries else names
+        return self.finish(wanted)
+
+    def finish(self, wanted: list[str]) -> Program:
+        """The program, with the kinds of what nobody declared."""
+        base = [Relation(each, columns(2, ("e", "v"))) for each in self.attributes]
+        made = self.clauses
+        program = Program(
+            relations=(*base, *self.relations, *made.relations),
+            rules=(*self.rules, *made.made),
+            facts=tuple(self.facts),
+            directives=(
+                *(Directive("input", each) for each in self.attributes),
+                *(Directive("output", each) for each in wanted),
+            ),
+            reductions=tuple(self.reductions),
+        )
+        return with_kinds(program, {**self.attributes, **self.given})
+
+    # Rules
+
+    def rule(self, form: Form) -> None:
+        """`[(name ?a ?b) clause ...]`"""
+        head, *body = form.value
+        formula = self.clauses.conjunction(tuple(body), form, set())
+        terms: list[Term] = []
+        for each in head.value[1:]:
+            if each.is_symbol("..."):
+                taken = {term.name for term in terms if isinstance(term, Variable)}
+                terms += [Variable(name, each.at) for name in names_in(formula) if name not in taken]
+            else:
+                terms.append(self.clauses.term(each))
+        self.rules.append(Rule((Atom(head.value[0].value, tuple(terms), head.at),), formula, form.at))
+
+    # Queries
+
+    def query(self, form: Form) -> None:
+        """`[:find ... :where ...]`"""
+        sections = sections_of(form)
+        self.inputs(sections.get(":in", []))
+        clauses = sections.get(":where", [])
+        if not clauses:
+            raise failure(ParseError, "a query without :where", form.at)
+        body = self.clauses.conjunction(tuple(clauses), form, set())
+        body = Conjunction((*body.parts, *self.bindings), body.at)
+        found = self.expanded(sections[":find"], body)
+        for each in sections.get(":with", []):
+            self.check_bound(each, body)
+        if any(each.sort == "list" for each in found):
+            self.aggregated(found, body, form)
+            return
+        terms = tuple(self.clauses.term(each) for each in found)
+        head = Atom(self.name, terms, form.at)
+        self.relations.append(Relation(self.name, columns(len(terms), unique(found)), form.at, bag=True))
+        self.rules.append(Rule((head,), body, form.at))
+
+    def inputs(self, forms: list[Form]) -> None:
+        """`:in $ ?x [?y ...] [[?a ?b]]`: values, lists of values, lists of rows."""
+        self.bindings: list[Formula] = []
+        for form in forms:
+            if form.is_symbol("$", "%"):
+                continue
+            if form.sort == "symbol":
+                name = variable_name(form)
+                if name not in self.parameters:
+                    hint = did_you_mean(name, self.parameters) or f"Give it: parameters={{{name!r}: ...}}."
+                    raise failure(ProgramError, f"the parameter ?{name} has no value", form.at, hint=hint)
+            else:
+                self.rows_given(form)
+
+    def rows_given(self, form: Form) -> None:
+        """A parameter that is a list: a relation of its own."""
+        inside: tuple[Form, ...] = form.value if form.sort == "vector" else ()
+        nested = bool(inside) and inside[0].sort == "vector"
+        names = [variable_name(each) for each in (inside[0].value if nested else inside[:1])]
+        if not names:
+            raise failure(ParseError, "not a parameter", form.at, hint="Write ?x, [?x ...] or [[?a ?b]].")
+        key = " ".join(names)
+        values: Any = self.parameters.pop(key, None)
+        if not isinstance(values, (list, tuple, set)):
+            hint = f"Give parameters={{{key!r}: [...]}}."
+            raise failure(ProgramError, f"the parameter {key!r} is a list", form.at, hint=hint)
+        relation = f"@in.{key}"
+        rows = [tuple(row) if nested else (row,) for row in values]
+        self.facts += [Fact(relation, row, form.at) for row in dict.fromkeys(rows)]
+        self.given[relation] = tuple(SAME.get(type(value), "number") for value in rows[0]) if rows else ()
+        self.relations.append(Relation(relation, columns(len(names), tuple(names)), form.at))
+        self.bindings.append(Atom(relation, tuple(Variable(each, form.at) for each in names), form.at))
+
+    def expanded(self, found: list[Form], body: Conjunction) -> list[Form]:
+        """What is asked for; `...` stands for all variables that are not named, in order."""
+        if not found:
+            raise failure(ParseError, "a query that finds nothing", body.at, hint="Name variables behind :find.")
+        named = {variable_name(each) for each in found if each.sort == "symbol"}
+        every = [name for name in names_in(body) if name not in named]
+        made: list[Form] = []
+        for each in found:
+            made += [Form("symbol", name, each.at) for name in every] if each.is_symbol("...") else [each]
+        return made
+
+    def check_bound(self, form: Form, body: Conjunction) -> None:
+        """Refuse a variable behind :with that the clauses do not have."""
+        if variable_name(form) not in names_in(body):
+            raise failure(UnsafeRule, f"variable {form.value} behind :with is not bound", form.at)
+
+    def aggregated(self, found: list[Form], body: Conjunction, form: Form) -> None:
+        """Groups by the variables, with an aggregate each; several aggregates are joined on their group."""
+        keys = list(dict.fromkeys(variable_name(each) for each in found if each.sort == "symbol"))
+        formula = named_wildcards(body)
+        others = [name for name in names_in(formula) if name not in keys and name in bound_by(formula.parts)]
+        solutions = [*keys, *others]
+        source = f"@solutions of {self.name}"
+        self.relations.append(Relation(source, columns(len(solutions), tuple(solutions)), form.at, made=True))
+        self.rules.append(Rule((Atom(source, variables_of(solutions, form), form.at),), formula, form.at))
+        result: list[Term] = []
+        atoms: list[Formula] = []
+        for number, each in enumerate(found):
+            if each.sort == "symbol":
+                result.append(Variable(variable_name(each), each.at))
+                continue
+            op, place = self.aggregate(each, solutions)
+            name, value = f"@{op} {number} of {self.name}", Variable(f"{op}#{number}", each.at)
+            self.relations.append(Relation(name, columns(len(keys) + 1), each.at, made=True))
+            self.reductions.append(Reduction(name, source, len(keys), op, place, each.at))
+            atoms.append(Atom(name, (*variables_of(keys, form), value), each.at))
+            result.append(value)
+        self.relations.append(Relation(self.name, columns(len(result), unique(found)), form.at, bag=True))
+        self.rules.append(Rule((Atom(self.name, tuple(result), form.at),), Conjunction(tuple(atoms), form.at), form.at))
+
+    def aggregate(self, form: Form, solutions: list[str]) -> tuple[str, int | None]:
+        """`(sum ?x)` as an operation and the place of what it is taken of."""
+        if len(form.value) != 2 or form.value[0].sort != "symbol":
+            raise failure(ParseError, "not an aggregate", form.at, hint="Write (sum ?x).")
+        word, what = form.value
+        if word.value not in AGGREGATES:
+            raise failure(ParseError, f"no aggregate is called {word.value!r}", word.at,
+                          hint=did_you_mean(word.value, AGGREGATES))  # fmt: skip
+        name = variable_name(what)
+        if name not in solutions:
+            raise failure(UnsafeRule, f"variable ?{name} of the {word.value} is not bound", what.at)
+        op = AGGREGATES[word.value]
+        return op, None if op == "count" else solutions.index(name)
+
+
+def is_query(form: Form) -> bool:
+    """Whether a form is a query rather than a rule."""
+    return form.sort == "vector" and bool(form.value) and form.value[0].sort == "keyword"
+
+
+def rules_in(form: Form) -> list[Form]:
+    """The rules of a form: one, or a vector of them."""
+    items = form.value if form.sort == "vector" else ()
+    if items and items[0].sort == "list":
+        if not items[0].value or items[0].value[0].sort != "symbol" or len(items) < 2:
+            raise failure(ParseError, "not a rule", form.at, hint="A rule is [(name ?x) clause ...].")
+        return [form]
+    if items and all(item.sort == "vector" for item in items):
+        return [each for item in items for each in rules_in(item)]
+    hint = "A query is [:find ?x :where ...], a rule is [(name ?x) clause ...]."
+    raise failure(ParseError, "not a query or a rule", form.at, hint=hint)
+
+
+def arities(rules: list[Form]) -> dict[str, int]:
+    """How many arguments each rule has: where one ends in `...`, as many as its body has variables."""
+    found: dict[str, int] = {}
+    for form in rules:
+        head = form.value[0]
+        name, arguments = head.value[0].value, head.value[1:]
+        size = len(arguments)
+        if arguments and arguments[-1].is_symbol("..."):
+            size = len({variable_name(each) for each in symbols(form) if not each.is_symbol("...", "_")})
+        if found.setdefault(name, size) != size:
+            raise failure(
+                ProgramError, f"the rules of {name!r} have {found[name]} and {size} arguments", head.at,
+                hint="All rules of a name have as many.",
+            )  # fmt: skip
+    return found
+
+
+def symbols(form: Form) -> list[Form]:
+    """The symbols that stand for variables in a rule: those in patterns and behind the names of rules."""
+    found: list[Form] = []
+    for position, each in enumerate(form.value):
+        if each.sort in ("list", "vector"):
+            found += symbols(each)
+        elif each.sort == "symbol" and not (form.sort == "list" and position == 0):
+            found.append(each)
+    return found
+
+
+def where(rules: list[Form], name: str) -> Any:
+    """Where a rule is first written."""
+    return next(form.at for form in rules if form.value[0].value[0].value == name)
+
+
+def sections_of(form: Form) -> dict[str, list[Form]]:
+    """What stands behind each keyword of a query."""
+    sections: dict[str, list[Form]] = {}
+    current: list[Form] = []
+    for each in form.value:
+        if each.sort == "keyword":
+            if each.value not in SECTIONS:
+                hint = did_you_mean(each.value, SECTIONS)
+                raise failure(ParseError, f"no part of a query is called {each.value}", each.at, hint=hint)
+            if each.value in sections:
+                raise failure(ParseError, f"{each.value} is given twice", each.at)
+            current = sections[each.value] = []
+        else:
+            current.append(each)
+    if ":find" not in sections:
+        raise failure(ParseError, "a query without :find", form.at)
+    return sections
+
+
+def columns(size: int, names: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """Columns whose kinds are not known yet."""
+    return tuple(Column(names[place] if names else f"c{place}", "", "number") for place in range(size))
+
+
+def unique(found: list[Form]) -> tuple[str, ...]:
+    """A name for each thing that is asked for."""
+    made: list[str] = []
+    for each in found:
+        name = variable_name(each) if each.sort == "symbol" else " ".join(str(part.value) for part in each.value)
+        made.append(name if name not in made else f"{name} {len(made)}")
+    return tuple(made)
+
+
+def variables_of(names: list[str], form: Form) -> tuple[Variable, ...]:
+    """Variables by name."""
+    return tuple(Variable(name, form.at) for name in names)
+
+
+def named_wildcards(body: Conjunction) -> Conjunction:
+    """A body in which the wildcards of its atoms are variables: each solution counts."""
+    parts: list[Formula] = []
+    for number, part in enumerate(body.parts):
+        if isinstance(part, Atom):
+            terms = (
+                Variable(f"_{number}.{place}", term.at) if isinstance(term, Wildcard) else term
+                for place, term in enumerate(part.arguments)
+            )
+            part = Atom(part.relation, tuple(terms), part.at)
+        parts.append(part)
+    return Conjunction(tuple(parts), body.at)
+
+
+
+

@@ -1,0 +1,105 @@
+"""Rules with plans, as clients send them, as a program.
+
+    {"rules": [{"name": "knows", "plan": {"Union": {"variables": [0, 1], "plans": [
+        {"MatchA": [0, ":person/knows", 1]},
+        {"Project": {"variables": [0, 1], "plan": {"Join": {"variables": [2],
+            "left_plan": {"MatchA": [0, ":person/knows", 2]}, "right_plan": {"NameExpr": [[2, 1], "knows"]}}}}}]}}}]}
+
+The columns of a rule are the variables that its plan gives, in order. Rules may name each other and themselves.
+"""
+
+from __future__ import annotations
+
+import json as text_json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kpg.errors import ParseError, ProgramError
+from kpg.query.edn.queries import Attribute
+from kpg.query.ir.literals import Atom
+from kpg.query.ir.program import Directive, Program, Relation, Rule
+from kpg.query.ir.terms import Kind, Variable
+from kpg.query.ir.undeclared import with_kinds
+from kpg.query.plans.shapes import Json
+from kpg.query.plans.stages import Stages, columns
+from kpg.query.source import failure
+
+
+def parse_plans(
+    given: str | bytes | Mapping[str, Any],
+    attributes: Mapping[str, Attribute | tuple[Any, Any]],
+    *,
+    wanted: Sequence[str] | None = None,
+) -> Program:
+    """The program of some rules with plans; all are answers unless `wanted` says which."""
+    known: dict[str, tuple[Kind, ...]] = {}
+    for name, each in attributes.items():
+        known[name] = (each if isinstance(each, Attribute) else Attribute(*each)).kinds()
+    root = Json(decoded(given))
+    rules = root.member("rules").items()
+    names = [rule.member("name").text() for rule in rules]
+    plans = [rule.member("plan", "rule") for rule in rules]
+    for place, name in enumerate(names):
+        if name in names[:place] or name in known:
+            raise failure(ProgramError, f"{name!r} is there already", rules[place].at, hint="Choose another name.")
+    stages = Stages({**known}, {name: len(gives(plan)) for name, plan in zip(names, plans, strict=True)})
+    made: list[Rule] = []
+    relations: list[Relation] = []
+    for name, plan in zip(names, plans, strict=True):
+        part = stages.stage(plan)
+        if len(part.names) != stages.rules[name]:
+            raise plan.wrong("a variable is given twice", "Give each variable of a rule once.")
+        head = Atom(name, tuple(Variable(variable, plan.at) for variable in part.names), plan.at)
+        made.append(Rule((head,), part.formula, plan.at))
+        relations.append(Relation(name, columns(part.names), plan.at))
+    program = Program(
+        relations=(*(Relation(name, columns(["e", "v"])) for name in known), *relations, *stages.relations),
+        rules=(*made, *stages.made),
+        directives=(
+            *(Directive("input", name) for name in known),
+            *(Directive("output", name) for name in (names if wanted is None else wanted)),
+        ),
+        reductions=tuple(stages.reductions),
+    )
+    return with_kinds(program, known)
+
+
+def decoded(given: str | bytes | Mapping[str, Any]) -> Any:
+    """JSON from text, if it is text."""
+    if not isinstance(given, (str, bytes)):
+        return given
+    try:
+        return text_json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise ParseError("not JSON", detail=str(error)) from None
+
+
+def gives(plan: Json) -> list[str]:
+    """The variables that a plan gives, read off without building it: rules may name each other in any order."""
+    name, inner = plan.tagged()
+    match name:
+        case "MatchA":
+            ends = inner.items()
+            return list(dict.fromkeys(each.variable() for each in (ends[0], ends[-1]))) if ends else []
+        case "MatchEA":
+            return [each.variable() for each in inner.items()[2:]]
+        case "MatchAV":
+            return [each.variable() for each in inner.items()[:1]]
+        case "NameExpr":
+            return list(dict.fromkeys(name for each in inner.items()[:1] for name in each.variables()))
+        case "Join":
+            ends = [inner.member("left_plan"), inner.member("right_plan")]
+            return list(dict.fromkeys([*inner.member("variables").variables(), *gives(ends[0]), *gives(ends[1])]))
+        case "Antijoin":
+            return gives(inner.member("left_plan"))
+        case "Filter":
+            return gives(inner.member("plan"))
+        case "Transform":
+            return [*gives(inner.member("plan")), inner.member("result_variable", "result_sym").variable()]
+        case "Negate":
+            return gives(inner)
+        case "Union":
+            return list(dict.fromkeys(inner.member("variables").variables()))
+        case "Project" | "Hector" | "Aggregate":
+            return inner.member("variables").variables()
+    return []  # refused when it is built

@@ -1,0 +1,118 @@
+"""Random Datalog programs, facts and changes, as text: safe and stratified by construction.
+
+Relations come in layers. A rule may read its own layer positively, and lower ones anyhow: negated, aggregated, in
+disjunctions. Values are few, so that things meet; computed values stay in a small range, so that recursion ends.
+"""
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+INPUTS = {"a": 1, "b": 2, "c": 2}
+LAYERS = ({"p": 1, "q": 2}, {"r": 2, "s": 1}, {"t": 2})
+NAMES = ("x", "y", "z", "w")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A program, and the rows of its inputs at each epoch."""
+
+    text: str
+    epochs: list[dict[str, set[tuple[int, ...]]]]
+
+
+def declare(relations: dict[str, int], directive: str) -> str:
+    lines = []
+    for name, arity in relations.items():
+        columns = ", ".join(f"{letter}: number" for letter in "uv"[:arity])
+        lines.append(f".decl {name}({columns})\n{directive} {name}")
+    return "\n".join(lines)
+
+
+@st.composite
+def atoms(draw, relations, names):
+    """An atom; wildcards and constants now and then."""
+    name = draw(st.sampled_from(sorted(relations)))
+    terms = st.one_of(st.sampled_from(names), st.sampled_from(names), st.sampled_from(["_", "0", "1"]))
+    arguments = draw(st.lists(terms, min_size=relations[name], max_size=relations[name]))
+    return f"{name}({', '.join(arguments)})"
+
+
+def bound_in(text: str) -> list[str]:
+    """The variables that atoms as written bind."""
+    return [name for name in NAMES if name in text.replace("(", " ").replace(")", " ").replace(",", " ").split()]
+
+
+@st.composite
+def aggregates(draw, lower, bound):
+    """An aggregate over lower relations, on its own or about bound variables."""
+    body = draw(atoms(lower, [*bound, "k", "l"]))
+    if draw(st.booleans()):
+        body += ", " + draw(atoms(lower, [*bound, "k", "l"]))
+    inner = [name for name in ("k", "l") if name in body]
+    op = draw(st.sampled_from(["count", "sum", "min", "max"]))
+    if op == "count" or not inner:
+        return f"count : {{ {body} }}"
+    if bound and draw(st.booleans()):
+        body += f", {inner[0]} >= {draw(st.sampled_from(bound))}"
+    if draw(st.integers(0, 3)) == 0:
+        body = f"({body}; {body.replace('0', '1')})"
+    return f"{op} {inner[0]} : {{ {body} }}"
+
+
+@st.composite
+def rules(draw, head, arity, same, lower):
+    """A rule for a relation, from its own layer and lower ones."""
+    every = {**same, **lower}
+    positive = draw(st.lists(atoms(every, NAMES), min_size=1, max_size=3))
+    parts = list(positive)
+    if draw(st.integers(0, 3)) == 0:
+        parts[0] = f"({parts[0]}; {draw(atoms(lower, NAMES))})"
+        positive = positive[1:]
+    bound = bound_in(" ".join(positive))
+    if bound:
+        for _ in range(draw(st.integers(0, 2))):
+            parts.append(draw(extras(lower, bound)))
+        if draw(st.booleans()):
+            parts.append(f"m = {draw(aggregates(lower, bound))}, m <= 2")
+            bound = [*bound, "m"]
+    terms = [*bound, "0", "1"]
+    if bound:
+        terms.append(f"({bound[0]} + 1) % 3")
+    arguments = [draw(st.sampled_from(terms)) for _ in range(arity)]
+    return f"{head}({', '.join(arguments)}) :- {', '.join(draw(st.permutations(parts)))}."
+
+
+@st.composite
+def extras(draw, lower, bound):
+    """A negation or comparison of what is bound."""
+    some = st.sampled_from(bound)
+    match draw(st.integers(0, 3)):
+        case 0:
+            return "!" + draw(atoms(lower, bound))
+        case 1:
+            return f"{draw(some)} {draw(st.sampled_from(['=', '!=', '<', '<=']))} {draw(some)}"
+        case 2:
+            return f"{draw(some)} = ({draw(some)} + {draw(st.integers(0, 2))}) % 3"
+    return f"!({draw(some)} = 1, {draw(some)} > 0; {draw(some)} = 2)"
+
+
+@st.composite
+def programs(draw):
+    """A program and what its inputs hold, epoch by epoch."""
+    lines = [declare(INPUTS, ".input"), *(declare(layer, ".output") for layer in LAYERS)]
+    lower = dict(INPUTS)
+    for layer in LAYERS:
+        for name, arity in layer.items():
+            for _ in range(draw(st.integers(1, 2))):
+                lines.append(draw(rules(name, arity, layer, lower)))
+        lower |= layer
+    return Written("\n".join(lines), draw(epochs()))
+
+
+@st.composite
+def epochs(draw):
+    """What the inputs hold at each of some epochs."""
+    rows = {name: st.tuples(*[st.integers(0, 2)] * arity) for name, arity in INPUTS.items()}
+    times = draw(st.integers(1, 3))
+    return [{name: draw(st.sets(row, max_size=4)) for name, row in rows.items()} for _ in range(times)]

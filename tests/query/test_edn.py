@@ -1,0 +1,126 @@
+"""EDN beyond the thesis: predicates, functions, not and or, parameters, aggregates, and what is refused."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.query.edn import Attribute, parse_query
+from kpg.query.edn.reader import read_forms
+from kpg.query.ir.compile import compile
+from kpg.query.running import Running
+
+TYPES = {":knows": Attribute(int, int), ":age": Attribute(), ":name": Attribute(int, str), ":tall": (int, float)}
+FACTS = {
+    ":knows": [(1, 2), (2, 3), (3, 1), (3, 4)],
+    ":age": [(1, 30), (2, 20), (3, 41)],
+    ":name": [(1, "ann"), (2, "bob"), (3, "cyd")],
+    ":tall": [(1, 1.5), (2, 2.0)],
+}
+
+
+def answer(text: str, **given) -> list[tuple]:
+    program = compile(parse_query(text, TYPES, **given))
+    with kpg.open() as db, Running(db, program) as running:
+        running.state_facts()
+        for name, rows in FACTS.items():
+            running.inputs[name].insert(rows)
+        db.advance()
+        return sorted(running.rows("query"))
+
+
+@pytest.mark.parametrize(("query", "expected"), [
+    ("[:find ?x :where [?x :age ?a] [(< ?a 35)]]", [(1,), (2,)]),
+    ("[:find ?x :where [?x :age ?a] (>= ?a 30)]", [(1,), (3,)]),
+    ("[:find ?b :where [2 :age ?a] [(+ ?a 1) ?b]]", [(21,)]),
+    ("[:find ?s :where [1 :name ?n] [(str ?n \"!\") ?s]]", [("ann!",)]),
+    ("[:find ?x :where [?x :knows]]", [(1,), (2,), (3,), (3,)]),
+    ("[:find ?x :where [_ :knows ?x] (not [?x :age _])]", [(4,)]),
+    ("[:find ?x :where [?x :age ?a] (not [?x :knows ?y] [?y :age ?b] [(> ?b ?a)])]", [(1,), (3,)]),
+    ("[:find ?x :where [?x :name _] (not-join [?x] [?x :knows ?y] [?y :name \"ann\"])]", [(1,), (2,)]),
+    ("[:find ?x :where (or [?x :age 20] [?x :name \"ann\"])]", [(1,), (2,)]),
+    ("[:find ?x :where (or [?x :age 20] [?x :name \"bob\"])]", [(2,)]),
+    ("[:find ?x :where (or (and [?x :age ?a] [(< ?a 25)]) [?x :name \"cyd\"])]", [(2,), (3,)]),
+    ("[:find ?x :where [?x :knows _] (and [?x :age 20] [?x :name _])]", [(2,)]),
+    ("[:find ?x :where (or-join [?x] [?x :age 20] [?x :tall 1.5])]", [(1,), (2,)]),
+    ("[:find (count ?x) :where [?x :knows _]]", [(4,)]),
+    ("[:find ?x (count ?y) (max ?y) :where [?x :knows ?y]]", [(1, 1, 2), (2, 1, 3), (3, 2, 4)]),
+    ("[:find (sum ?a) (avg ?a) (min ?n) :where [?x :age ?a] [?x :name ?n]]", [(91, 91 / 3, "ann")]),
+    ("[:find (sum ?t) :where [_ :tall ?t]]", [(3.5,)]),
+    ("[:find ?x :where [?x :tall 2]]", [(2,)]),
+    ("[:find ?x ?x :where [?x :name \"ann\"]]", [(1, 1)]),
+    ("[:find ?y :where [(ground 7) ?y] [1 :age _]]", [(7,)]),
+    ("[:find ?x, ?n :where #_[?x :no ?n] [?x :name ?n] ; all\n [?x :age 30]]", [(1, "ann")]),
+])  # fmt: skip
+def test_queries(query, expected):
+    assert answer(query) == expected
+
+
+def test_parameters_are_values_lists_and_rows():
+    query = "[:find ?x ?n :in $ ?least [?n ...] [[?x ?weight]] :where [?x :age ?a] [?x :name ?n] [(>= ?a ?least)]]"
+    given = {"least": 25, "n": ["ann", "bob"], "x weight": [(1, 5), (2, 6)]}
+    assert answer(query, parameters=given) == [(1, "ann")]
+
+
+def test_rules_may_be_recursive_and_negated():
+    rules = "[[(far ?a ?b) [?a :knows ?x] (far ?x ?b)] [(far ?a ?b) [?a :knows ?b]]]"
+    query = "[:find ?a ?b :where [?a :name _] [?b :name _] (not (far ?b ?a)) [(< ?a ?b)]]"
+    assert answer(query, rules=rules) == []
+    assert len(answer("[:find ?a ?b :where (far ?a ?b)]", rules=rules)) == 12
+
+
+@pytest.mark.parametrize(("query", "kind", "words"), [
+    ("[:find ?x :where [?x :knwos ?y]]", kpg.UndefinedName, ["1:22", "no attribute is called :knwos", ":knows"]),
+    ("[:find ?x :where (fra ?x)]", kpg.UndefinedName, ["no rule is called 'fra'"]),
+    ("[:find ?z :where [?x :knows ?y]]", kpg.UnsafeRule, ["1:8", "'z' in the head is not bound"]),
+    ("[:find ?x :where [?x :knows ?y] (not [?z :age ?w]) [(< ?z 3)]]", kpg.UnsafeRule, ["'z'"]),
+    ("[:find ?x :where [?x :name 3]]", kpg.TypeMismatch, ["3 is", "symbol"]),
+    ("[:find ?x :where [?x :name ?n] [?y :age ?n]]", kpg.TypeMismatch, ["n cannot be both"]),
+    ("[:find :where [?x :knows ?y]]", kpg.ParseError, ["finds nothing"]),
+    ("[:find ?x]", kpg.ParseError, ["without :where"]),
+    ("[:where [?x :knows ?y]]", kpg.ParseError, ["without :find"]),
+    ("[:find ?x :wher [?x :knows ?y]]", kpg.ParseError, ["called :wher", ":where"]),
+    ("[:find ?x :where [?x :knows ?y]", kpg.ParseError, ["1:1", "'[' is not closed"]),
+    ("[:find ?x :where [?x :knows ?y)]", kpg.ParseError, ["1:31", "found ')', expected ']'"]),
+    ("]", kpg.ParseError, ["closes nothing"]),
+    ("[:find (median ?x) :where [?x :knows ?y]]", kpg.ParseError, ["no aggregate is called 'median'"]),
+    ("[:find (sum ?z) :where [?x :knows ?y]]", kpg.UnsafeRule, ["?z of the sum is not bound"]),
+    ("[:find ?x :with ?z :where [?x :knows ?y]]", kpg.UnsafeRule, [":with"]),
+    ("[:find ?x :in ?q :where [?x :knows ?q]]", kpg.ProgramError, ["?q has no value"]),
+    ("[:find ?x :where [(foo ?x) ?y] [?x :knows _]]", kpg.UndefinedName, ["no function is called 'foo'"]),
+    ("{:find [?x]}", kpg.ParseError, ["not a query or a rule"]),
+    ("[(p ?x) [?x :knows _] (not (p ?x))]", kpg.NotStratified, ["p negates"]),
+    ("[(p ?x) [?x :knows _]] [(p ?x ?y) [?x :knows ?y]]", kpg.ProgramError, ["1 and 2 arguments"]),
+    ('[:find ?x :where [?x :name "a]', kpg.ParseError, ["1:28", "a string is not closed"]),
+    ("#inst \"2020\"", kpg.ParseError, ["#inst is not supported"]),
+])  # fmt: skip
+def test_what_is_wrong_is_said_where_it_is(query, kind, words):
+    with pytest.raises(kpg.KpgError) as caught:
+        compile(parse_query(query, TYPES))
+    assert type(caught.value) is kind and all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_the_reader_knows_the_forms_of_edn():
+    (form,) = read_forms('[1 -2 3.5 1e3 "a\\n\\"" :k/w sym true nil (x) {:a 1} #{2} 7N 2.5M -x]')
+    found = [(each.sort, each.value) for each in form.value if not isinstance(each.value, tuple)]
+    assert found == [
+        ("number", 1), ("number", -2), ("float", 3.5), ("float", 1000.0), ("string", 'a\n"'), ("keyword", ":k/w"),
+        ("symbol", "sym"), ("bool", True), ("nil", "nil"), ("number", 7), ("float", 2.5), ("symbol", "-x"),
+    ]  # fmt: skip
+
+
+WORDS = [
+    "[", "]", "(", ")", ":find", ":where", ":in", ":with", "?x", "?y", "_", "...", "not", "or", "and", "or-join", "sum",
+    "count", ":knows", ":age", ":name", "1", '"a"', "<", "+", "[?x :knows ?y]", "[?x :age ?a]", "{", "}", "#_", "<x>",
+    "true", "nil", "(p ?x)", "[(p ?x) [?x :knows _]]", "[(< ?x 1)]", "[:find ?x :where [?x :knows ?y]]", "$", "2.5",
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join) | st.text(max_size=40))
+def test_any_text_is_a_query_or_an_error(text):
+    for written in (text, f"[:find ?x :where [?x :knows ?y] {text}]", f"[(p ?x) [?x :knows ?y] {text}]"):
+        try:
+            compile(parse_query(written, TYPES))
+        except kpg.KpgError as error:
+            assert str(error)

@@ -1,0 +1,80 @@
+"""Whatever text is given, the answer is a program or a KpgError, never another error."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.query.datalog import parse
+from kpg.query.datalog.changes import transactions
+from kpg.query.ir.compile import compile
+from kpg.query.ir.program import Column, Relation
+
+WORDS = [
+    ".decl", ".input", ".output", ".type", ".printsize", "p", "q", "x", "y", "_", "(", ")", ",", ".", ":-", ";", "!",
+    "=", "<", "<=", "!=", "<:", "|", ":", "{", "}", "count", "sum", "min", "max", "mean", "range", "cat", "number",
+    "symbol", "float", "unsigned", "1", "2.5", '"a"', "+", "-", "*", "/", "%", "^", "true", "false", "to_number",
+    "as", "0x", "$", "[", "]", "nil", "inline", "\n", " ", "//", "/*", "*/", "#include", '"', "\\", "@", "é", "\0", "𝕏",
+    "p(x)", "q(x, y)", "p(x) :- q(x, y).", ".decl p(x: number)", ".decl q(x: number, y: symbol)", "match", "land",
+]  # fmt: skip
+DECLARED = ".decl p(x: number)\n.decl q(x: number, y: symbol)\n.decl r(x: float)\n.output p\n"
+
+
+def accepted(text: str) -> bool:
+    try:
+        compile(parse(text))
+    except kpg.KpgError as error:
+        assert str(error)
+        return False
+    return True
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=60))
+@example("(" * 5000)
+@example("p(" * 5000)
+@example(DECLARED + "p(x) :- " + "!" * 5000 + "p(x).")
+@example(DECLARED + "p(x) :- " + "(" * 3000 + "p(x)" + ")" * 3000 + ".")
+@example(DECLARED + "p(x) :- q(x, _), x = " + "-" * 5000 + "1.")
+@example(DECLARED + "p(" + "9" * 5000 + ").")
+@example(DECLARED + "p(x) :- p(x), " + ", ".join("(p(x); p(x); p(x))" for _ in range(20)) + ".")
+@example(DECLARED + "p(x) :- x = 1" + " + 1" * 3000 + ".")
+@example(DECLARED + "p(x) :- x = 2" + " ^ 2" * 3000 + ".")
+@example(".type A = B\n.type B = A")
+def test_any_text_is_a_program_or_an_error(text):
+    accepted(text)
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+def test_any_words_are_a_program_or_an_error(text):
+    accepted(text)
+    accepted(DECLARED + text)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from([word for word in WORDS if word[0] not in ".#/"]), max_size=14).map(" ".join))
+def test_any_body_is_a_rule_or_an_error(text):
+    accepted(f"{DECLARED}p(x) :- q(x, y), {text}.")
+
+
+def test_the_words_can_make_programs():
+    """Else the tests above would only see errors."""
+    assert accepted(DECLARED + "p(x) :- q(x, y), x = count : { q(_, _) } .")
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(["begin", "commit", "abort", "put", "p", "q", "1", ",", "+1", "-1", '"', " ", "\n"])))
+def test_any_changes_are_transactions_or_an_error(words):
+    relations = {"p": Relation("p", (Column("x", "number", "number"),)), "q": Relation("q", ())}
+    lines = "".join(words).split("\n")
+    try:
+        assert all(found.rows.keys() <= relations.keys() for found in transactions(lines, "f", relations))
+    except kpg.KpgError as error:
+        assert "f:" in str(error)
+
+
+@pytest.mark.parametrize("size", [2_000])
+def test_long_programs_are_read_in_time_in_proportion(size):
+    text = DECLARED + "".join(f"p({number}).\np(x) :- q(x, _), x > {number}.\n" for number in range(size))
+    assert len(parse(text).rules) == size

@@ -1,0 +1,160 @@
+"""Plans in JSON: each stage, with what it means, and what is refused. Rows A8.1, A8.2, A8.7."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.query.edn import parse_query
+from kpg.query.ir.compile import compile
+from kpg.query.plans import parse_plans
+from kpg.query.running import Running
+
+TYPES = {":knows": (int, int), ":age": (int, int), ":name": (int, str)}
+FACTS = {
+    ":knows": [(1, 2), (2, 3), (3, 1), (3, 4)],
+    ":age": [(1, 30), (2, 20), (3, 41)],
+    ":name": [(1, "ann"), (2, "bob"), (3, "cyd")],
+}
+KNOWS = {"MatchA": [0, ":knows", 1]}
+AGES = {"MatchA": [0, ":age", 2]}
+
+
+def answer(program) -> list[tuple]:
+    with kpg.open() as db, Running(db, compile(program)) as running:
+        for name, rows in FACTS.items():
+            running.inputs[name].insert(rows)
+        db.advance()
+        return sorted(running.rows("q" if "q" in running.answers else "query"))
+
+
+def play(plan, *others) -> list[tuple]:
+    """The rows of a plan, as a rule called q."""
+    rules = [{"name": "q", "plan": plan}, *({"name": name, "plan": other} for name, other in others)]
+    return answer(parse_plans(json.dumps({"rules": rules}), TYPES))
+
+
+def both(left, right, on):
+    return {"Join": {"variables": on, "left_plan": left, "right_plan": right}}
+
+
+@pytest.mark.parametrize(("plan", "rows"), [
+    (KNOWS, [(1, 2), (2, 3), (3, 1), (3, 4)]),
+    ({"MatchEA": [3, ":knows", 1]}, [(1,), (4,)]),
+    ({"MatchAV": [0, ":name", {"String": "bob"}]}, [(2,)]),
+    ({"MatchAV": [0, ":age", {"Number": 41}]}, [(3,)]),
+    ({"Project": {"variables": [1], "plan": KNOWS}}, [(1,), (2,), (3,), (4,)]),
+    ({"Project": {"variables": [1, 0], "plan": KNOWS}}, [(1, 3), (2, 1), (3, 2), (4, 3)]),
+    (both(KNOWS, AGES, [0]), [(1, 2, 30), (2, 3, 20), (3, 1, 41), (3, 4, 41)]),
+    ({"Antijoin": {"variables": [1], "left_plan": KNOWS, "right_plan": {"MatchA": [1, ":age", 2]}}}, [(3, 4)]),
+    ({"Union": {"variables": [0], "plans": [KNOWS, {"MatchA": [1, ":knows", 0]}]}}, [(1,), (2,), (3,), (4,)]),
+    ({"Union": {"variables": [0], "plans": [{"MatchA": [1, ":knows", 0]}, {"Negate": KNOWS}]}}, [(4,)]),
+    ({"Filter": {"variables": [2], "predicate": "LT", "plan": AGES, "constants": [None, {"Number": 35}]}},
+     [(1, 30), (2, 20)]),
+    ({"Filter": {"variables": [2], "predicate": "LT", "plan": AGES, "constants": [35, None]}}, [(3, 41)]),
+    ({"Filter": {"variables": [0, 1], "predicate": "GT", "plan": KNOWS, "constants": [None, None]}}, [(3, 1)]),
+    ({"Transform": {"variables": [2], "result_variable": 3, "function": "ADD", "plan": AGES, "constants": [None, 1]}},
+     [(1, 30, 31), (2, 20, 21), (3, 41, 42)]),
+    ({"Transform": {"variables": [2], "result_sym": 3, "function": "SUBTRACT", "plan": AGES, "constants": [100, None]}},
+     [(1, 30, 70), (2, 20, 80), (3, 41, 59)]),
+    ({"Aggregate": {"variables": [0, 1], "plan": KNOWS, "aggregation_fns": ["COUNT"], "key_variables": [0],
+                    "aggregation_variables": [1], "with_variables": []}}, [(1, 1), (2, 1), (3, 2)]),
+    ({"Aggregate": {"variables": [1, 2], "plan": both(KNOWS, AGES, [0]), "aggregation_fns": ["SUM", "MAX"],
+                    "key_variables": [], "aggregation_variables": [1, 2]}}, [(10, 41)]),
+    ({"Hector": {"variables": [0, 1], "bindings": [
+        {"Attribute": {"variables": [0, 1], "source_attribute": ":knows"}},
+        {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}},
+        {"Constant": {"variable": 2, "value": {"Number": 41}}},
+        {"Not": {"binding": {"Attribute": {"variables": [1, 0], "source_attribute": ":knows"}}}},
+        {"BinaryPredicate": {"variables": [0, 1], "predicate": "LT"}}]}}, [(3, 4)]),
+])  # fmt: skip
+def test_stages(plan, rows):
+    """A8.1, A8.2: leaf patterns and stages."""
+    assert play(plan) == rows
+
+
+def test_rules_name_each_other_and_themselves():
+    """A8.2, A8.3: NameExpr, recursion."""
+    further = both({"MatchA": [0, ":knows", 2]}, {"NameExpr": [[2, 1], "far"]}, [2])
+    far = {"Union": {"variables": [0, 1], "plans": [KNOWS, {"Project": {"variables": [0, 1], "plan": further}}]}}
+    assert len(play({"NameExpr": [[0, 1], "far"]}, ("far", far))) == 12
+    assert play({"NameExpr": [[0, 0], "far"]}, ("far", far)) == [(1,), (2,), (3,)]
+
+
+def test_a_projection_hides_what_it_drops():
+    """The 1 that is dropped on the left is not the 1 on the right."""
+    left = {"Project": {"variables": [0], "plan": KNOWS}}
+    assert play(both(left, {"MatchA": [0, ":age", 1]}, [0])) == [(1, 30), (2, 20), (3, 41)]
+
+
+def test_front_ends_agree():
+    """A8.7: the same question in EDN and as a plan."""
+    query = '[:find ?x ?a :where [?x :name "bob"] [?x :age ?a]]'
+    plan = both({"MatchAV": ["x", ":name", "bob"]}, {"MatchA": ["x", ":age", "a"]}, ["x"])
+    assert answer(parse_query(query, TYPES)) == play(plan) == [(2, 20)]
+
+
+@pytest.mark.parametrize(("plan", "kind", "words"), [
+    ({"MatchX": []}, kpg.ParseError, ["$.rules[0].plan: no stage is called 'MatchX'", "MatchA"]),
+    ({"MatchA": [0, ":knwos", 1]}, kpg.UndefinedName, ["$.rules[0].plan.MatchA[1]", ":knows"]),
+    ({"MatchA": [0, ":knows"]}, kpg.ParseError, ["found 2 items"]),
+    ({"Project": {"variables": [7], "plan": KNOWS}}, kpg.ParseError, ["variables[0]: variable 7 is not bound"]),
+    ({"Project": {"plan": KNOWS}}, kpg.ParseError, ["'variables' is missing"]),
+    ({"NameExpr": [[0], "far"]}, kpg.UndefinedName, ["no rule is called 'far'"]),
+    ({"NameExpr": [[0], ":knows"]}, kpg.ParseError, [":knows has 2 columns, not 1"]),
+    ({"Negate": KNOWS}, kpg.ParseError, ["Negate outside a Union"]),
+    ({"Filter": {"variables": [0], "predicate": "LIKE", "plan": KNOWS}}, kpg.ParseError, ["'LIKE'"]),
+    ({"Filter": {"variables": [0], "predicate": "LT", "plan": KNOWS}}, kpg.ParseError, ["found 1 arguments"]),
+    ({"MatchAV": [0, ":name", 3]}, kpg.TypeMismatch, ["not symbol"]),
+    ({"MatchAV": [0, ":name", {"String": 3}]}, kpg.ParseError, ["is no value"]),
+    ({"Hector": {"variables": [], "bindings": []}}, kpg.ParseError, ["no bindings"]),
+    ("MatchA", kpg.ParseError, ["found 'MatchA', expected an object"]),
+    ({"Antijoin": {"variables": [0], "left_plan": KNOWS, "right_plan": {"NameExpr": [[0, 1], "q"]}}},
+     kpg.NotStratified, ["q"]),
+])  # fmt: skip
+def test_what_is_wrong_is_said_with_its_path(plan, kind, words):
+    with pytest.raises(kpg.KpgError) as caught:
+        play(plan)
+    assert type(caught.value) is kind and all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rules": 3}', '{"rules": [{"name": "q"}]}', "[" * 100_000])
+def test_what_is_no_plan_is_refused(text):
+    with pytest.raises(kpg.ParseError):
+        parse_plans(text, TYPES)
+
+
+def test_a_name_is_given_once():
+    with pytest.raises(kpg.ProgramError, match="'q' is there already"):
+        play(KNOWS, ("q", KNOWS))
+
+
+LEAVES = st.sampled_from([KNOWS, AGES, {"NameExpr": [[0, 1], "q"]}, {"MatchEA": [1, ":knows", 0]}, 3, None, {}, "x"])
+PLANS = st.recursive(LEAVES, lambda inner: st.one_of(
+    st.fixed_dictionaries({"Project": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 3)), "plan": inner})}),
+    st.fixed_dictionaries({"Join": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 2)), "left_plan": inner, "right_plan": inner})}),
+    st.fixed_dictionaries({"Antijoin": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 2)), "left_plan": inner, "right_plan": inner})}),
+    st.fixed_dictionaries({"Union": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 2)), "plans": st.lists(inner, max_size=3)})}),
+    st.fixed_dictionaries({"Negate": inner}),
+    st.fixed_dictionaries({"Filter": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 2)), "plan": inner, "predicate": st.sampled_from(["LT", "EQ", "X", 3]),
+         "constants": st.lists(st.sampled_from([None, 1, "a", {"Number": 2}]), max_size=3)})}),
+    st.fixed_dictionaries({"Aggregate": st.fixed_dictionaries(
+        {"variables": st.lists(st.integers(0, 2)), "plan": inner, "aggregation_fns": st.lists(st.just("SUM")),
+         "key_variables": st.lists(st.integers(0, 2)), "aggregation_variables": st.lists(st.integers(0, 2))})}),
+))  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(PLANS)
+def test_any_json_is_a_plan_or_an_error(plan):
+    try:
+        compile(parse_plans({"rules": [{"name": "q", "plan": plan}]}, TYPES))
+    except kpg.KpgError as error:
+        assert str(error)
