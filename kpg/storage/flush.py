@@ -16,6 +16,8 @@ import platform
 import sys
 from typing import Any, Protocol
 
+from kpg.storage.forks import FORKS
+
 _NOTIFY_AT = 44  # of struct aiocb with 64-bit pointers: sigev_notify
 _SIGEV_NONE = 1
 _AIOCB_BYTES = 512  # more than any release needs
@@ -87,7 +89,9 @@ def force(fd: int) -> None:
 
 
 def flusher() -> Flush:
-    """The best there is here."""
+    """The best there is here; a child by fork must not use the C library's threads, which its parent may have begun."""
+    if FORKS[0]:
+        return InPlace()
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32:
         libc = ctypes.CDLL(None, use_errno=True)
         if hasattr(libc, "aio_fsync"):

@@ -178,8 +178,7 @@ class Replay:
             relation.batches.append(Batch(updates, len(stored.key), Description(each.lower, each.upper, each.since)))
         waiting = [read_checked(files, file, schema, self._symbols) for file in stored.later]
         waiting += self._logged(stored, schema)
-        if waiting:
-            self._settle(relation, waiting)
+        settle(relation, waiting, self.frontier)
         return relation
 
     def _logged(self, stored: StoredRelation, schema: Schema) -> Iterator[Updates]:
@@ -189,19 +188,22 @@ class Replay:
                 if id_ == stored.id:
                     yield Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs)
 
-    def _settle(self, relation: Relation, waiting: Iterable[Updates]) -> None:
-        """What is complete becomes a batch; the rest waits."""
-        complete: list[Updates] = []
-        for updates in waiting:
-            done, open_ = split(updates, self.frontier)
-            complete += [done] if len(done) else []
-            relation.later += [open_] if len(open_) else []
-        if complete:
-            last = relation.batches[-1].upper if relation.batches else Frontier.start(self._manifest.coordinates)
-            updates = consolidate(concatenate(complete))
-            if len(updates):
-                description = Description(last, self.frontier, Frontier.start(self._manifest.coordinates))
-                relation.batches.append(Batch(updates, len(relation.key), description))
+
+def settle(relation: Relation, waiting: Iterable[Updates], frontier: Frontier) -> None:
+    """Of what waits, what is complete becomes a batch; the rest waits on."""
+    complete: list[Updates] = []
+    later: list[Updates] = []
+    for updates in waiting:
+        done, open_ = split(updates, frontier)
+        complete += [done] if len(done) else []
+        later += [open_] if len(open_) else []
+    relation.later = later
+    if complete:
+        start = Frontier.start(complete[0].depth)
+        last = relation.batches[-1].upper if relation.batches else start
+        updates = consolidate(concatenate(complete))
+        if len(updates):
+            relation.batches.append(Batch(updates, len(relation.key), Description(last, frontier, start)))
 
 
 def read_checked(files: Files, file: StoredFile, schema: Schema, symbols: Symbols) -> Updates:
