@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import kpg
 from tests.storage.places import copy_of, files_of, flip
 
-ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "a", "ü", "a longer text"])), max_size=4)
+ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "a", "ü", "a longer text"])), min_size=1, max_size=4)
 KEYS = st.sampled_from([("a.x",), ("a.text",), ("a.text", "a.x"), None])
 
 
@@ -45,15 +45,20 @@ class Machine(RuleBasedStateMachine):
         self.buffer, self.soon = [], []
         assert self.db.epoch == self.epoch
 
-    @rule(name=st.sampled_from(["a", "b"]), rows=ROWS)
-    def insert(self, name, rows):
-        self.inputs[name].insert(rows)
-        self.buffer += [(name, row, 1) for row in rows]
+    @rule(name=st.sampled_from(["a", "a", "b"]), rows=ROWS, diff=st.sampled_from([1, 1, -1]))
+    def change(self, name, rows, diff):
+        (self.inputs[name].insert if diff == 1 else self.inputs[name].remove)(rows)
+        self.buffer += [(name, row, diff) for row in rows]
 
-    @rule(name=st.sampled_from(["a", "b"]), rows=ROWS)
-    def remove(self, name, rows):
-        self.inputs[name].remove(rows)
-        self.buffer += [(name, row, -1) for row in rows]
+    @rule(name=st.sampled_from(["a", "a", "b"]), rows=ROWS, diff=st.sampled_from([1, 1, -1]))
+    def change_and_transact(self, name, rows, diff):
+        self.change(name, rows, diff)
+        self.transact(None)
+
+    @rule(rows=ROWS, ahead=st.integers(1, 3))
+    def change_later_and_transact(self, rows, ahead):
+        self.insert_later("a", rows, ahead)
+        self.transact(None)
 
     @rule(name=st.sampled_from(["a", "b"]), rows=ROWS, ahead=st.integers(0, 3))
     def insert_later(self, name, rows, ahead):
@@ -87,25 +92,15 @@ class Machine(RuleBasedStateMachine):
     def idle(self):
         self.db.idle()
 
-    @rule(keys=KEYS)
-    def end(self, keys):
-        self.db.close()
-        self.open(keys)
-
-    @rule(keys=KEYS)
-    def crash(self, keys):
-        self.place, crashed = copy_of(self.place), self.db
-        crashed.close()
-        self.open(keys)
-
-    @rule(keys=KEYS, part=st.integers(1, 30))
-    def crash_in_the_middle_of_a_write(self, keys, part):
-        end = self.db.durable.storage.log._segment.end if self.db.durable.storage.log._segment else None
-        self.place, crashed = copy_of(self.place), self.db
-        crashed.close()
-        if end is not None:
-            segment = files_of(self.place, "log-*")[-1]
-            with segment.open("r+b") as file:
+    @rule(keys=KEYS, how=st.sampled_from(["end", "crash", "in the middle of a write"]), part=st.integers(1, 30))
+    def open_again(self, keys, how, part):
+        segment, before = self.db.durable.storage.log._segment, self.db
+        end = None if segment is None else segment.end
+        if how != "end":
+            self.place = copy_of(self.place)
+        before.close()
+        if how == "in the middle of a write" and end is not None:
+            with files_of(self.place, "log-*")[-1].open("r+b") as file:
                 file.seek(end)
                 file.write(b"\xf5kpg" + bytes(range(part)))
         self.open(keys)
@@ -153,4 +148,4 @@ def assert_same(answer, model, as_of=None):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
