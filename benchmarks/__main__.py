@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "E8": "benchmarks.e08_join",
     "E9": "benchmarks.e09_idle",
     "E10": "benchmarks.e10_sharing",
+    "S8": "benchmarks.s08_durable",
 }
 REHEARSAL_SCALE = 0.002
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

@@ -272,9 +272,11 @@ def test_a_transaction_in_the_background_waits_its_turn(tmp_path):
     gate = threading.Event()
     db.submit(lambda db: gate.wait())
     epochs: list[int] = []
-    threads = [
-        threading.Thread(target=lambda n=n: epochs.append(db.transact(lambda db: rows.insert([(n,)])))) for n in range(5)
-    ]
+
+    def client(number):
+        epochs.append(db.transact(lambda db: rows.insert([(number,)])))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(5)]
     for thread in threads:
         thread.start()
     while db._owner._queue.qsize() < 5:
@@ -391,3 +393,34 @@ def test_any_filesystem_of_arrow_will_do(tmp_path):
             assert len(answer.rows()) == number + 1
             if number == 1:
                 db.checkpoint()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_reader_finds_what_happened_since_it_was_here(tmp_path, durable):
+    db = kpg.open(tmp_path / "db" if durable else None)
+    edges, answer = edges_of(db)
+    edges.insert([(0, "x")])
+    db.advance()
+    db.set_reader("dashboard", 0)
+    for number in range(1, 4):
+        edges.insert([(number, "x")])
+        db.advance()
+        db.idle()
+    if durable:
+        db.checkpoint()
+        db.close()
+        db = kpg.open(tmp_path / "db")
+        edges, answer = edges_of(db)
+        assert db.readers == {"dashboard": (0,)}
+    assert [len(answer.rows(as_of=epoch)) for epoch in range(4)] == [1, 2, 3, 4]
+    db.set_reader("dashboard", 2)
+    with pytest.raises(kpg.TimeTooEarly):
+        answer.rows(as_of=1)
+    with pytest.raises(kpg.TimeTooEarly, match="cannot begin at 1"):
+        db.set_reader("late", 1)
+    db.drop_reader("dashboard")
+    with pytest.raises(kpg.UndefinedName):
+        db.drop_reader("dashboard")
+    with pytest.raises(kpg.TimeTooEarly):
+        answer.rows(as_of=2)
+    db.close()

@@ -17,9 +17,10 @@ import kpg
 from tests.storage import killed
 
 ROOT = Path(__file__).parent.parent.parent
+CALLS = {"pwrite": (1, 2, 3, 9), "fsync": (1, 2, 4, 7, 11), "rename": (1, 2, 3), "unlink": (1, 2)}
 POINTS = [
     (name, call, moment)
-    for name, calls in (("pwrite", (1, 2, 3, 9)), ("fsync", (1, 2, 4, 7, 11)), ("rename", (1, 2, 3)), ("unlink", (1, 2)))
+    for name, calls in CALLS.items()
     for call in calls
     for moment in (("before", "amid", "after") if name == "pwrite" else ("before", "after"))
 ]
@@ -43,7 +44,9 @@ class Zygote:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def run(self, place: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None) -> tuple[int, int]:
+    def run(
+        self, place: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None
+    ) -> tuple[int, int]:
         """Have a child work until it is dead; how many transactions it found and acknowledged, and how it ended."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"place": str(place), "seed": seed, "point": point}) + "\n")

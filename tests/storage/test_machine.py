@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import kpg
 from tests.storage.places import copy_of, files_of, flip
 
-ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "a", "ü", "a longer text"])), min_size=1, max_size=4)
+TEXTS = st.sampled_from([None, "", "a", "ü", "a longer text"])
+ROWS = st.lists(st.tuples(st.integers(0, 5), TEXTS), min_size=1, max_size=4)
 KEYS = st.sampled_from([("a.x",), ("a.text",), ("a.text", "a.x"), None])
 
 
