@@ -9,6 +9,7 @@ One flush at a time for each object.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -59,7 +60,7 @@ class Meanwhile:
 
     def begin(self, fd: int) -> None:
         """Have the file forced."""
-        assert not self._flying
+        self.wait()  # an interrupted caller may have left one
         ctypes.memset(self._block, 0, _AIOCB_BYTES)
         ctypes.c_int.from_buffer(self._block, 0).value = fd
         ctypes.c_int.from_buffer(self._block, _NOTIFY_AT).value = _SIGEV_NONE
@@ -78,6 +79,12 @@ class Meanwhile:
         self._libc.aio_return(self._block)
         if state:
             raise OSError(state, os.strerror(state))
+
+
+    def __del__(self) -> None:
+        if self._flying:  # the C library still writes to our memory
+            with contextlib.suppress(OSError):
+                self.wait()
 
 
 def force(fd: int) -> None:
