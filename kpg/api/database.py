@@ -296,7 +296,8 @@ class Database:
         self.check()
         asked, held = self.as_time(time), self.horizon()
         if not held.beyond(asked):
-            raise TimeTooEarly(f"reader {name!r} cannot begin at {time}", detail=f"The db is kept since {_show(held)}.")
+            kept = f"The db is kept since {show_frontier(held)}."
+            raise TimeTooEarly(f"reader {name!r} cannot begin at {time}", detail=kept)
         if self.durable is not None:
             self.durable.storage.set_reader(name, asked)
         self.readers[name] = asked

@@ -64,10 +64,10 @@ class Durable:
         self.wait()
         self.storage.drop(source.name)
 
-    def restore(self, name: str, source: Source, installed: Installed, now: Frontier) -> None:
+    def restore(self, name: str, source: Source, installed: Installed, now: tuple[Time, ...]) -> None:
         """Put the rows that were found into the new arrangement of a relation."""
         relation = self.storage.take(name)
-        settle(relation, relation.later, now)  # the clock may have passed some while nobody asked for the relation
+        settle(relation, relation.later, Frontier(now))  # the clock may have passed some while nobody asked
         spine = installed.handle.spine
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)
@@ -78,7 +78,7 @@ class Durable:
         installed.publisher.upper = spine.upper
         installed.dataflow.worker.keep_busy(installed.publisher)  # there may be something to compact
         for later in relation.later:
-            message = Message(now.elements, later if same else reordered(later, lanes))
+            message = Message(now, later if same else reordered(later, lanes))
             source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:

@@ -199,7 +199,7 @@ class Input(Collection):
             chosen = self.key or (keys if keys is not None else self.schema.names)
             self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
             if self.db.durable is not None:
-                self.db.durable.restore(self.name, self._source, self._base, self.db.time)
+                self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
             if self.closed:
                 self._source.dataflow.close_source(self._source)
         return self._base
