@@ -34,6 +34,7 @@ EXPERIMENTS = {
     "S2": "benchmarks.s02_exchange",
     "S7": "benchmarks.s07_recovery",
     "Q1": "benchmarks.q01_recursion",
+    "S8": "benchmarks.s08_durable",
 }
 REHEARSAL_SCALE = 0.002
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

@@ -20,12 +20,14 @@ EXTRA = (
     ("kept_over_present", "rows kept/present {:.3g}"),
     ("memory_times", "memory {:.3g} times less"),
     ("update_times", "updates {:.3g} times faster"),
+    ("transactions_per_second", "{:,.0f} transactions/s"),
+    ("reference_transactions_per_second", "reference {:,.0f}/s"),
 )
 
 
 def write_table(page: Path = PAGE) -> int:
     """Replace what is between the marks; how many rows it has now."""
-    lines = sorted(latest(saved()), key=lambda line: int(line["id"][1:]))
+    lines = sorted(latest(saved()), key=lambda line: (line["id"][0], int(line["id"][1:])))
     text = page.read_text()
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)

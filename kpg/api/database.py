@@ -77,6 +77,7 @@ class Database:
         self.sealed: Frontier | None = None
         self.durable = durable
         self.applied = Applied() if durable is None else durable.storage.applied
+        self.readers: dict[str, Time] = {} if durable is None else durable.storage.readers
         self._earliest = Frontier.start(config.coordinates)  # nothing before it can be told apart
         self._busy_advances = 0
         self._closed = False
@@ -185,9 +186,12 @@ class Database:
         """
         if self.config.history is None or self.sealed is None:
             return self._earliest
-        if self.config.coordinates > 1:
-            return Frontier.at(join(reduce(meet, self.sealed), reduce(meet, self._earliest)))
-        return Frontier.at((max(self._earliest.elements[0][0], self.sealed.elements[0][0] - self.config.history),))
+        last = reduce(meet, self.sealed)
+        if self.config.coordinates == 1:
+            last = (last[0] - self.config.history,)
+        if self.readers:
+            last = reduce(meet, self.readers.values(), last)
+        return Frontier.at(join(last, self._earliest.elements[0]))
 
     def as_time(self, time: int | Time) -> Time:
         """A time as its coordinates."""
@@ -286,6 +290,26 @@ class Database:
         """Forget texts that no row has any more; returns how many. Worth it after much text has come and gone."""
         self.settle()
         return self.symbols.reclaim(symbols_in_use(self))
+
+    def set_reader(self, name: str, time: int | Time) -> None:
+        """Keep what happens from `time` on apart for a reader that comes back for it, also after a restart."""
+        self.check()
+        asked, held = self.as_time(time), self.horizon()
+        if not held.beyond(asked):
+            kept = f"The db is kept since {show_frontier(held)}."
+            raise TimeTooEarly(f"reader {name!r} cannot begin at {time}", detail=kept)
+        if self.durable is not None:
+            self.durable.storage.set_reader(name, asked)
+        self.readers[name] = asked
+
+    def drop_reader(self, name: str) -> None:
+        """Let go of what only this reader would come back for."""
+        self.check()
+        if name not in self.readers:
+            raise UndefinedName(f"there is no reader {name!r}", detail=f"Readers: {sorted(self.readers)}.")
+        if self.durable is not None:
+            self.durable.storage.drop_reader(name)
+        self.readers.pop(name, None)
 
     def checkpoint(self) -> int:
         """Write what is not in files yet, so that opening the db again need not read the log; how many files."""

@@ -30,7 +30,7 @@ from kpg.operators.source import Source
 from kpg.storage.checkpoint import Content
 from kpg.storage.log import Durability
 from kpg.storage.record import Origin, Transaction
-from kpg.storage.recovery import Recovered
+from kpg.storage.recovery import Recovered, settle
 from kpg.storage.storage import Pending, Storage
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -67,6 +67,7 @@ class Durable:
     def restore(self, name: str, source: Source, installed: Installed, now: tuple[Time, ...]) -> None:
         """Put the rows that were found into the new arrangement of a relation."""
         relation = self.storage.take(name)
+        settle(relation, relation.later, Frontier(now))  # the clock may have passed some while nobody asked
         spine = installed.handle.spine
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)
@@ -75,8 +76,10 @@ class Durable:
             description = Description(spine.upper, batch.upper, batch.since)
             spine.insert(Batch(updates, len(installed.keys), description))
         installed.publisher.upper = spine.upper
+        installed.dataflow.worker.keep_busy(installed.publisher)  # there may be something to compact
         for later in relation.later:
-            source.dataflow.feed(source, Message(now, later if same else reordered(later, lanes)))
+            message = Message(now, later if same else reordered(later, lanes))
+            source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         """Rows of relations that nobody has asked for yet: their symbols are in use."""

@@ -159,6 +159,7 @@ def describe_database(db: Database) -> dict[str, Any]:
         "epoch": db.epoch,
         "time": plain(db.time),
         "complete": None if db.sealed is None else plain(db.sealed),
+        "storage": None if db.durable is None else db.durable.storage.describe(),
         "inputs": [
             {
                 "name": each.name,

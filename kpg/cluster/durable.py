@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kpg.algebra.frontier import Frontier
 from kpg.api.durable import Durable, reordered
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import SYMBOLIC
@@ -19,7 +20,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import divide
-from kpg.storage.recovery import Recovered
+from kpg.storage.recovery import Recovered, settle
 from kpg.storage.storage import Storage
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -48,11 +49,12 @@ class RankDurable(Durable):
     def restore(self, name: str, source: Source, installed: Installed, now: tuple[Time, ...]) -> None:
         """Put the rows that all ranks found into the new arrangement of a relation, each where it belongs."""
         relation = self.storage.take(name)
+        settle(relation, relation.later, Frontier(now))  # the clock may have passed some, here or on another rank
         lanes = [relation.order.index(column) for column in installed.schema.names]
         spine = installed.handle.spine
         kept = [reordered(batch.updates, lanes) for batch in relation.batches]
         mine = self._swap(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
-        description = Description(spine.upper, self.found.frontier, self.found.since)
+        description = Description(spine.upper, Frontier(now), self.found.since)
         spine.insert(Batch(consolidate(mine), len(installed.keys), description))
         installed.publisher.upper = spine.upper
         for later in relation.later:

@@ -10,6 +10,7 @@ keeps a second process out.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -31,7 +32,7 @@ class Segment(Protocol):
     end: int
     forced: int
 
-    def append(self, frame: bytes) -> None: ...
+    def append(self, frame: Sequence[bytes]) -> None: ...
 
     def begin(self) -> None: ...
 
@@ -182,17 +183,21 @@ class LocalSegment:
         self._room = ROOM_BYTES
         self.end = self.forced = len(head)
 
-    def append(self, frame: bytes) -> None:
-        """Write a frame; it is not on disk yet."""
+    def append(self, frame: Sequence[bytes]) -> None:
+        """Write a frame, given in parts; it is not on disk yet."""
         if self.broken:
             raise Unavailable(f"{self._path} takes no more", hint="Close the db and open it again.")
+        size = sum(map(len, frame))
+        at = self.end
         try:
-            self._make_room(len(frame))
-            self._put(frame, self.end)
+            self._make_room(size)
+            for part in [b"".join(frame)] if size < ROOM_BYTES else frame:
+                self._put(part, at)
+                at += len(part)
         except OSError as error:
             self._undo()
             raise unavailable(f"cannot write {self._path}", error) from None
-        self.end += len(frame)
+        self.end = at
         self._room = max(self._room, self.end)
 
     def _make_room(self, size: int) -> None:
@@ -237,6 +242,8 @@ class LocalSegment:
     def close(self) -> None:
         """Let go of the file."""
         if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                self._flush.wait()
             os.close(self._fd)
             self._fd = -1
 
@@ -310,10 +317,10 @@ class ArrowSegment:
         self._files, self._name, self._head = files, name, head
         self.end = self.forced = len(head)
 
-    def append(self, frame: bytes) -> None:
+    def append(self, frame: Sequence[bytes]) -> None:
         """Write the file."""
-        self._files.write(self._name, [self._head, frame])
-        self.end += len(frame)
+        self._files.write(self._name, [self._head, *frame])
+        self.end += sum(map(len, frame))
 
     def begin(self) -> None:
         """It was forced, as far as the filesystem does that, when it was closed."""

@@ -9,12 +9,15 @@ One flush at a time for each object.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import platform
 import sys
 from typing import Any, Protocol
+
+from kpg.storage.forks import FORKS
 
 _NOTIFY_AT = 44  # of struct aiocb with 64-bit pointers: sigev_notify
 _SIGEV_NONE = 1
@@ -57,7 +60,7 @@ class Meanwhile:
 
     def begin(self, fd: int) -> None:
         """Have the file forced."""
-        assert not self._flying
+        self.wait()  # an interrupted caller may have left one
         ctypes.memset(self._block, 0, _AIOCB_BYTES)
         ctypes.c_int.from_buffer(self._block, 0).value = fd
         ctypes.c_int.from_buffer(self._block, _NOTIFY_AT).value = _SIGEV_NONE
@@ -78,6 +81,12 @@ class Meanwhile:
             raise OSError(state, os.strerror(state))
 
 
+    def __del__(self) -> None:
+        if self._flying:  # the C library still writes to our memory
+            with contextlib.suppress(OSError):
+                self.wait()
+
+
 def force(fd: int) -> None:
     """Force the data of a file, and what is needed to find them, to disk."""
     if hasattr(os, "fdatasync"):
@@ -87,7 +96,9 @@ def force(fd: int) -> None:
 
 
 def flusher() -> Flush:
-    """The best there is here."""
+    """The best there is here; a child by fork must not use the C library's threads, which its parent may have begun."""
+    if FORKS[0]:
+        return InPlace()
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32:
         libc = ctypes.CDLL(None, use_errno=True)
         if hasattr(libc, "aio_fsync"):

@@ -35,14 +35,17 @@ def segment_head(first: int) -> tuple[bytes, int]:
     return fields + struct.pack("<I4x", crc32(fields)), salt
 
 
-def frame(records: Sequence[bytes], number: int, forced: int, salt: int) -> bytes:
-    """One group of records, as it is written."""
-    if len(records) == 1:
-        payload = LENGTH.pack(len(records[0])) + records[0]
-    else:
-        payload = b"".join([part for record in records for part in (LENGTH.pack(len(record)), record)])
-    fields = struct.pack("<QQQII", number, forced, len(payload), crc32(payload), 0)
-    return b"".join((MARK, struct.pack("<I", crc32(fields, salt)), fields, payload))
+def frame(records: Sequence[bytes], number: int, forced: int, salt: int) -> list[bytes]:
+    """One group of records, as it is written: parts that follow each other, for a record may be too large to copy."""
+    parts = [b""]
+    checksum = 0
+    for record in records:
+        length = LENGTH.pack(len(record))
+        checksum = crc32(record, crc32(length, checksum))
+        parts += (length, record)
+    fields = struct.pack("<QQQII", number, forced, sum(map(len, parts)), checksum, 0)
+    parts[0] = b"".join((MARK, struct.pack("<I", crc32(fields, salt)), fields))
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

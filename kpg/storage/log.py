@@ -126,7 +126,7 @@ class Log:
         self._flying = group
         self.next_frame += 1
         self.frames += 1
-        self.written_bytes += len(written)
+        self.written_bytes += sum(map(len, written))
 
     def _land(self) -> None:
         """Wait for the group that was written; the caller leads."""

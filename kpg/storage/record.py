@@ -24,6 +24,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 
 TRANSACTION, NOTE = b"T", b"N"
+Bytes = bytes | memoryview
 
 
 class Origin(NamedTuple):
@@ -61,7 +62,7 @@ def encode_transaction(transaction: Transaction, schema_of: Callable[[int], Sche
     """A transaction as a record: a header of whole numbers, then the blocks it tells the sizes of."""
     upper = transaction.upper.elements
     header = [len(upper), len(upper[0]) if upper else 0]
-    blocks: list[bytes] = []
+    blocks: list[Bytes] = []
     for time in upper:
         header += time
     header.append(len(transaction.origins))
@@ -77,7 +78,7 @@ def encode_transaction(transaction: Transaction, schema_of: Callable[[int], Sche
 
 
 def _encode_change(
-    relation: int, updates: Updates, schema: Schema, symbols: Symbols, header: list[int], blocks: list[bytes]
+    relation: int, updates: Updates, schema: Schema, symbols: Symbols, header: list[int], blocks: list[Bytes]
 ) -> None:
     data = updates.data
     texts: list[tuple[int, list[int]]] = []
@@ -94,7 +95,12 @@ def _encode_change(
     header += [relation, *data.shape, *times.shape, *diffs.shape, len(texts)]
     for lane, sizes in texts:
         header += [lane, len(sizes), sum(sizes)]
-    blocks += [data.tobytes(), times.tobytes(), diffs.tobytes(), *values]
+    blocks += [_bytes(data), _bytes(times), _bytes(diffs), *values]
+
+
+def _bytes(block: Ints) -> Bytes:
+    """What a block lies in, copied if it is small: to copy a large one once, into the record, is enough."""
+    return block.tobytes() if block.size < 1 << 16 else block.data.cast("B")
 
 
 def _by_value(lane: Ints, symbols: Symbols) -> tuple[Ints, list[int], bytes]:

@@ -104,6 +104,7 @@ class Replay:
         self.readers = {name: tuple(time) for name, time in manifest.readers.items()}
         self.applied = Applied(manifest.applied)
         self.transactions: list[Transaction] = []
+        self._logged: dict[int, list[Updates]] = {}  # by relation, of the transactions that count
 
     def take(self, record: bytes) -> None:
         """Apply one record."""
@@ -155,8 +156,7 @@ class Replay:
     def finish(self, files: Files, next_frame: int) -> Recovered:
         """Load the batches, and add what the log has."""
         for transaction in self.transactions:
-            for origin in transaction.origins:
-                self.applied.add(origin)
+            self._count(transaction)
         found: list[tuple[Updates, StoredFile]] = []
         relations = {name: self._load(stored, files, found) for name, stored in self.stored.items()}
         start = Frontier.start(self._manifest.coordinates)
@@ -169,6 +169,12 @@ class Replay:
             self.applied, self.declarations, self.readers, found, len(self.transactions),
         )  # fmt: skip
 
+    def _count(self, transaction: Transaction) -> None:
+        for origin in transaction.origins:
+            self.applied.add(origin)
+        for relation, updates in transaction.changes:
+            self._logged.setdefault(relation, []).append(updates)
+
     def _load(self, stored: StoredRelation, files: Files, found: list[tuple[Updates, StoredFile]]) -> Relation:
         relation = Relation(stored.id, stored.schema, stored.key, stored.order)
         schema = relation.ordered
@@ -177,31 +183,29 @@ class Replay:
             found.append((updates, each.file))
             relation.batches.append(Batch(updates, len(stored.key), Description(each.lower, each.upper, each.since)))
         waiting = [read_checked(files, file, schema, self._symbols) for file in stored.later]
-        waiting += self._logged(stored, schema)
-        if waiting:
-            self._settle(relation, waiting)
+        order = [stored.schema.index(name) for name in schema.names]
+        for updates in self._logged.pop(stored.id, []):
+            lanes = updates.data if order == sorted(order) else np.ascontiguousarray(updates.data[order])
+            waiting.append(Updates(lanes, updates.times, updates.diffs))
+        settle(relation, waiting, self.frontier)
         return relation
 
-    def _logged(self, stored: StoredRelation, schema: Schema) -> Iterator[Updates]:
-        order = [stored.schema.index(name) for name in schema.names]
-        for transaction in self.transactions:
-            for id_, updates in transaction.changes:
-                if id_ == stored.id:
-                    yield Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs)
 
-    def _settle(self, relation: Relation, waiting: Iterable[Updates]) -> None:
-        """What is complete becomes a batch; the rest waits."""
-        complete: list[Updates] = []
-        for updates in waiting:
-            done, open_ = split(updates, self.frontier)
-            complete += [done] if len(done) else []
-            relation.later += [open_] if len(open_) else []
-        if complete:
-            last = relation.batches[-1].upper if relation.batches else Frontier.start(self._manifest.coordinates)
-            updates = consolidate(concatenate(complete))
-            if len(updates):
-                description = Description(last, self.frontier, Frontier.start(self._manifest.coordinates))
-                relation.batches.append(Batch(updates, len(relation.key), description))
+def settle(relation: Relation, waiting: Iterable[Updates], frontier: Frontier) -> None:
+    """Of what waits, what is complete becomes a batch; the rest waits on."""
+    complete: list[Updates] = []
+    later: list[Updates] = []
+    for updates in waiting:
+        done, open_ = split(updates, frontier)
+        complete += [done] if len(done) else []
+        later += [open_] if len(open_) else []
+    relation.later = later
+    if complete:
+        start = Frontier.start(complete[0].depth)
+        last = relation.batches[-1].upper if relation.batches else start
+        updates = consolidate(concatenate(complete))
+        if len(updates):
+            relation.batches.append(Batch(updates, len(relation.key), Description(last, frontier, start)))
 
 
 def read_checked(files: Files, file: StoredFile, schema: Schema, symbols: Symbols) -> Updates:

@@ -24,6 +24,7 @@ from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, Corrupt, SchemaMismatch, StorageError, Unavailable, UndefinedName
 from kpg.storage.checkpoint import Content, Writer, collect, publish
 from kpg.storage.files import open_files
+from kpg.storage.forks import FORKS
 from kpg.storage.log import SEGMENT_BYTES, Durability, Group, Log, first_of, read_log
 from kpg.storage.manifest import (
     Manifest,
@@ -35,16 +36,6 @@ from kpg.storage.manifest import (
 )
 from kpg.storage.record import Origin, Transaction, decode_note, encode_note, encode_transaction, is_note, upper_of
 from kpg.storage.recovery import Recovered, Rejected, Relation, Replay, manifests
-
-FORKS = [0]  # how often this process was forked off since it began
-
-
-def _forked() -> None:
-    FORKS[0] += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 @dataclass(frozen=True, slots=True)

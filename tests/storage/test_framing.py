@@ -16,7 +16,7 @@ def segment(groups: list[list[bytes]], forced_each: bool = True) -> tuple[bytes,
     starts = []
     for number, records in enumerate(groups):
         starts.append(len(data))
-        data += frame(records, 7 + number, len(data) if forced_each else HEAD.size, salt)
+        data += b"".join(frame(records, 7 + number, len(data) if forced_each else HEAD.size, salt))
     return data, starts
 
 

@@ -67,10 +67,8 @@ def test_threads_share_a_wait_for_the_disk_and_a_batch_sent_twice_at_once_is_app
     def client(number):
         for step in range(40):
             batch = step if number < 2 else 1000 * number + step  # the first two are one writer, come twice
-            done = storage.commit(
-                Transaction(Frontier.at((1,)), ((1, change([(batch, "x")], 0, symbols)),), (Origin("w", batch),)),
-                symbols,
-            )
+            changes = ((1, change([(batch, "x")], 0, symbols)),)
+            done = storage.commit(Transaction(Frontier.at((1,)), changes, (Origin("w", batch),)), symbols)
             with lock:
                 effects.append(done)
 
@@ -384,8 +382,11 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_and_the_next_is(tmp_p
 
 def test_an_interrupted_write_stops_the_log(tmp_path, monkeypatch):
     storage, symbols, _ = opened(tmp_path / "db")
-    stop = lambda self, frame: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
-    monkeypatch.setattr(type(storage.log._segment), "append", stop)
+
+    def interrupted(segment, frame):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(storage.log._segment), "append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         commit(storage, symbols, 0, [(0, "a")])
     monkeypatch.undo()

@@ -1,0 +1,129 @@
+"""A process that forks children, who transact on a directory until they are killed.
+
+Reads lines of JSON: where, a seed, and at which call of which function of the system the child kills itself (or none:
+then somebody else does). A child says "ack n" when transaction n has returned. What transaction n does is a function of
+n alone, so whoever reads the directory afterwards can tell which prefix of them is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+STEPS = 40
+
+
+def changes(n: int) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """What transaction n inserts, and what it removes."""
+    inserted = [(n, f"text {n % 5}")] * (1 + n % 2)
+    removed = [(n - 3, f"text {(n - 3) % 5}")] if n % 4 == 3 else []
+    return inserted, removed
+
+
+def after(count: int) -> Counter[tuple[int, str]]:
+    """The rows after the first transactions."""
+    rows: Counter[tuple[int, str]] = Counter()
+    for n in range(count):
+        inserted, removed = changes(n)
+        rows.update(inserted)
+        rows.subtract(removed)
+    return +rows
+
+
+def say(text: str) -> None:
+    os.write(1, f"{text}\n".encode())
+
+
+def die_at(name: str, call: int, moment: str) -> None:
+    """Have the process killed before, in the middle of, or after the so-and-so-manyth call of a function of `os`."""
+    real: Callable[..., Any] = getattr(os, name)
+    count = 0
+
+    def wrapped(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count != call:
+            return real(*arguments)
+        if moment == "amid" and name == "pwrite":
+            fd, data, at = arguments
+            real(fd, bytes(data)[: len(data) // 2], at)
+        elif moment != "before":
+            real(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("dead")
+
+    setattr(os, name, wrapped)
+
+
+def work(place: str, seed: int) -> None:
+    """Transact, and say so."""
+    import kpg
+
+    chance = random.Random(seed)
+    db = kpg.open(place, checkpoint_bytes=chance.choice([600, 3000, 1 << 30]))
+    rows = db.input("rows", n=int, text=str)
+    if chance.random() < 0.5:
+        rows.arrange("text")
+    done = db.applied.latest("writer")
+    first = 0 if done is None else done + 1
+    say(f"begin {first}")
+    for n in range(first, first + STEPS):
+        inserted, removed = changes(n)
+
+        def fill(db: kpg.Database, inserted: Any = inserted, removed: Any = removed) -> None:
+            rows.insert(inserted)
+            rows.remove(removed)
+
+        db.transact(fill, origin=("writer", n))
+        say(f"ack {n}")
+        if chance.random() < 0.2:
+            db.transact(fill, origin=("writer", n))  # a writer that did not hear us
+        if chance.random() < 0.1:
+            db.checkpoint()
+    db.close()
+
+
+def rehearse(db: Any) -> None:
+    """Have all kernels before the first fork; in memory, for threads of the C library would not be there after it."""
+    rows = db.input("rows", n=int, text=str)
+    rows.arrange("text")
+    for n in range(STEPS):
+        inserted, removed = changes(n)
+        rows.insert(inserted)
+        rows.remove(removed)
+        db.advance()
+    db.close()
+
+
+def main() -> None:
+    import kpg
+    from kpg.storage.forks import FORKS
+
+    rehearse(kpg.open())
+    say("ready")
+    for line in sys.stdin:
+        asked = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            FORKS[0] = 0  # this process has not begun such threads
+            if asked["point"]:
+                die_at(*asked["point"])
+            try:
+                work(asked["place"], asked["seed"])
+            except BaseException as error:
+                say(f"error {error!r}")
+                os._exit(1)
+            os._exit(0)
+        say(f"child {child}")
+        _, status = os.waitpid(child, 0)
+        say(f"end {status}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Real processes, killed for real: every acknowledged transaction is there once, and none twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import kpg
+from tests.storage import killed
+
+ROOT = Path(__file__).parent.parent.parent
+CALLS = {"pwrite": (1, 2, 3, 9), "fsync": (1, 2, 4, 7, 11), "rename": (1, 2, 3), "unlink": (1, 2)}
+POINTS = [
+    (name, call, moment)
+    for name, calls in CALLS.items()
+    for call in calls
+    for moment in (("before", "amid", "after") if name == "pwrite" else ("before", "after"))
+]
+
+
+class Zygote:
+    """The process that forks the children."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.storage.killed"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.line() == "ready"
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def run(
+        self, place: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None
+    ) -> tuple[int, int]:
+        """Have a child work until it is dead; how many transactions it found and acknowledged, and how it ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"place": str(place), "seed": seed, "point": point}) + "\n")
+        self.process.stdin.flush()
+        known, child = -1, 0
+        while True:
+            word, _, number = self.line().partition(" ")
+            match word:
+                case "child":
+                    child = int(number)
+                case "begin":
+                    known = int(number)
+                case "ack":
+                    assert int(number) == known
+                    known += 1
+                    if kill_after is not None:
+                        kill_after -= 1
+                        if kill_after == 0:
+                            os.kill(child, signal.SIGKILL)
+                case "end":
+                    return known, int(number)
+                case _:
+                    raise AssertionError(f"the child said {word} {number}")
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    made = Zygote()
+    yield made
+    made.close()
+
+
+def found(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
+    """How many transactions are there, and the rows."""
+    with kpg.open(place) as db:
+        rows = db.input("rows", n=int, text=str).output("all")
+        last = db.applied.latest("writer")
+        if db.sealed is None:
+            return 0, Counter()
+        return 0 if last is None else last + 1, Counter(rows.rows())
+
+
+def check(place: Path, known: int) -> None:
+    count, rows = found(place)
+    assert count in (known, known + 1) or known == -1, "what was acknowledged is there, and at most one more"
+    assert rows == killed.after(count), "each transaction once"
+
+
+def test_killed_at_every_point_of_writing(zygote, tmp_path):
+    dead = 0
+    for number, point in enumerate(POINTS):
+        place = tmp_path / str(number % 4)  # a directory meets several crashes
+        known, status = zygote.run(place, number, point, None)
+        dead += status == signal.SIGKILL
+        check(place, known)
+    assert dead > len(POINTS) // 2, "most points were met"
+
+
+def test_killed_from_outside_at_random_moments(zygote, tmp_path):
+    chance = random.Random(5)
+    for number in range(12):
+        known, status = zygote.run(tmp_path / "db", 100 + number, None, chance.randint(1, killed.STEPS - 5))
+        assert status == signal.SIGKILL
+        check(tmp_path / "db", known)
