@@ -6,12 +6,13 @@ makes of them is seen by `inspect` before it leaves the loop, with its full time
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kpg
-from kpg import lit
+from kpg import graphs, lit
 from kpg.testing import denotations
 from kpg.testing.model import Update, assert_agrees
 from tests.api.plays import examples, perform, plays
@@ -159,3 +160,16 @@ def test_rounds_are_counted_past_the_ends_of_short_numbers(first):
         edges.remove([(0, 1)])
         db.advance()
         assert answer.rows() == [(0,)]
+
+
+@pytest.mark.timeout(600)
+def test_a_chain_of_100000_nodes_reaches_its_end():
+    """A17.9: one row and one round after the other, past 65,536 of them."""
+    with kpg.open() as db:
+        edges, roots = db.input("edges", src=int, dst=int), db.input("roots", node=int)
+        reached = graphs.reach(edges, roots).output()
+        nodes = np.arange(100_000)
+        edges.insert({"src": nodes[:-1], "dst": nodes[1:]})
+        roots.insert([(0,)])
+        db.advance()
+        assert (np.sort(reached.snapshot()["node"].to_numpy()) == nodes).all()
