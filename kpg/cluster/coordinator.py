@@ -264,7 +264,7 @@ class Coordinator:
             if fate is None:
                 time.sleep(0.005)
                 fate = self.launcher.fate(rank)
-        return self._break(f"worker {rank} is gone", fate or error.detail or error.what)
+        return self.give_up(f"worker {rank} is gone", fate or error.detail or error.what)
 
     def _lost_or(self, error: KpgError) -> KpgError:
         """An error of a request; if it says that a peer is gone, the end of the generation."""
@@ -272,10 +272,11 @@ class Coordinator:
             return error
         fates = [(rank, fate) for rank in self.members if (fate := self.launcher.fate(rank)) is not None]
         if fates:
-            return self._break(f"worker {fates[0][0]} is gone", fates[0][1])
-        return self._break(error.what, error.detail)
+            return self.give_up(f"worker {fates[0][0]} is gone", fates[0][1])
+        return self.give_up(error.what, error.detail)
 
-    def _break(self, what: str, detail: str | None) -> ClusterError:
+    def give_up(self, what: str, detail: str | None) -> ClusterError:
+        """End the generation: every call raises this until the ranks have met again."""
         self.broken = WorkerLost(
             what,
             detail=detail,

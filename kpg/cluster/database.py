@@ -94,6 +94,15 @@ class ClusterDatabase(Database):
     def _recover(self) -> None:
         """A worker is gone: bring it up, have all begin from what was acknowledged, and tell them the rest."""
         self.recoveries += 1
+        try:
+            self._replay()
+        except WorkerLost:
+            raise
+        except BaseException as error:  # tried again with the next call
+            self.coordinator.give_up("the workers could not go on", f"{type(error).__name__}: {error}")
+            raise
+
+    def _replay(self) -> None:
         self.coordinator.revive()
         self._begin(self._now)
         for request in self.script.structure:
@@ -188,7 +197,7 @@ class ClusterDatabase(Database):
             try:
                 self.coordinator.ask({"do": "log", "to": to, "origins": whose})
             except StorageError:
-                self._recover()  # takes back what other workers have logged
+                self.coordinator.ask({"do": "unlog"})  # those that could
                 raise
         following = [name for name, output in self.outputs.items() if output.followed]
         return self.coordinator.ask({

@@ -46,6 +46,13 @@ class RankDurable(Durable):
     def relieve(self, db: Database) -> None:
         """Checkpoints are made when the coordinator says so, by all ranks together."""
 
+    def unwrite(self, db: Database) -> None:
+        """Another rank could not write its part of a transaction: take back ours, if we have written it."""
+        pending = self._pending
+        if pending is not None:
+            self.wait()
+            self.storage.take_back(db.time, pending.transaction.origins)
+
     def restore(self, name: str, source: Source, installed: Installed, now: tuple[Time, ...]) -> None:
         """Put the rows that all ranks found into the new arrangement of a relation, each where it belongs."""
         relation = self.storage.take(name)

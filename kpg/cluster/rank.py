@@ -156,10 +156,9 @@ class Rank:
     def _idle(self) -> None:
         """Take part in what peers do; merge; wait for something to come."""
         waiting: list[wire.Waitable] = [self.control, self.door, *[guest.connection for guest in self.guests]]
-        if self.mesh is not None and self.broken is None:
+        if self.mesh is not None and self.handlers is not None and self.broken is None:
             waiting += self.mesh.connections()
             try:
-                assert self.handlers is not None
                 self.handlers.db.worker.run()
             except WorkerLost as error:
                 self.broken = error
@@ -195,6 +194,13 @@ class Rank:
         storage, self.storage = self.storage, None
         self._forget()
         self.storage = storage
+        try:
+            return self._begin(request)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _begin(self, request: dict[str, Any]) -> list[list[int]]:
         generation = int(request["generation"])
         addresses = {int(rank): tuple(address) for rank, address in request["peers"].items()}
         mesh = Mesh(self.rank, self.symbols)
@@ -210,7 +216,7 @@ class Rank:
             self.heed()
             if time.monotonic() > end:
                 raise WorkerLost(f"ranks {sorted(expected)} did not come within {MEETING:.0f} s")
-        self.mesh = mesh
+        self.mesh = mesh  # closed with all else if what follows fails
         config = Config(**request["config"])
         start = (0,) * config.coordinates
         worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, start)

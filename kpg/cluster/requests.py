@@ -23,6 +23,7 @@ from kpg.api.reading import check_readable, read_rows
 from kpg.api.reclaim import symbols_in_use
 from kpg.cluster import wire
 from kpg.cluster.codec import Told
+from kpg.cluster.durable import RankDurable
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.schema import Schema
@@ -44,7 +45,7 @@ class Handlers:
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
         "frontier", "figures", "call", "publish", "unstage", "log", "checkpoint", "discard", "applied", "take_back",
-        "base",
+        "base", "unlog",
     })  # fmt: skip
 
     def __init__(
@@ -197,6 +198,11 @@ class Handlers:
         assert self.db.durable is not None
         origins = tuple(Origin(*origin) for origin in request["origins"])
         self.db.durable.write(self.db, frontier_from_json(request["to"]), origins)
+
+    def _unlog(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        """Some rank could not log its part: none has."""
+        assert isinstance(self.db.durable, RankDurable)
+        self.db.durable.unwrite(self.db)
 
     def _checkpoint(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         self.settle()

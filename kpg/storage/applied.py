@@ -36,6 +36,16 @@ class Applied:
         if place and ranges[place - 1][1] == origin.batch - 1:
             ranges[place - 1][1] = ranges.pop(place)[1]
 
+    def discard(self, origin: Origin) -> None:
+        """Forget one, if it is there."""
+        if origin in self:
+            ranges = self._ranges[origin.source]
+            place = bisect_right(ranges, origin.batch, key=lambda pair: pair[0]) - 1
+            low, high = ranges[place]
+            ranges[place : place + 1] = [
+                pair for pair in ([low, origin.batch - 1], [origin.batch + 1, high]) if pair[0] <= pair[1]
+            ]
+
     def latest(self, source: str) -> int | None:
         """The greatest batch of a source that was applied."""
         ranges = self._ranges.get(source)

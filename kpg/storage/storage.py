@@ -322,6 +322,14 @@ class Storage:
         except StorageError:
             pass  # told to that thread
 
+    def take_back(self, upto: Frontier, origins: tuple[Origin, ...]) -> None:
+        """The last transaction has not happened after all, because others could not write their part of it."""
+        self._note("cut", upto=frontier_to_json(upto), generation=self.generation)
+        with self._lock:
+            self._frontier = upto
+            for origin in origins:
+                self.applied.discard(origin)
+
     # Checkpoints
 
     @property

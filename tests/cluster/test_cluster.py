@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col
+from kpg.cluster import handshake
 from kpg.testing import shards
 from kpg.testing.strategies import rows
+from kpg.version import __version__
 
 Clusters = Callable[[int], kpg.Database]
 fresh = itertools.count()
@@ -303,3 +305,19 @@ def test_an_error_that_one_worker_makes_another_takes_back(clusters: Clusters) -
         assert answer.rows() == []
     answer.release()
     words.drop(), gone.drop()
+
+
+def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> None:
+    """A rank that was replaced holds an old token; one of another version is refused by name."""
+    coordinator = clusters(2).coordinator
+    before = dict(coordinator.members)
+    token = coordinator._tokens[1]
+    hello = {"role": "rank", "rank": 1, "address": ["127.0.0.1", 1], "pid": 1, "version": __version__}
+    for said in ({**hello, "token": "0" * 32}, {**hello, "token": token, "version": "0.0"}, {"role": "guest"}, {}):
+        sock = handshake.connect(coordinator.door.address, coordinator.secret, said)
+        sock.settimeout(5)
+        assert sock.recv(1) == b""  # closed from the other side
+        sock.close()
+    assert coordinator.members == before
+    assert "runs kpg 0.0" in str(coordinator._refusal)
+    coordinator._refusal = None

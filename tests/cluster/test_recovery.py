@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -204,3 +205,24 @@ def test_a_batch_of_a_writer_counts_once(tmp_path: Path) -> None:
                 db.transact(fail)
             db.advance()
             assert sorted(numbers.output().rows()) == [(0,), (1,)]
+
+
+def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    """The rows that could not be written are still open, and are written when there is room again."""
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        numbers = db.input("numbers", n=int)
+        answer = numbers.output("answer")
+        numbers.insert([(n,) for n in range(10)])
+        db.advance()
+        full = db.coordinator.members[1].pid
+        unlimited = resource.prlimit(full, resource.RLIMIT_FSIZE)
+        resource.prlimit(full, resource.RLIMIT_FSIZE, (100_000, unlimited[1]))
+        numbers.insert([(n,) for n in range(10, 100_010)])
+        with pytest.raises(kpg.StorageError):
+            db.advance()
+        assert sorted(answer.rows()) == [(n,) for n in range(10)]
+        resource.prlimit(db.coordinator.members[1].pid, resource.RLIMIT_FSIZE, unlimited)
+        db.advance()
+        assert len(answer.rows()) == 100_010
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        assert len(db.input("numbers", n=int).output().rows()) == 100_010

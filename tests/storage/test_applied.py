@@ -28,3 +28,15 @@ def test_a_writer_that_counts_up_takes_two_numbers():
     assert applied.to_json() == {"w": [[0, 999]]}
     applied.forget("w")
     assert applied.to_json() == {}
+
+
+@given(steps=st.lists(st.tuples(st.booleans(), ORIGINS), max_size=30))
+def test_what_was_added_and_not_taken_back_is_there(steps):
+    applied, model = Applied(), set()
+    for adds, origin in steps:
+        (applied.add if adds else applied.discard)(origin)
+        (model.add if adds else model.discard)(origin)
+    every = [Origin(source, batch) for source in "ab" for batch in range(-4, 14)]
+    assert {origin for origin in every if origin in applied} == model
+    for pairs in applied.to_json().values():  # as few ranges as there can be
+        assert all(high + 1 < low for (_, high), (low, _) in zip(pairs, pairs[1:], strict=False))

@@ -1,0 +1,90 @@
+"""A sender waits for a slow peer, and two that fill each other's windows both go on."""
+
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kpg.cluster import mesh as meshes
+from kpg.cluster.mesh import Mesh
+from kpg.cluster.wire import Connection
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates, constant
+from kpg.dataflow.operator import Message
+from kpg.dataflow.transport import DataFrame, ProgressFrame
+from kpg.errors import WorkerLost
+
+PROGRESS = ProgressFrame(((0, [(1, (0,), 1)]),))
+
+
+def ends() -> tuple[Mesh, Mesh]:
+    left, right = socket.socketpair()
+    meshes_ = Mesh(0, Symbols()), Mesh(1, Symbols())
+    meshes_[0].add(1, Connection(left))
+    meshes_[1].add(0, Connection(right))
+    return meshes_
+
+
+def block(rows: int) -> Message:
+    return Message(((0,),), Updates(np.arange(rows).reshape(1, rows), constant((0,)), constant((1,))))
+
+
+def test_a_sender_waits_beyond_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much is sent, no more than a window and a frame waits in memory."""
+    monkeypatch.setattr(meshes, "WINDOW", 1 << 20)
+    ours, theirs = ends()
+    most, sent = 0, []
+
+    def send() -> None:
+        nonlocal most
+        for _ in range(40):
+            ours.send_data(1, 0, 0, block(32_768))  # a quarter of the window
+            most = max(most, ours.peers[1].connection.unsent)
+            sent.append(time.monotonic())
+        ours.drain(10)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    sender.join(0.3)
+    assert sender.is_alive() and len(sent) < 40, "it did not wait"
+    taken = 0
+    while taken < 40:
+        taken += len(theirs.receive())
+    sender.join(10)
+    assert not sender.is_alive() and most <= (1 << 20) + 8 * 33_000
+
+
+def test_two_that_send_at_once_both_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes what the other sends while it waits for room: no deadlock."""
+    monkeypatch.setattr(meshes, "WINDOW", 1 << 18)
+    found: list[int] = []
+
+    def talk(mesh: Mesh, peer: int) -> None:
+        for _ in range(50):
+            mesh.send_data(peer, 0, 0, block(65_536))
+        mesh.broadcast(PROGRESS)
+        rows = 0
+        while rows < 50 * 65_536 or not mesh.drain(0.1):
+            rows += sum(len(each.message.payload) for each in mesh.receive() if isinstance(each, DataFrame))
+        found.append(rows)
+
+    ours, theirs = ends()
+    threads = [threading.Thread(target=talk, args=each) for each in ((ours, 1), (theirs, 0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert found == [50 * 65_536] * 2
+
+
+def test_a_peer_that_is_gone_is_noticed_by_whatever_is_done() -> None:
+    many = block(10**6)
+    for act in (Mesh.receive, lambda mesh: mesh.broadcast(PROGRESS), lambda mesh: mesh.send_data(1, 0, 0, many)):
+        ours, theirs = ends()
+        theirs.close()
+        with pytest.raises(WorkerLost, match="rank 1"):
+            for _ in range(3):
+                act(ours)
+        ours.close()
