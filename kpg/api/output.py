@@ -79,7 +79,7 @@ class Output:
         self._errors: Installed | None = None  # of an output that keeps nothing else
         self._taken = False  # whether some changes were handed out
         if keep:
-            self._installed = install_arrangement(db, self.name, node, node.schema.names, self._extend)
+            self._installed = install_arrangement(db, self.name, node, keys_of(node), self._extend)
             self._dataflow = self._installed.dataflow
         else:
             self._dataflow = db.install(self.name, lambda dataflow: self._build_unkept(dataflow, node))
@@ -297,6 +297,13 @@ class Output:
         from kpg.api.notebook import html_output
 
         return html_output(self)
+
+
+def keys_of(node: nodes.Node) -> tuple[str, ...]:
+    """What an answer is indexed by: for groups their keys, since a reduction has that index already; else all columns."""
+    if isinstance(node, nodes.Reduce) and node.keys and node.schema.names[: len(node.keys)] == node.keys:
+        return node.keys
+    return node.schema.names
 
 
 class Probe:

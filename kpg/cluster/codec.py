@@ -23,7 +23,7 @@ from kpg.dataflow.transport import DataFrame, ProgressFrame
 from kpg.errors import ProtocolError
 from kpg.progress.tracker import Change
 
-SHAPE = 7  # words that say how large the blocks are and how many lanes are text
+SHAPE = 8  # words that say how large the blocks are, whether they are tidy, and how many lanes are text
 
 
 class Told:
@@ -84,7 +84,8 @@ def encode_updates(updates: Updates, symbolic: tuple[int, ...], told: Told) -> l
     data, times, diffs = updates.data, updates.times, updates.diffs
     texts = encode_texts(told, [data[lane] for lane in symbolic]) if symbolic else []
     shape = struct.pack(
-        f"<{7 + len(symbolic)}q", *data.shape, *times.shape, *diffs.shape, len(symbolic), *symbolic
+        f"<{SHAPE + len(symbolic)}q",
+        *data.shape, *times.shape, *diffs.shape, updates.tidy, len(symbolic), *symbolic,
     )
     return [shape, _words(data), _words(times), _words(diffs), *texts]
 
@@ -94,7 +95,7 @@ def decode_updates(body: Ints, at: int, told: Told) -> tuple[Updates, int]:
     if len(body) < at + SHAPE:
         raise ProtocolError("a frame of rows is cut off")
     shape = body[at : at + SHAPE].tolist()
-    lanes, n, depth, time_columns, width, diff_columns, texts = shape
+    lanes, n, depth, time_columns, width, diff_columns, tidy, texts = shape
     sizes = (lanes * n, depth * time_columns, width * diff_columns)
     at += SHAPE + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
@@ -112,7 +113,7 @@ def decode_updates(body: Ints, at: int, told: Told) -> tuple[Updates, int]:
         at = decode_texts(body, at, told)
         for lane in symbolic:
             told.translate(data[lane])
-    return Updates(data, times, diffs), at
+    return Updates(data, times, diffs, bool(tidy) and not symbolic), at
 
 
 def encode_texts(told: Told, lanes: Sequence[Ints]) -> list[Buffer]:

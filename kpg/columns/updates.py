@@ -21,11 +21,12 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Updates:
-    """Some updates (data, time, diff), in no promised order."""
+    """Some updates (data, time, diff), in no promised order unless they are tidy."""
 
     data: Ints
     times: Ints
     diffs: Ints
+    tidy: bool = False  # sorted by data, then time, each of these once and with a diff that is not zero
 
     def __len__(self) -> int:
         return int(self.data.shape[1])

@@ -2,13 +2,15 @@
 
     owner(row)  =  hash of the key's values, modulo the number of workers
 
-Equal keys meet on one worker. The hash is of values, not of symbol ids, so that it is the same in every process.
+Equal keys meet on one worker. The hash is of values, not of symbol ids, so that it is the same in every process. Many
+updates are put in order before they leave: equal ones go as one, and who gets them only merges.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
@@ -16,13 +18,15 @@ from kpg.dataflow.channel import Split
 from kpg.kernels.partition import owners, scatter
 from kpg.operators.payload import Payload, updates_of
 
+MANY = 1 << 13  # updates that are put in order before they are divided
+
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     """A function that cuts a payload into one part per worker, by its first lanes."""
     symbolic = tuple(schema.types[lane].kind in SYMBOLIC for lane in range(key_lanes))
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
-        found = [divide(updates, symbolic, symbols, peers) for updates in updates_of(payload) if len(updates)]
+        found = [divide(in_order(updates), symbolic, symbols, peers) for updates in updates_of(payload) if len(updates)]
         if len(found) == 1:
             return list(found[0])
         return [
@@ -35,13 +39,25 @@ def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
 
 def divide(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
     """The updates of each worker, by their first lanes; `symbolic` says which of those are text."""
+    n = len(updates)
+    if not n:
+        return [None] * peers
     owner, counts = owners_of(updates.data, symbolic, symbols, peers)
     sizes = counts.tolist()
-    n = len(updates)
     if max(sizes) == n:  # all are one worker's
         return [updates if size == n else None for size in sizes]
     data, times, diffs = (cut(block, owner, counts, n) for block in (updates.data, updates.times, updates.diffs))
-    return [Updates(data[peer], times[peer], diffs[peer]) if sizes[peer] else None for peer in range(peers)]
+    return [
+        Updates(data[peer], times[peer], diffs[peer], updates.tidy) if sizes[peer] else None for peer in range(peers)
+    ]
+
+
+def in_order(updates: Updates) -> Updates:
+    """Many updates sorted and summed; few as they are, for whom that would not pay."""
+    if updates.tidy or len(updates) < MANY:
+        return updates
+    found = consolidate(updates)
+    return Updates(found.data, found.times, found.diffs, tidy=True)
 
 
 def cut(block: Ints, owner: Ints, counts: Ints, n: int) -> list[Ints]:

@@ -53,7 +53,7 @@ def push(batcher: Batcher, payload: Payload) -> None:
     """Give the updates of a message to a batcher, saying when they are sorted already."""
     if isinstance(payload, Updates):
         if len(payload):
-            batcher.push(payload)
+            batcher.push(payload, payload.tidy)
     else:
         for batch in payload:
             if len(batch):

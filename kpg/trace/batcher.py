@@ -120,11 +120,19 @@ class Batcher:
 
 def _in_order(parts: list[Part]) -> Updates:
     """What the parts hold, in order; they are taken, so that a large load is not there twice while it is sorted."""
-    if len(parts) == 1 and parts[0].tidy:
-        return parts[0].updates
+    if all(part.tidy for part in parts):
+        return _merged([part.updates for part in parts])
     whole = concatenate([part.updates for part in parts])
     parts.clear()
     return consolidate(whole)
+
+
+def _merged(runs: list[Updates]) -> Updates:
+    """Sorted runs as one, the shortest first, so that no row is merged more often than need be."""
+    while len(runs) > 1:
+        runs.sort(key=len, reverse=True)
+        runs.append(merge_updates(runs.pop(), runs.pop()))
+    return runs[0]
 
 
 def _select(updates: Updates, rows: Ints) -> Updates:
