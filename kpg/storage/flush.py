@@ -53,7 +53,9 @@ class Meanwhile:
     """Forces on a thread of the C library."""
 
     def __init__(self, libc: Any) -> None:
-        self._libc = libc
+        self._fsync, self._error, self._return = libc.aio_fsync, libc.aio_error, libc.aio_return
+        self._suspend = libc.aio_suspend
+        self._fd = -1
         self._block = ctypes.create_string_buffer(_AIOCB_BYTES)
         self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self._block))
         self._flying = False
@@ -61,10 +63,11 @@ class Meanwhile:
     def begin(self, fd: int) -> None:
         """Have the file forced."""
         self.wait()  # an interrupted caller may have left one
-        ctypes.memset(self._block, 0, _AIOCB_BYTES)
-        ctypes.c_int.from_buffer(self._block, 0).value = fd
-        ctypes.c_int.from_buffer(self._block, _NOTIFY_AT).value = _SIGEV_NONE
-        if self._libc.aio_fsync(os.O_DSYNC, self._block) != 0:
+        if fd != self._fd:
+            ctypes.memset(self._block, 0, _AIOCB_BYTES)
+            ctypes.c_int.from_buffer(self._block, 0).value = self._fd = fd
+            ctypes.c_int.from_buffer(self._block, _NOTIFY_AT).value = _SIGEV_NONE
+        if self._fsync(os.O_DSYNC, self._block) != 0:
             force(fd)  # no thread to be had: here and now
             return
         self._flying = True
@@ -73,10 +76,10 @@ class Meanwhile:
         """Wait until it is."""
         if not self._flying:
             return
-        while (state := self._libc.aio_error(self._block)) == errno.EINPROGRESS:
-            self._libc.aio_suspend(self._list, 1, None)
+        while (state := self._error(self._block)) == errno.EINPROGRESS:
+            self._suspend(self._list, 1, None)
         self._flying = False
-        self._libc.aio_return(self._block)
+        self._return(self._block)
         if state:
             raise OSError(state, os.strerror(state))
 

@@ -56,7 +56,9 @@ class Log:
         self._segment_bytes = segment_bytes
         self._segment: Segment | None = None
         self._salt = 0
-        self._turn = threading.Condition()
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._waiting = 0  # threads that wait for their turn: mostly none, and then nobody is told
         self._leading = False  # whether some thread writes or waits for the disk
         self._next: Group | None = None  # what is not written yet
         self._flying: Group | None = None  # written, perhaps not on disk
@@ -67,7 +69,7 @@ class Log:
 
     def append(self, record: bytes) -> Group:
         """Give a record its place."""
-        with self._turn:
+        with self._lock:
             if self._closed:
                 raise Closed("the log is closed")
             if self._next is None:
@@ -77,7 +79,7 @@ class Log:
 
     def begin(self) -> None:
         """Write what waits, unless a frame is on its way already."""
-        with self._turn:
+        with self._lock:
             if self._leading or self._flying is not None or self._next is None:
                 return
             self._leading = True
@@ -89,9 +91,11 @@ class Log:
     def sync(self, group: Group) -> None:
         """Wait until a group is on disk."""
         while True:
-            with self._turn:
+            with self._lock:
                 while self._leading and not group.done:
+                    self._waiting += 1
                     self._turn.wait()
+                    self._waiting -= 1
                 if group.done:
                     break
                 self._leading = True
@@ -105,13 +109,14 @@ class Log:
             raise group.error
 
     def _hand_over(self) -> None:
-        with self._turn:
+        with self._lock:
             self._leading = False
-            self._turn.notify_all()
+            if self._waiting:
+                self._turn.notify_all()
 
     def _launch(self) -> None:
         """Write the next group; the caller leads."""
-        with self._turn:
+        with self._lock:
             group, self._next = self._next, None
         assert group is not None
         try:
@@ -143,12 +148,11 @@ class Log:
         self._settle(group, None)
 
     def _settle(self, group: Group, error: BaseException | None) -> None:
-        with self._turn:
+        with self._lock:
             group.done = True
             group.records = []
             if error is not None:
                 group.error = error if isinstance(error, KpgError) else KpgError(f"the log failed: {error!r}")
-            self._turn.notify_all()
         if error is not None and not isinstance(error, KpgError):  # Ctrl-C: how much was written is not known
             self._broken = True
             raise error
@@ -183,7 +187,7 @@ class Log:
     def _drain(self) -> None:
         """Wait until nothing is left to write."""
         while True:
-            with self._turn:
+            with self._lock:
                 group = self._flying or self._next
             if group is None:
                 return

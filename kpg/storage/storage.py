@@ -289,7 +289,8 @@ class Storage:
             self._land(pending.transaction.origins)
             raise
         with self._lock:
-            self._frontier = self._frontier.join(pending.transaction.upper)
+            upper = pending.transaction.upper
+            self._frontier = upper if self._frontier.precedes(upper) else self._frontier.join(upper)
             for origin in pending.transaction.origins:
                 self.applied.add(origin)
         if pending.transaction.origins:
