@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kpg.errors import ProgramError
 
@@ -33,8 +33,7 @@ class Source:
         return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A place in a text: line and column from 1, and how many characters it is long."""
 
     source: Source

@@ -27,6 +27,7 @@ from kpg.query.ir.literals import (
 )
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import Aggregate, Call, Constant, Term, Variable, Wildcard
+from kpg.query.ir.terms import variables as term_variables
 
 Rows = set[tuple[Any, ...]]
 Env = dict[str, Any]
@@ -168,7 +169,7 @@ def step(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Itera
 
 def is_match(pattern: str, text: str) -> bool:
     try:
-        return re.fullmatch(pattern, text) is not None
+        return re.fullmatch(pattern.replace("[:digit:]", "0-9"), text) is not None
     except re.error:
         return False
 
@@ -311,6 +312,8 @@ def call(functor: str, given: tuple[Any, ...]) -> Iterator[Any]:
 def aggregated(term: Aggregate, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
     """An aggregate over the solutions of its body; variables that occur outside must be known."""
     inside = {each.name for each in variables(term.body)}
+    targets = {each.name for each in term_variables(term.target)} if term.target is not None else set()
+    outer = outer - (targets & inside)  # what is aggregated is the aggregate's own
     if not (inside & outer) <= env.keys():
         raise NotReady
     known = {name: value for name, value in env.items() if name in outer}

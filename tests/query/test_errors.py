@@ -22,6 +22,7 @@ WRONG = [
     ("p(x, _) :- e(x, _).", kpg.UnsafeRule, 5, 6, ["'_' in the head"]),
     ("p(x, y) :- e(x, z), y = w + 1.", kpg.UnsafeRule, 5, 6, ["'y' in the head"]),
     ("p(x, n) :- e(x, _), n = sum z : { e(z, _), z < w }, e(w2, w2).", kpg.UnsafeRule, 5, None, ["'w'"]),
+    ("p(x, n) :- n = count : { e(x, _) }.", kpg.UnsafeRule, 5, None, ["'x' of the count is not bound outside"]),
     ("p(x, y) :- e(x, y), !p(y, x).", kpg.NotStratified, 5, 22, ["p negates", "The cycle is p -> p"]),
     ("p(x, n) :- e(x, _), n = count : { p(x, _) }.", kpg.NotStratified, 5, 25, ["takes the count", "p -> p"]),
     (".decl q(x: number)\nq(x) :- e(x, _), !p(x, x).\np(x, x) :- q(x).", kpg.NotStratified, 6, 19, ["q", "p"]),

@@ -46,7 +46,8 @@ def test_arithmetic(term, expected):
 
 
 @pytest.mark.parametrize(("term", "type_", "expected"), [
-    ('cat("a", "b", "c")', "symbol", "abc"), ('substr("hello", 1, 3)', "symbol", "ell"),
+    ('cat("a", "b", "c")', "symbol", "abc"), ('"a" + "b" + "c"', "symbol", "abc"),
+    ('substr("hello", 1, 3)', "symbol", "ell"),
     ('substr("hello", 9, 1)', "symbol", ""), ('substr("hello", -1, 1)', "symbol", ""),
     ("to_string(42)", "symbol", "42"),
     ("to_string(1.5)", "symbol", "1.500000"),
@@ -65,6 +66,7 @@ def test_functors_of_all_kinds(term, type_, expected):
     ("1 < 2", True), ("2 <= 1", False), ('"a" < "b"', True), ("1.5 > 1.0", True), ("1 != 1", False), ("true", True),
     ("false", False), ("!false", True), ("!(1 = 2; 2 = 3)", True), ("!(1 = 1, 2 = 2)", False), ("!!(1 = 1)", True),
     ('match("a.*c", "abc")', True), ('match("a", "abc")', False), ('!match("[", "a")', True),
+    ('match("[[:digit:]]+", "12")', True),
     ('contains("b", "abc")', True), ('!contains("x", "abc")', True), ("(1 + 1) = 2", True), ("(1 = 1)", True),
 ])  # fmt: skip
 def test_conditions(body, holds):
@@ -112,6 +114,14 @@ EDGES = [(1, 2), (1, 3), (2, 3), (4, 4)]
     ("p(n, m) :- n = count : { e(_, _) }, m = count : { e(_, y), y < n }.", [(4, 3)]),
     ("p(0, n) :- n = sum x : { e(x, _), !e(x, x) }.", [(0, 4)]),
     ("p(0, n) :- n = sum x : { e(x, y), e(y, _) }.", [(0, 5)]),
+    ("p(x, n) :- n = min y : { e(x, y) }.", [(1, 2)]),
+    ("p(x, n) :- n = max y : { e(x, y), x < 3 }.", [(1, 3), (2, 3)]),
+    ("p(x, n) :- n = max y : { e(x, y); e(y, x) }, n > 0.", [(4, 4)]),
+    ("p(x, n) :- e(x, y), y = 3, n = sum y : { e(x, y) }.", [(1, 5), (2, 3)]),
+    ("p(x, y) :- e(x, y), 2 * y = 2 * max y : { e(x, y) }.", [(1, 3), (2, 3), (4, 4)]),
+    ("p(0, n) :- n = count : { i = range(0, 10), i % 2 = 0 }.", [(0, 5)]),
+    ("p(x, n) :- x = 1, n = count : { _y = range(x, 10) }.", [(1, 9)]),
+    ("p(z, n) :- (z = 0; z = 1), n = count : { e(x, _), x % 2 = z }.", [(0, 2), (1, 2)]),
     ("p(x, y) :- e(x, y) ; e(y, x), x != y.", [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2), (4, 4)]),
     ("p(x, y), p(y, x) :- e(x, y), x < y.", [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)]),
     ("p(x, x) :- e(x, x).", [(4, 4)]),
@@ -187,14 +197,14 @@ def test_columns_may_be_called_anything():
 
 def test_types_have_subtypes_aliases_and_unions():
     text = """
-    .type Person <: symbol
-    .type Dog <: symbol
     .type Animal = Person | Dog
+    .type Person <: symbol
+    .type Dog
     .type Name = symbol
     .symbol_type Old
     .decl person(x: Person) .decl dog(x: Dog) .decl animal(x: Animal) .decl name(x: Name) .decl text(x: symbol)
     .output animal .output name
-    person("ann"). dog("rex").
+    person("ann"). dog("rex"). later("x"). .decl later(x: Name)
     animal(x) :- person(x). animal(x) :- dog(x).
     name(x) :- text(x). text(x) :- animal(x).
     """

@@ -31,6 +31,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 OPERATORS = {*COMPARISONS, "^"}.union(*LEVELS)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
+PLAIN = ("number", "string", "name", "float")
 DEEPEST = 100  # parentheses in parentheses
 
 
@@ -199,6 +200,8 @@ class Bodies:
         """A term whose operators bind at least as tightly as those of a level."""
         if level == len(LEVELS):
             return self.power()
+        if level == 0 and self.token.sort in PLAIN and self.follows(",", ")"):
+            return self.primary()  # most arguments are one token
         left = self.term(level + 1)
         before = self.depth
         while self.token.sort in ("symbol", "name") and self.token.text in LEVELS[level]:

@@ -1,6 +1,13 @@
-"""What a program has declared so far: types and relations, across included files."""
+"""The types that a program declares, in whatever order: names first, then what they mean.
+
+    .type A <: symbol        every A is a symbol
+    .type A = symbol         two names for one type
+    .type A = B | C          every B and every C is an A
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.ir.program import NamedType
@@ -10,54 +17,63 @@ from kpg.query.source import Position, did_you_mean, failure
 PRIMITIVE: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
 
 
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A type as declared: how it is made of others."""
+
+    name: str
+    how: str  # subtype, alias or union
+    parts: tuple[tuple[str, Position], ...]
+    at: Position
+
+
 class Types:
-    """The types by name; the primitive ones are always there."""
+    """The declared types by name; the primitive ones are always there."""
 
     def __init__(self) -> None:
-        self.known: dict[str, NamedType] = {name: NamedType(name, name, frozenset({name})) for name in PRIMITIVE}
+        self.declared: dict[str, Declaration] = {}
 
-    def kind(self, name: str, at: Position) -> Kind:
+    def declare(self, name: str, how: str, parts: list[tuple[str, Position]], at: Position) -> None:
+        """Remember a new type; what it is made of may be declared later."""
+        if name in self.declared or name in PRIMITIVE:
+            raise failure(ProgramError, f"type {name!r} is declared twice", at)
+        self.declared[name] = Declaration(name, how, tuple(parts), at)
+
+    def kind(self, name: str, at: Position, through: tuple[str, ...] = ()) -> Kind:
         """What values of a type are."""
-        return self.find(name, at).kind
-
-    def find(self, name: str, at: Position) -> NamedType:
-        """A type by name."""
-        found = self.known.get(name)
+        for primitive in PRIMITIVE:
+            if name == primitive:
+                return primitive
+        found = self.declared.get(name)
         if found is None:
-            raise failure(UndefinedName, f"no type is called {name!r}", at, hint=did_you_mean(name, self.known))
-        return found
+            known = [*self.declared, *PRIMITIVE]
+            raise failure(UndefinedName, f"no type is called {name!r}", at, hint=did_you_mean(name, known))
+        if name in through:
+            raise failure(ProgramError, f"type {name!r} is made of itself", found.at)
+        kinds = {part: self.kind(part, place, (*through, name)) for part, place in found.parts}
+        if len(set(kinds.values())) > 1:
+            shown = ", ".join(f"{part} is {kind}" for part, kind in kinds.items())
+            raise failure(ProgramError, f"the parts of {name!r} are of different kinds", found.at, detail=f"{shown}.")
+        return next(iter(kinds.values()))
 
-    def declare_subtype(self, name: str, of: str, at: Position, of_at: Position) -> None:
-        """`.type name <: of`"""
-        above = self.find(of, of_at)
-        self.add(NamedType(name, above.kind, above.above | {name}), at)
+    def resolved(self) -> dict[str, NamedType]:
+        """Every type, with those that its values are also of."""
+        kinds = {name: self.kind(name, each.at) for name, each in self.declared.items()}
+        kinds |= {name: name for name in PRIMITIVE}
+        above: dict[str, set[str]] = {name: {name, kind} for name, kind in kinds.items()}
+        for each in self.declared.values():
+            for part, _ in each.parts:
+                if each.how != "union":
+                    above[each.name].add(part)
+                if each.how != "subtype":
+                    above[part].add(each.name)
+        return {name: NamedType(name, kind, frozenset(reached(above, name))) for name, kind in kinds.items()}
 
-    def declare_alias(self, name: str, of: str, at: Position, of_at: Position) -> None:
-        """`.type name = of`: the same type by another name, so each may stand in for the other."""
-        same = self.find(of, of_at)
-        self.add(NamedType(name, same.kind, same.above | {name}), at)
-        self.extend(of, name)
 
-    def declare_union(self, name: str, parts: list[tuple[str, Position]], at: Position) -> None:
-        """`.type name = a | b`: every part may stand in for it."""
-        found = [self.find(*part) for part in parts]
-        kinds = {each.kind for each in found}
-        if len(kinds) > 1:
-            shown = ", ".join(f"{each.name} is {each.kind}" for each in found)
-            raise failure(ProgramError, f"the parts of {name!r} are of different kinds", at, detail=f"{shown}.")
-        kind = found[0].kind
-        self.add(NamedType(name, kind, frozenset({name, kind})), at)
-        for part, _ in parts:
-            self.extend(part, name)
-
-    def add(self, made: NamedType, at: Position) -> None:
-        """Remember a new type."""
-        if made.name in self.known:
-            raise failure(ProgramError, f"type {made.name!r} is declared twice", at)
-        self.known[made.name] = made
-
-    def extend(self, part: str, whole: str) -> None:
-        """Say that values of one type, and of all below it, are also of another."""
-        for name, each in list(self.known.items()):
-            if part in each.above:
-                self.known[name] = NamedType(name, each.kind, each.above | {whole})
+def reached(above: dict[str, set[str]], start: str) -> set[str]:
+    """All that is above something, directly or not."""
+    found, queue = {start}, [start]
+    for name in queue:
+        queue += above[name] - found
+        found |= above[name]
+    return found

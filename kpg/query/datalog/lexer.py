@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kpg.errors import ParseError
 from kpg.query.source import Position, Source, failure
@@ -26,6 +26,7 @@ TOKEN = re.compile(
     | (?P<directive>\.(?:decl|type|number_type|symbol_type|input|output|printsize|include|pragma|plan|comp|init
                         |override|functor|limitsize|lattice)(?![A-Za-z0-9_?]))
     | (?P<name>[A-Za-z_?][A-Za-z0-9_?]*)
+    | (?P<plain>"[^"\\\n]*")
     | (?P<string>")
     | (?P<symbol>:-|<=|>=|!=|<:|[().,:;!=<>{}\[\]+\-*/%^|&$@])
     """,
@@ -34,8 +35,7 @@ TOKEN = re.compile(
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'", "0": "\0"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text: its sort, what it says, and where it stands."""
 
     sort: str  # number, float, string, name, symbol, directive, preprocessor, end
@@ -64,6 +64,9 @@ class Lexer:
                 self.skip_comment()
             elif sort == "string":
                 yield self.string()
+            elif sort == "plain":  # nothing escaped in it
+                yield Token("string", text[1:-1], self.at(len(text)))
+                self.offset = found.end()
             else:
                 if sort not in ("space", "newline", "comment"):
                     yield Token(sort, text, self.at(len(text)))

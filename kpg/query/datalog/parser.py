@@ -9,6 +9,7 @@ and this does not (components, records, inlining, ...) is recognised and refused
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -56,15 +57,32 @@ class Reader:
         self.types = Types()
         self.relations: list[Relation] = []
         self.rules: list[Rule] = []
-        self.facts: list[Fact] = []
+        self.stated: list[Atom] = []
+        self.type_at: dict[Position, Position] = {}  # where the type of a column stands, by where its name does
         self.directives: list[Directive] = []
         self.open: list[Path] = []
         self.seen: set[Path] = set()
 
     def program(self) -> Program:
-        """All of it."""
-        types = tuple(self.types.known.values())
-        return Program(tuple(self.relations), tuple(self.rules), tuple(self.facts), tuple(self.directives), types)
+        """All of it; only now is it known what types and relations there are."""
+        relations = tuple(self.typed(relation) for relation in self.relations)
+        arities = {relation.name: relation.arity for relation in relations}
+        rules, facts = list(self.rules), list[Fact]()
+        for head in self.stated:
+            fact = fact_of(head, arities)
+            if fact is not None:
+                facts.append(fact)
+            else:  # something in it must be computed, or is wrong
+                rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
+        types = tuple(self.types.resolved().values())
+        return Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
+
+    def typed(self, relation: Relation) -> Relation:
+        """A relation with the kinds of its columns."""
+        columns = (
+            replace(each, kind=self.types.kind(each.type, self.type_at[each.at])) for each in relation.columns
+        )
+        return replace(relation, columns=tuple(columns))
 
     def read_file(self, path: Path, at: Position | None) -> None:
         """Read a file; one that was read before is left out."""
@@ -121,7 +139,7 @@ class Statements(Bodies):
                 self.type_declaration()
             case ".number_type" | ".symbol_type":
                 name = self.expect_name("a type")
-                self.types.declare_subtype(name.text, token.text[1:].removesuffix("_type"), name.at, token.at)
+                self.types.declare(name.text, "subtype", [(token.text[1:].removesuffix("_type"), token.at)], name.at)
             case ".input" | ".output" | ".printsize":
                 self.input_or_output(token)
             case ".include":
@@ -161,7 +179,8 @@ class Statements(Bodies):
             name = self.expect_name("a column")
             self.expect_symbol(":", f"the type of {name.text}, as in {name.text}: number")
             type_ = self.expect_type()
-            columns.append(Column(name.text, type_.text, self.types.kind(type_.text, type_.at), name.at))
+            self.reader.type_at[name.at] = type_.at
+            columns.append(Column(name.text, type_.text, "number", name.at))  # its kind comes when all is read
         return tuple(columns)
 
     def expect_type(self) -> Token:
@@ -197,11 +216,11 @@ class Statements(Bodies):
         name = self.expect_name("a type")
         if self.take("<:"):
             of = self.expect_type()
-            self.types.declare_subtype(name.text, of.text, name.at, of.at)
+            self.types.declare(name.text, "subtype", [(of.text, of.at)], name.at)
             return
         if not self.take("="):
             if self.token.sort in ("directive", "end"):  # `.type A` of old: a symbol
-                self.types.declare_subtype(name.text, "symbol", name.at, name.at)
+                self.types.declare(name.text, "subtype", [("symbol", name.at)], name.at)
                 return
             raise self.unexpected("'<:' or '='")
         if self.token.text in ("[", "$") or (self.token.sort == "name" and self.follows("{")):
@@ -209,10 +228,8 @@ class Statements(Bodies):
         parts = [self.expect_type()]
         while self.take("|"):
             parts.append(self.expect_type())
-        if len(parts) == 1:
-            self.types.declare_alias(name.text, parts[0].text, name.at, parts[0].at)
-        else:
-            self.types.declare_union(name.text, [(part.text, part.at) for part in parts], name.at)
+        how = "alias" if len(parts) == 1 else "union"
+        self.types.declare(name.text, how, [(part.text, part.at) for part in parts], name.at)
 
     def input_or_output(self, token: Token) -> None:
         """`.input edge(filename="edges.csv", delimiter=","), node`"""
@@ -269,8 +286,7 @@ class Statements(Bodies):
         while self.take(","):
             heads.append(self.head())
         if self.take("."):
-            for head in heads:
-                self.fact(head)
+            self.reader.stated += heads
             return
         if self.token.text == "<=":
             raise failure(ParseError, "subsumption is not supported (<=)", self.token.at)
@@ -287,17 +303,11 @@ class Statements(Bodies):
         self.refuse_component(name)
         return self.atom(name)
 
-    def fact(self, head: Atom) -> None:
-        """A row, or a rule without body if something in it must be computed."""
-        if all(isinstance(term, Constant) for term in head.arguments):
-            values = tuple(term.value for term in head.arguments if isinstance(term, Constant))
-            arity = {relation.name: relation.arity for relation in self.reader.relations}
-            if arity.get(head.relation) == len(values) and not unsigned(head):
-                self.reader.facts.append(Fact(head.relation, values, head.at))
-                return
-        self.reader.rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
 
-
-def unsigned(head: Atom) -> bool:
-    """Whether a fact has a number marked as unsigned, which only a rule can check."""
-    return any(isinstance(term, Constant) and term.kind == "unsigned" for term in head.arguments)
+def fact_of(head: Atom, arities: dict[str, int]) -> Fact | None:
+    """A head without body as a row, if it is nothing but constants; marked unsigned ones are for a rule to check."""
+    if arities.get(head.relation) != len(head.arguments):
+        return None
+    if not all(isinstance(term, Constant) and term.kind != "unsigned" for term in head.arguments):
+        return None
+    return Fact(head.relation, tuple(term.value for term in head.arguments if isinstance(term, Constant)), head.at)

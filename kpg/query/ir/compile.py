@@ -16,6 +16,7 @@ from kpg.query.ir.rewrites.check_names import check_names
 from kpg.query.ir.rewrites.check_safety import check_safety
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.expand_disjunction import expand_disjunction
+from kpg.query.ir.rewrites.find_witnesses import find_witnesses
 from kpg.query.ir.rewrites.flatten_arguments import flatten_arguments
 from kpg.query.ir.rewrites.infer_types import infer_types
 from kpg.query.ir.rewrites.lift_aggregates import lift_aggregates
@@ -32,6 +33,7 @@ RULES: tuple[Callable[[Program], Program], ...] = (
     separate_scopes,
     expand_disjunction,
     infer_types,
+    find_witnesses,
     lift_aggregates,
     check_safety,
     flatten_arguments,

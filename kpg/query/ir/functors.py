@@ -48,7 +48,8 @@ NUMERIC: Kinds = ("number", "unsigned", "float")
 MANY = 255
 
 FUNCTORS: dict[str, Functor] = {
-    **{op: same(NUMERIC, 2, 2) for op in ("+", "-", "*", "/", "^")},
+    "+": same((*NUMERIC, "symbol"), 2, 2),
+    **{op: same(NUMERIC, 2, 2) for op in ("-", "*", "/", "^")},
     "neg": same(NUMERIC, 1, 1),
     **{op: same(WHOLE, 2, 2) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor")},
     **{op: same(WHOLE, 1, 1) for op in ("bnot", "lnot")},

@@ -20,6 +20,11 @@ from kpg.query.ir.literals import Comparison, Test
 from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable
 
 BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
+POSIX = re.compile(r"\[:([a-z]+):\]")
+CLASSES = {
+    "digit": "0-9", "alpha": "A-Za-z", "alnum": "A-Za-z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s",
+    "xdigit": "0-9A-Fa-f", "word": r"\w", "blank": r" \t", "punct": r"!-/:-@\[-`{-~",
+}  # fmt: skip
 TYPES: dict[Kind, type] = {"number": int, "unsigned": int, "float": float, "symbol": str, "bool": bool}
 
 
@@ -120,7 +125,7 @@ def matches(patterns: Any, texts: Any) -> Any:
 
 def match_one(pattern: str, text: str) -> bool:
     try:
-        return re.fullmatch(pattern, text) is not None
+        return re.fullmatch(POSIX.sub(lambda found: CLASSES.get(found[1], found[0]), pattern), text) is not None
     except (re.error, RecursionError, OverflowError):
         return False
 

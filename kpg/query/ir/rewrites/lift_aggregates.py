@@ -93,14 +93,14 @@ class Lifting:
         outside = {each.name: each for part in (rule.head, rule.body) for each in variables(part)}
         for aggregate in found:
             keys = shared(aggregate, outside)
-            if not needs_binding(aggregate, keys) or all(key.name in bound for key in keys):
+            if all(key.name in bound for key in keys):
                 return self.lift(rule, aggregate, keys, plain)
         lost = next(key for key in shared(found[0], outside) if key.name not in bound)
         raise failure(
             UnsafeRule,
-            f"variable {lost.written!r} of the {found[0].op} is bound neither inside nor outside",
+            f"variable {lost.written!r} of the {found[0].op} is not bound outside of it",
             lost.at,
-            hint="Let it stand in a positive atom, inside the braces or beside them.",
+            hint="Let it stand in a positive atom beside the aggregate, or use another name inside.",
         )
 
     def lift(self, rule: Rule, aggregate: Aggregate, keys: list[Variable], plain: list[Literal]) -> list[Rule]:

@@ -3,8 +3,8 @@
     p(x, n) :- q(x), n = count : { e(x, y) }, m = sum y : { f(y) }, m > 0.
         ->  ... n = count : { e(x, y#1) }, m = sum y#2 : { f(y#2) } ...
 
-A variable inside an aggregate is the one outside if it also occurs outside of all aggregates of its rule. Wildcards in
-the positive atoms of an aggregate get names, too, because each solution counts.
+A variable inside an aggregate is the one outside if it also occurs outside of all aggregates of its rule; but what is
+aggregated is always the aggregate's own. Wildcards in positive atoms get names, too, because each solution counts.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def entering(outer: set[str], numbers: Iterator[int]) -> Callable[[Term], Term]:
 def scoped(aggregate: Aggregate, outer: set[str], number: int, numbers: Iterator[int]) -> Aggregate:
     """An aggregate with its local variables marked."""
     target = [] if aggregate.target is None else [each.name for each in variables_of_term(aggregate.target)]
-    own = {each.name for each in variables(aggregate.body)} | set(target)
-    local = own - outer
+    own = {each.name for each in variables(aggregate.body)}
+    local = (own | set(target)) - outer | (own & set(target))
     aggregate = replace(aggregate, body=named_wildcards(aggregate.body, number, count(1)))
 
     def mark(term: Term) -> Term:
