@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kpg.algebra.frontier import Frontier
 from kpg.api.arrangement import Arrangement, wanted_keys
 from kpg.api.changes import EachChange
 from kpg.api.database import Database

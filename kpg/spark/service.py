@@ -12,8 +12,9 @@ Each client is served on a thread of its own; what changes the db is done one at
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpg.cluster import codec, message
 from kpg.cluster.wire import Connection
@@ -26,8 +27,20 @@ from kpg.storage.record import Origin
 if TYPE_CHECKING:
     from kpg.cluster.database import ClusterDatabase
 
+REMEMBERED = 10_000  # transactions, for those who watch
 LOOK = 1.0  # seconds between looks at whether the db is still open
 EPOCHS = 10_000  # at most these many are looked at when a reader asks how far to go
+
+
+class Published(NamedTuple):
+    """A transaction that came from Spark."""
+
+    at: float  # when all answers were up to date, by time.time()
+    seconds: float  # since its commit was asked for
+    epoch: int
+    rows: int
+    relation: str
+    query: str | None  # of a stream
 
 
 class Service:
@@ -35,6 +48,7 @@ class Service:
 
     def __init__(self, db: ClusterDatabase) -> None:
         self._db = db
+        self.published: deque[Published] = deque(maxlen=REMEMBERED)
         self._leases: dict[str, float] = {}  # reader, when its hold ends
         self._actions: dict[str, Callable[..., Any]] = {
             "describe": self.describe,
@@ -121,7 +135,9 @@ class Service:
         self._check_staged(attempts)
         keys = [attempt["key"] for attempt in attempts]
         request = {"name": relation, "keys": keys, "prefix": prefix, "replacing": replacing}
+        began = time.monotonic()
         epoch, rows = self._db.publish(request, origins)
+        self.published.append(Published(time.time(), time.monotonic() - began, epoch, rows, relation, query))
         expected = sum(attempt["rows"] for attempt in attempts)
         assert rows == expected, f"{relation} got {rows} rows of {expected} that were staged"
         return epoch

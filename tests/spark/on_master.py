@@ -1,0 +1,41 @@
+"""A whole life of a db on some master, in a process of its own: `python on_master.py <master> <directory>`.
+
+Opens two workers on a directory, loads, streams, kills a worker, reads, closes; prints what it saw as JSON.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import psutil
+from conftest import builder
+
+import kpg
+
+
+def main(master: str, place: str) -> dict[str, object]:
+    spark = builder(master).config("spark.executor.memory", "512m").config("spark.executor.cores", "2").getOrCreate()
+    seen: dict[str, object] = {}
+    with kpg.open(place, spark=spark, workers=2) as db:
+        pids = [db.coordinator.members[rank].pid for rank in range(2)]
+        seen["parents"] = len({psutil.Process(pid).parent().ppid() for pid in pids})
+        db.load("numbers", spark.range(1000).selectExpr("id % 10 AS k", "id AS v"))
+        counts = db["numbers"].group_by("k").count().output("counts")
+        seen["before"] = counts.rows()
+        os.kill(pids[1], signal.SIGKILL)
+        began = time.monotonic()
+        seen["after"] = counts.rows()
+        seen["recovered"] = time.monotonic() - began
+        pids.append(db.coordinator.members[1].pid)
+        db.load("numbers", spark.range(10).selectExpr("id AS k", "id AS v"))
+        seen["later"] = sorted(tuple(row) for row in counts.to_spark().collect())
+    spark.stop()
+    gone, left = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=20)
+    seen["left"] = [process.pid for process in left]
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])), flush=True)
