@@ -110,7 +110,7 @@ def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Scr
         stream = spark.readStream.schema(f"{schema}, change long").json(str(source))
         query = db.stream("follows", stream, diff="change", checkpoint=str(place / "checkpoint"))
         feed.start()
-        while not db.service.published and query.isActive:
+        while not any(each.query for each in db.service.published) and query.isActive:
             time.sleep(0.05)
     follow(db, query, feed, options, state, show)
     feed.stop()

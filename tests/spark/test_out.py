@@ -89,28 +89,24 @@ def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
     assert drain() == [(2, -1), (2, 1), (4, 1), (6, 1)]
 
 
-def test_a_stream_takes_no_more_rows_than_it_may(db, spark, tmp_path):
+def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
     source = db.input("paced", k=int)
-    answer = source.output("paced out")
-    frame = answer.to_spark_stream(start="now", max_rows=4)
-    sink = str(tmp_path / "sink")
-    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-    query = writer.start(sink)
-    while not any("paced" in reader for reader in readers(db)):  # it holds where it begins
-        assert query.isActive, query.exception()
+    frame = source.output("paced out").to_spark_stream(start="now", max_rows=4)
+    query = frame.writeStream.format("memory").queryName("paced").start()
     try:
-        for n in range(6):
+        while not any("paced" in reader for reader in readers(db)):  # it holds where it begins
+            assert query.isActive, query.exception()
+        for n in range(3):
             source.insert([(3 * n + i,) for i in range(3)])
             db.advance()
-        query.processAllAvailable()
-        while sum(progress["numInputRows"] for progress in query.recentProgress) < 18:
+        batches: list[int] = []
+        while sum(batches) < 9:
             assert query.isActive, query.exception()
-            query.processAllAvailable()
-        batches = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
-        assert batches == [3] * 6
+            batches = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+        assert batches == [3, 3, 3]
     finally:
         query.stop()
-    assert spark.read.parquet(sink).count() == 18
+    assert spark.table("paced").count() == 9
     assert not any("paced" in reader for reader in readers(db))
 
 
