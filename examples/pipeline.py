@@ -14,13 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from pipeline_screen import Screen, Standing, State  # noqa: E402
 
 import kpg  # noqa: E402
 from kpg.spark.java import ensure_java  # noqa: E402
+from kpg.spark.light import light  # noqa: E402
 
 
 class Feed:
@@ -62,33 +60,13 @@ class Feed:
 
     def _write(self, rows: list[tuple[int, ...]]) -> None:
         name = f"{len(self.written):06d}.json"
-        text = "".join(json.dumps(dict(zip(("follower", "followed", "change"), row, strict=True))) + "\n" for row in rows)
+        named = [dict(zip(("follower", "followed", "change"), row, strict=True)) for row in rows]
+        text = "".join(json.dumps(row) + "\n" for row in named)
         hidden = self.directory / f".{name}"
         hidden.write_text(text)
         hidden.rename(self.directory / name)
         self.rows += len(rows)
         self.written.append((self.rows, time.time()))
-
-
-@contextmanager
-def session(slots: int) -> Iterator[Any]:
-    """A small Spark on this machine."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    root = str(Path(kpg.__file__).parent.parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }  # fmt: skip
-    made = SparkSession.builder.master(f"local[{slots}]").config(map=settings).getOrCreate()
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Screen) -> tuple[State, Network]:
@@ -133,7 +111,8 @@ def follow(db: Any, query: Any, feed: Feed, options: argparse.Namespace, state: 
             output = waiting.pop(name)(db).output(name)
             output.snapshot()
             state.queries[name] = Standing(output, db.epoch, 1000 * (time.perf_counter() - began))
-            show.say(f"installed {name!r}: first answer after {state.queries[name].first_answer_ms:,.1f} ms, no Spark job")
+            took = state.queries[name].first_answer_ms
+            show.say(f"installed {name!r}: first answer after {took:,.1f} ms, no Spark job")
         state.follow(db, feed.written)
         show.update(db, state)
         time.sleep(0.2)
@@ -165,10 +144,9 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(f"{error.what}. {error.hint}") from None
     with tempfile.TemporaryDirectory() as directory:
         with show.waiting("starting Spark: a JVM on this machine"):
-            opened = session(options.workers + 2)
-            spark = opened.__enter__()
+            spark = light(f"local[{options.workers + 2}]", {"spark.driver.memory": "1g"})
         try:
-            with show.waiting(f"starting {options.workers} workers as residents of Spark (the first run compiles kernels)"):
+            with show.waiting(f"starting {options.workers} workers inside Spark (the first run compiles kernels)"):
                 db = kpg.open(spark=spark, workers=options.workers)
             with db, show:
                 state, network = run(db, spark, options, Path(directory), show)
@@ -176,7 +154,7 @@ def main(arguments: list[str] | None = None) -> None:
                 right = {name: sorted(each.output.rows()) == expected[name] for name, each in state.queries.items()}
                 show.finish(db, state, right)
         finally:
-            opened.__exit__(None, None, None)
+            spark.stop()
     if not all(right.values()):
         raise SystemExit("an answer differs from the one from scratch: this is a bug in kpg")
 

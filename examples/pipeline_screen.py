@@ -113,7 +113,8 @@ class Screen:
         spark = Text("  " + sparkline(state.commit_ms[-70:]), style="green")
         numbers = Text(f"  {headline(state)}\n  {pace(state)}", style="bold")
         shown = Group(numbers, spark, queries(state, right), shared(db), said)
-        title = f"kpg on Spark · files → Structured Streaming → standing queries · {state.elapsed:.0f} of {state.seconds:.0f} s"
+        took = f"{state.elapsed:.0f} of {state.seconds:.0f} s"
+        title = f"kpg on Spark · files → Structured Streaming → standing queries · {took}"
         return Panel(shown, title=title, border_style="blue", padding=(0, 1))
 
     def finish(self, db: Any, state: State, right: dict[str, bool]) -> None:
@@ -130,7 +131,8 @@ class Screen:
 
 def headline(state: State) -> str:
     """How much has gone through."""
-    return f"epoch {state.epoch:,} · {state.rows:,} follows · {state.changes:,} changes in {state.batches:,} micro-batches"
+    changes = f"{state.changes:,} changes in {state.batches:,} micro-batches"
+    return f"epoch {state.epoch:,} · {state.rows:,} follows · {changes}"
 
 
 def pace(state: State) -> str:

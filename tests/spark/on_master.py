@@ -10,13 +10,13 @@ import sys
 import time
 
 import psutil
-from conftest import builder
 
 import kpg
+from kpg.spark.light import light
 
 
 def main(master: str, place: str) -> dict[str, object]:
-    spark = builder(master).config("spark.executor.memory", "512m").config("spark.executor.cores", "2").getOrCreate()
+    spark = light(master, {"spark.executor.memory": "512m", "spark.executor.cores": "2"})
     seen: dict[str, object] = {}
     with kpg.open(place, spark=spark, workers=2) as db:
         pids = [db.coordinator.members[rank].pid for rank in range(2)]
@@ -38,4 +38,4 @@ def main(master: str, place: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*sys.argv[1:])), flush=True)
+    sys.stdout.write(json.dumps(main(*sys.argv[1:])) + "\n")
