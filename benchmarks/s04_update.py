@@ -14,7 +14,7 @@ import numpy as np
 
 import kpg
 from benchmarks.lines import Reference, Run, at_most
-from benchmarks.measure import wall_clock
+from benchmarks.measure import Clock, wall_clock
 from benchmarks.spark_session import WORKERS, session
 
 ROWS = 1_000_000
@@ -43,7 +43,7 @@ def run(run: Run) -> None:
         run.report("one row", bar, [at_most("p50_ms", 3), at_most("ratio", 1 / 50)], reference, latency=ours, rows=1)
 
 
-def updates(db: kpg.Database, rows: int, rounds: int) -> object:
+def updates(db: kpg.Database, rows: int, rounds: int) -> Clock:
     """Insert one row; wait until the answer says so."""
     relation = db.input("r", k=int, v=int)
     random = np.random.default_rng(5)

@@ -14,7 +14,8 @@ WORKERS = 2
 @contextmanager
 def session(slots: int = WORKERS + 2) -> Iterator[Any]:
     """A session that is stopped in the end."""
-    spark = light(f"local[{slots}]", {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"})
+    settings = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+    spark = light(f"local[{slots}]", settings)
     try:
         yield spark
     finally:

@@ -150,6 +150,9 @@ class SparkDatabase(ClusterDatabase):
 
     # Life
 
+    def __enter__(self) -> SparkDatabase:
+        return self
+
     def close(self) -> None:
         """End all workers; may be repeated."""
         if not self._closed:
