@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 
 from kpg.errors import Unavailable
@@ -47,7 +46,8 @@ def ensure_java() -> str:
 
 def wrapped(home: Path) -> Path:
     """A Java home whose `java` leaves out the flag for a missing module."""
-    made = Path(tempfile.gettempdir()) / f"kpg-java-{os.getuid()}"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    made = Path(cache) / "kpg" / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     script = made / "bin" / "java"
     script.write_text(SHIM.format(java=home / "bin" / "java"))

@@ -7,6 +7,7 @@ twice with one token would be a ghost: only the coordinator starts a rank again,
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -33,8 +34,10 @@ class SparkResidents:
         self._started = 0
 
     def start(self, rank: int, bootstrap: dict[str, Any]) -> None:
-        """Bring a rank up, in place of whatever it was before."""
-        self._end(rank, 0.0)
+        """Bring a rank up, in place of whatever it was before: that holds an old token, so need not be gone yet."""
+        before = self._jobs.pop(rank, None)
+        if before is not None:
+            before.cancel()
         if on_this_machine(self._spark.sparkContext):
             bootstrap = {**bootstrap, "path": sys.path}  # the same files are there
         self._started += 1
@@ -49,12 +52,7 @@ class SparkResidents:
         """End all ranks; returns when they are gone."""
         end = time.monotonic() + GRACE
         for rank in tuple(self._jobs):
-            self._end(rank, max(0.0, end - time.monotonic()))
-
-    def _end(self, rank: int, seconds: float) -> None:
-        job = self._jobs.pop(rank, None)
-        if job is not None:
-            job.end(seconds)
+            self._jobs.pop(rank).end(max(0.0, end - time.monotonic()))
 
 
 class Resident:
@@ -86,13 +84,15 @@ class Resident:
 
     def end(self, seconds: float) -> None:
         """Wait for it to end by itself; cancel it after that."""
-        if self._over.wait(seconds) or self._context._jsc is None:
-            return
-        try:
-            self._context.cancelJobGroup(self.group)
-        except Exception:  # the JVM is gone, and the job with it
-            return
-        self._over.wait(GRACE)
+        if not self._over.wait(seconds):
+            self.cancel()
+            self._over.wait(GRACE)
+
+    def cancel(self) -> None:
+        """Have Spark end it, soon."""
+        with contextlib.suppress(Exception):  # the JVM is gone, and the job with it
+            if self._context._jsc is not None:
+                self._context.cancelJobGroup(self.group)
 
 
 def resident(bootstrap: dict[str, Any], version: str) -> Callable[[Any], Iterator[Any]]:

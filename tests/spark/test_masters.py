@@ -15,10 +15,10 @@ HERE = Path(__file__).parent
 SPARK_HOME = Path(pyspark.__file__).parent
 
 
-def live(master: str, place: Path) -> dict[str, object]:
+def live(master: str, place: Path, *how: str) -> dict[str, object]:
     """Run a whole life of a db on a master."""
     done = subprocess.run(
-        [sys.executable, str(HERE / "on_master.py"), master, str(place)],
+        [sys.executable, str(HERE / "on_master.py"), master, str(place), *how],
         capture_output=True, text=True, timeout=240, env={**os.environ, "SPARK_HOME": str(SPARK_HOME)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -33,8 +33,12 @@ def check(seen: dict[str, object]) -> None:
 
 @pytest.mark.slow
 def test_workers_live_in_executors_of_their_own(tmp_path):
-    seen = live("local-cluster[2,2,1024]", tmp_path)
-    check(seen)
+    check(live("local-cluster[2,2,1024]", tmp_path))
+
+
+@pytest.mark.slow
+def test_stopping_spark_leaves_no_process_behind(tmp_path):
+    check(live("local[5]", tmp_path, "stop"))
 
 
 @pytest.mark.slow

@@ -32,7 +32,8 @@ def test_without_java_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         java.ensure_java()
 
 
-def test_the_java_of_a_wheel_is_started_without_the_module_it_lacks(tmp_path):
+def test_the_java_of_a_wheel_is_started_without_the_module_it_lacks(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     real = tmp_path / "bin" / "java"
     real.parent.mkdir()
     real.write_text('#!/bin/sh\nfor each do echo "[$each]"; done\n')
