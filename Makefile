@@ -10,13 +10,17 @@ CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
 KERNEL_TESTS  := tests/kernels tests/testing
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nojit check format conformance bench wheel clean
+.PHONY: help demo demo-embedded test test-nojit check format conformance bench wheel clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
 
-demo: $(READY)  ## run the main job: a changing graph, queries that come and go
-	@echo "==> demo: queries over a changing graph (the first run compiles kernels)"
+demo: $(READY)  ## run the main job: files, Spark Structured Streaming, standing queries (about a minute)
+	@echo "==> demo: a feed of files through Spark into standing queries (the first run compiles kernels)"
+	$(PY) examples/pipeline.py
+
+demo-embedded: $(READY)  ## the same kind of queries in this process alone, without Spark
+	@echo "==> demo-embedded: queries over a changing graph (the first run compiles kernels)"
 	$(PY) examples/demo.py
 
 test: $(READY)  ## check, then every test, then the kernels again without the JIT

@@ -35,6 +35,10 @@ EXPERIMENTS = {
     "S7": "benchmarks.s07_recovery",
     "Q1": "benchmarks.q01_recursion",
     "S8": "benchmarks.s08_durable",
+    "S3": "benchmarks.s03_load",
+    "S4": "benchmarks.s04_update",
+    "S5": "benchmarks.s05_stream",
+    "S6": "benchmarks.s06_install",
 }
 REHEARSAL_SCALE = 0.002
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

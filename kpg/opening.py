@@ -1,4 +1,5 @@
-"""Opening a db: in this process, on a thread of its own, or on several workers; in memory, or on a directory."""
+"""Opening a db: in this process, on a thread of its own, on several workers, or on workers in Spark; in memory, or
+on a directory."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from kpg.errors import ProgramError
 from kpg.kernels.warm import warm
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kpg.api.background import Background
+    from kpg.spark.database import SparkDatabase
     from kpg.storage.log import Durability
 
 
@@ -52,11 +56,31 @@ def open(
 ) -> Background: ...
 
 
+@overload
+def open(
+    place: str | PathLike[str] | None = None,
+    /,
+    *,
+    spark: SparkSession,
+    workers: int = 1,
+    history: int | None = 0,
+    memory_limit: int | None = None,
+    effort: Effort = "default",
+    max_rounds: int = 10_000_000,
+    coordinates: int = 1,
+    background: Literal[False] = False,
+    durability: Durability = "commit",
+    checkpoint_bytes: int = CHECKPOINT_BYTES,
+    filesystem: Any = None,
+) -> SparkDatabase: ...
+
+
 def open(
     place: str | PathLike[str] | None = None,
     /,
     *,
     workers: int = 1,
+    spark: Any = None,
     history: int | None = 0,
     memory_limit: int | None = None,
     effort: Effort = "default",
@@ -71,6 +95,7 @@ def open(
 
     place         a directory, which keeps relations and their rows; a path, or a URI that pyarrow.fs knows
     workers       processes on this machine that share the work; 1 is this process itself
+    spark         a Spark session: the workers live in its executors, one task slot each
     history       how many epochs before the last complete one can still be read; None keeps all
     memory_limit  bytes; when the process (each worker) holds more, calls raise OverBudget
     effort        how eagerly indexes merge: eager, default or lazy
@@ -85,6 +110,13 @@ def open(
         raise ProgramError(f"a db has at least one worker, not {workers}")
     warm()
     config = Config(history, memory_limit, effort, max_rounds, coordinates)
+    if spark is not None:
+        if background:
+            raise ProgramError("spark= runs in the background already", hint="Leave background=True out.")
+        from kpg.cluster.home import home_of
+        from kpg.spark.database import SparkDatabase
+
+        return SparkDatabase(config, workers, spark, home_of(place, filesystem, durability, checkpoint_bytes))
     if workers > 1:
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")

@@ -23,6 +23,7 @@ from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
 from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
 from kpg.operators.source import Source
@@ -281,17 +282,6 @@ def whole_numbers(values: Any, what: str) -> Ints:
     if found.dtype.kind == "u" and found.size and int(found.max()) > MAX:
         raise SchemaMismatch(f"{what} are whole numbers below 2^63", detail=f"Found {found.max()}.")
     return np.array(found, np.int64)
-
-
-def last_of_each(data: Ints, lanes: list[int]) -> Ints:
-    """Of rows with equal key, the last."""
-    n = data.shape[1]
-    order = np.lexsort((np.arange(n), *data[lanes][::-1]))
-    keys = data[lanes][:, order]
-    last = np.ones(n, np.bool_)
-    if n > 1:
-        last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return np.ascontiguousarray(data[:, np.sort(order[last])])
 
 
 def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

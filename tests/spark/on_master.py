@@ -1,0 +1,45 @@
+"""A whole life of a db on some master, in a process of its own: `python on_master.py <master> <directory> [stop]`.
+
+Opens two workers on a directory, loads, kills a worker, reads, closes (with `stop` only after Spark was stopped);
+prints what it saw as JSON.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+
+import psutil
+
+import kpg
+from kpg.spark.light import light
+
+
+def main(master: str, place: str, stops_first: str = "") -> dict[str, object]:
+    spark = light(master, {"spark.executor.memory": "512m", "spark.executor.cores": "2"})
+    seen: dict[str, object] = {}
+    db = kpg.open(place, spark=spark, workers=2)
+    with contextlib.nullcontext(db) if stops_first else db:
+        pids = [db.coordinator.members[rank].pid for rank in range(2)]
+        seen["parents"] = len({psutil.Process(pid).parent().ppid() for pid in pids})
+        db.load("numbers", spark.range(1000).selectExpr("id % 10 AS k", "id AS v"))
+        counts = db["numbers"].group_by("k").count().output("counts")
+        seen["before"] = counts.rows()
+        os.kill(pids[1], signal.SIGKILL)
+        began = time.monotonic()
+        seen["after"] = counts.rows()
+        seen["recovered"] = time.monotonic() - began
+        pids.append(db.coordinator.members[1].pid)
+        db.load("numbers", spark.range(10).selectExpr("id AS k", "id AS v"))
+        seen["later"] = sorted(tuple(row) for row in counts.to_spark().collect())
+    spark.stop()
+    db.close()
+    gone, left = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=20)
+    seen["left"] = [process.pid for process in left]
+    return seen
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(*sys.argv[1:])) + "\n")

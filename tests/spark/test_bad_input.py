@@ -1,0 +1,128 @@
+"""What Spark users do wrong, and what they are told."""
+
+import pyarrow as pa
+import pytest
+
+import kpg
+from kpg.spark.client import Client
+from kpg.spark.ledger import check_order, is_repeated, origin_of
+from kpg.spark.push import Change, Pusher
+from kpg.spark.session import check_session
+from kpg.spark.site import Site
+
+
+def test_a_schema_that_does_not_match_is_refused(db, spark):
+    db.input("narrow", k=int)
+    with pytest.raises(kpg.SchemaMismatch, match="has unknown v"):
+        db.load("narrow", spark.range(3).selectExpr("id AS k", "id AS v"))
+    with pytest.raises(kpg.SchemaMismatch, match="k is string, not int64"):
+        db.load("narrow", spark.range(3).selectExpr("string(id) AS k"))
+    with pytest.raises(kpg.SchemaMismatch, match="cannot be held"):
+        db.load("nested", spark.range(3).selectExpr("array(id) AS k"))
+    with pytest.raises(Exception, match="rows do not fit narrow"):
+        frame = spark.range(3).selectExpr("id AS other")
+        frame.write.format("kpg").option("relation", "narrow").mode("append").save()
+
+
+def test_unknown_relations_and_options_are_named(db, spark):
+    with pytest.raises(Exception, match="there is no relation or answer called 'nowhere'"):
+        spark.read.format("kpg").option("relation", "nowhere").load()
+    with pytest.raises(Exception, match="kpg has no option 'asof'"):
+        spark.read.format("kpg").option("relation", "narrow").option("asof", 3).load()
+
+
+def test_the_secret_is_in_no_plan_and_is_redacted(db, spark):
+    secret = db.site.secret
+    db.input("plain", k=int)
+    frame = db.to_spark("plain")
+    assert secret not in frame._jdf.queryExecution().toString()
+    assert secret not in repr(db.site)
+    shown = {row.key: row.value for row in spark.sql("SET").collect()}
+    assert "redacted" in shown["spark.kpg.secret"]
+    assert secret not in str(shown)
+
+
+def test_a_wrong_secret_gets_nowhere(db):
+    site = Site(db.site.host, db.site.port, "00" * 32)
+    with pytest.raises(kpg.errors.NotAuthorised):
+        Client(site).ask("describe", name="narrow")
+
+
+def test_sessions_of_spark_connect_are_refused():
+    class SparkSession:
+        pass
+
+    SparkSession.__module__ = "pyspark.sql.connect.session"
+    with pytest.raises(kpg.ProgramError, match="Spark Connect"):
+        check_session(SparkSession())
+    with pytest.raises(kpg.ProgramError, match="spark= is a SparkSession"):
+        kpg.open(spark="local")
+
+
+def test_workers_must_leave_task_slots_free(spark):
+    with pytest.raises(kpg.ResourceError, match="more than the 6 task slots"):
+        kpg.open(spark=spark, workers=6)
+
+
+def test_repeated_late_and_missing_batches():
+    last = {origin_of("r", "q"): 0}
+    check_order({}, "r", "q", 0)
+    assert is_repeated(last, "r", "q", 0)
+    assert not is_repeated(last, "r", "q", 1)
+    with pytest.raises(kpg.InputError, match="comes with batch 2, this db has batches up to 0"):
+        check_order(last, "r", "q", 2)
+    check_order(last, "r", "q", 2, late=True)
+
+
+def test_a_second_stream_into_a_relation_is_refused_unless_they_share_it():
+    last = {origin_of("r", "q"): 0}
+    with pytest.raises(kpg.InUse, match="written by another stream"):
+        check_order(last, "r", "other", 0)
+    check_order(last, "r", "other", 0, shared=True)
+    check_order(last | {origin_of("r", "other"): 0}, "r", "other", 1)
+
+
+def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_path):
+    from pyspark.errors import StreamingQueryException
+
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.json").write_text('{"k": 1}\n')
+    stream = spark.readStream.schema("k long").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+    first = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    assert first.trigger(availableNow=True).start().awaitTermination(60)
+    (tmp_path / "in" / "3.json").write_text('{"k": 1}\n')
+    query = db.stream("elsewhere", stream, checkpoint=str(tmp_path / "c"), trigger={"availableNow": True})
+    with pytest.raises(StreamingQueryException, match="comes with batch 2, this db has none"):
+        query.awaitTermination(60)
+    db.advance()
+    assert db["elsewhere"].output().rows() == []
+
+
+def test_what_was_staged_before_a_loss_cannot_be_published(db):
+    db.input("lost", k=int)
+    client = Client(db.site)
+    pusher = Pusher(client, client.place("lost"), ["w", 0], Change())
+    pusher.push(pa.RecordBatch.from_pydict({"k": [1]}))
+    attempt = {**pusher.finish(), "generation": 0}
+    with pytest.raises(kpg.errors.WorkerLost, match="before a worker was lost"):
+        client.ask("publish", relation="lost", attempts=[attempt], prefix=["w"])
+    client.ask("discard", prefix=["w"])
+
+
+def test_an_executor_that_lacks_numba_is_named():
+    from kpg.spark.residents import reason_of, resident
+
+    run = resident({"rank": 0, "interface": "127.0.0.1"}, "0.0.0")
+    with pytest.raises(RuntimeError, match="has kpg .*, the driver 0.0.0") as caught:
+        run(None)
+    assert reason_of(f"Traceback\n  RuntimeError: {caught.value}\n\tat org.x.Y").startswith("the executor on")
+    import sys
+
+    hidden = sys.modules["numba"]
+    sys.modules["numba"] = None
+    try:
+        with pytest.raises(RuntimeError, match="cannot run a worker: .*numba"):
+            run(None)
+    finally:
+        sys.modules["numba"] = hidden

@@ -1,0 +1,136 @@
+"""Rows from Spark into relations."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kpg
+from kpg.columns.owners import plain_owners
+from kpg.columns.symbols import Symbols
+from kpg.operators.exchange import owners_of
+from kpg.spark.client import Client
+from kpg.spark.ledger import origin_of, origin_prefix
+from kpg.spark.push import Change, Pusher
+
+
+def write_json(directory, name, rows):
+    """A file that appears whole, as a source of files wants it."""
+    directory.mkdir(exist_ok=True)
+    hidden = directory / f".{name}"
+    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hidden.rename(directory / name)
+
+
+def files(spark, directory, schema="k long, v long"):
+    directory.mkdir(exist_ok=True)
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(directory))
+
+
+def test_a_dataframe_becomes_a_relation_at_one_epoch(db, spark):
+    before = db.epoch
+    epoch = db.load("loaded", spark.range(1000).selectExpr("id % 10 AS k", "id AS v"))
+    assert (epoch, db.epoch) == (before, before + 1)
+    assert db["loaded"].group_by("k").count().output().rows() == [(k, 100) for k in range(10)]
+
+
+def test_all_kinds_of_columns_cross(db, spark):
+    frame = spark.sql(
+        "SELECT 1 AS i, 2.5D AS f, true AS b, 'x' AS s, X'00ff' AS y, DATE'2024-02-29' AS d, "
+        "TIMESTAMP'2024-01-01 00:00:00' AS t, 12.34BD AS n, CAST(NULL AS STRING) AS e"
+    )
+    db.load("kinds", frame)
+    (row,) = db["kinds"].output("kinds out").to_spark().collect()
+    (expected,) = frame.collect()
+    assert row.asDict() == expected.asDict()
+
+
+def test_a_diff_column_adds_and_removes(db, spark):
+    db.load("signed", spark.createDataFrame([("a", 2), ("b", 1)], "name string, d int"), diff="d")
+    db.load("signed", spark.createDataFrame([("a", -1), ("b", -1)], "name string, d int"), diff="d")
+    assert db["signed"].output().rows() == [("a",)]
+
+
+def test_an_upsert_replaces_the_row_with_its_key(db, spark):
+    db.load("users", spark.createDataFrame([(1, "ann"), (2, "bob")], "id long, name string"), key="id", upsert=True)
+    db.load("users", spark.createDataFrame([(2, "ben"), (3, "cat")], "id long, name string"), upsert=True)
+    assert db["users"].output().rows() == [(1, "ann"), (2, "ben"), (3, "cat")]
+
+
+def test_a_dataframe_is_written_through_the_format(db, spark):
+    written = db.input("written", k=int, v=int)
+    frame = spark.range(100).selectExpr("id AS k", "id * id AS v")
+    frame.write.format("kpg").option("relation", "written").mode("append").save()
+    assert written.output().rows() == [(k, k * k) for k in range(100)]
+
+
+def test_each_micro_batch_is_one_transaction(db, spark, tmp_path):
+    source = tmp_path / "in"
+    for number in range(3):
+        write_json(source, f"{number}.json", [{"k": number, "v": v} for v in range(10)])
+    stream = files(spark, source)
+    events = db.input("events", k=int | None, v=int | None)
+    total = events.group_by("k").count().output("events per k")
+    query = db.stream("events", stream, checkpoint=str(tmp_path / "checkpoint"), trigger={"availableNow": True})
+    assert query.awaitTermination(60)
+    assert total.rows() == [(0, 10), (1, 10), (2, 10)]
+    times = {time for _, time, _ in total.changes()}
+    assert len(times) == 3
+    # started again, it has nothing more to bring
+    query = db.stream("events", stream, checkpoint=str(tmp_path / "checkpoint"), trigger={"availableNow": True})
+    assert query.awaitTermination(60)
+    assert total.rows() == [(0, 10), (1, 10), (2, 10)]
+
+
+def test_a_batch_that_comes_again_after_a_crash_counts_once(db, spark, tmp_path):
+    """Spark forgets that batch 1 was committed, as when it dies between the write and its own commit log."""
+    source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+    for number in range(2):
+        write_json(source, f"{number}.json", [{"k": number, "v": v} for v in range(5)])
+    again = db.input("again", k=int | None, v=int | None)
+    answer = again.output("again out")
+    for _ in range(2):
+        query = db.stream("again", files(spark, source), checkpoint=str(checkpoint), trigger={"availableNow": True})
+        assert query.awaitTermination(60)
+        assert len(answer.rows()) == 10
+        commits = checkpoint / "commits"
+        last = max((name for name in os.listdir(commits) if name.isdecimal()), key=int)
+        for name in (last, f".{last}.crc"):
+            (commits / name).unlink(missing_ok=True)
+    (last,) = db.ask({"do": "writers", "prefix": origin_prefix("again")})[0].value.items()
+    assert last == (origin_of("again", query.id), 1)
+
+
+def test_rows_of_tasks_that_run_twice_are_published_once(db):
+    """Retries and speculation stage the same partition under two attempts; the commit names one of them."""
+    twice = db.input("twice", v=int)
+    client = Client(db.site)
+    attempts = []
+    for attempt in (1, 2):
+        pusher = Pusher(client, client.place("twice"), ["q", 0, 0, attempt], Change())
+        pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
+        attempts.append(pusher.finish())
+    client.ask("publish", relation="twice", attempts=attempts[1:], prefix=["q", 0])
+    pusher = Pusher(client, client.place("twice"), ["q", 0, 0, 3], Change())  # a straggler, after the commit
+    pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
+    pusher.finish()
+    assert twice.output().rows() == [(1,), (2,), (3,)]
+    assert [reply.value["staged_rows"] for reply in db.ask({"do": "figures"})] == [0, 0]
+
+
+def test_rows_go_straight_to_the_rank_that_owns_them(db):
+    """CHECKLIST A1.5."""
+    symbols = Symbols()
+    names = symbols.intern([f"name {n}" for n in range(500)])
+    lanes = np.ascontiguousarray(np.stack([np.arange(500) - 250, names]))
+    expected, _ = owners_of(lanes, (False, True), symbols, 3)
+    assert (plain_owners(lanes, (False, True), symbols, 3) == expected).all()
+
+
+def test_nulls_in_a_key_are_refused_and_nothing_is_lost(db, spark):
+    db.load("keyed", spark.createDataFrame([(1, "a")], "id long, name string"), key="id")
+    with pytest.raises(kpg.SchemaMismatch, match="id"):
+        db.load("keyed", spark.createDataFrame([(2, "b"), (None, "c")], "id long, name string"))
+    assert db["keyed"].output().rows() == [(1, "a")]

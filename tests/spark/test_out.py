@@ -1,0 +1,128 @@
+"""Answers and relations as DataFrames and streams."""
+
+import pytest
+
+import kpg
+
+
+@pytest.fixture(scope="module")
+def sales(db):
+    made = db.input("sales", key="id", id=int, shop=str, amount=int)
+    made.upsert([(n, f"shop {n % 3}", n) for n in range(300)])
+    db.advance()
+    return made
+
+
+def readers(db):
+    """Who holds history, on any worker."""
+    return {reader for reply in db.ask({"do": "figures"}) for reader in reply.value["readers"]}
+
+
+def test_an_answer_is_read_as_of_the_last_complete_time(db, sales):
+    per_shop = sales.group_by("shop").count().output("per shop")
+    found = per_shop.to_spark().collect()
+    assert sorted(map(tuple, found)) == [("shop 0", 100), ("shop 1", 100), ("shop 2", 100)]
+    sales.upsert([(0, "shop 1", 0)])
+    db.advance()
+    found = per_shop.to_spark().collect()
+    assert sorted(map(tuple, found)) == [("shop 0", 99), ("shop 1", 101), ("shop 2", 100)]
+    sales.upsert([(0, "shop 0", 0)])
+    db.advance()
+
+
+def test_a_relation_is_read_as_of_a_time_until_that_is_forgotten(spark):
+    with kpg.open(spark=spark, workers=1, history=2) as db:
+        numbers = db.input("numbers", n=int)
+        for n in range(5):
+            numbers.insert([(n,)])
+            db.advance()
+        assert db.to_spark("numbers", as_of=3).count() == 4
+        with pytest.raises(Exception, match="cannot be"):
+            db.to_spark("numbers", as_of=0).count()
+
+
+def test_a_filter_on_the_key_is_a_look_up(db, sales, spark):
+    from kpg.spark.reader import BatchReader
+    from kpg.spark.source import bound
+
+    frame = db.to_spark("sales")
+    assert [tuple(row) for row in frame.where("id = 17").collect()] == [(17, "shop 2", 17)]
+    assert frame.where("id in (1, 2, 3) and amount > 1").count() == 2
+    assert frame.where("id = 100000").count() == 0
+    assert frame.where("shop = 'shop 1'").count() == 100
+    # what Spark's planner does: one rank is asked, for one key
+    from pyspark.sql.datasource import EqualTo
+
+    reader = BatchReader(bound(db.site)({"relation": "sales"}))
+    reader.pushFilters([EqualTo(("id",), 17)])
+    (partition,) = reader.partitions()
+    assert partition.request["keys"] == ["id"]
+    (batch,) = reader.read(partition)
+    assert batch.num_rows == 1
+
+
+def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
+    source = db.input("source", k=int)
+    doubled = source.select(k=kpg.col("k") * 2).output("doubled")
+    source.insert([(1,), (2,)])
+    db.advance()
+    sink = str(tmp_path / "sink")
+
+    def drain(**options):
+        frame = doubled.to_spark_stream(name="test", **options)
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(sink)
+        assert query.awaitTermination(60)
+        return sorted((row.k, row._diff) for row in spark.read.parquet(sink).collect())
+
+    assert drain() == [(2, 1), (4, 1)]
+    source.remove([(1,)])
+    epoch = db.advance()
+    source.insert([(3,)])
+    db.advance()
+    for _ in range(5):
+        db.advance()
+    assert drain() == [(2, -1), (2, 1), (4, 1), (6, 1)]
+    removed = spark.read.parquet(sink).where("_diff < 0").collect()
+    assert [row._time for row in removed] == [epoch]
+    # nothing new, nothing read
+    assert drain() == [(2, -1), (2, 1), (4, 1), (6, 1)]
+
+
+def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
+    source = db.input("paced", k=int)
+    frame = source.output("paced out").to_spark_stream(start="now", max_rows=4)
+    query = frame.writeStream.format("memory").queryName("paced").start()
+    try:
+        while not any("paced" in reader for reader in readers(db)):  # it holds where it begins
+            assert query.isActive, query.exception()
+        for n in range(3):
+            source.insert([(3 * n + i,) for i in range(3)])
+            db.advance()
+        batches: list[int] = []
+        while sum(batches) < 9:
+            assert query.isActive, query.exception()
+            batches = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+        assert batches == [3, 3, 3]
+    finally:
+        query.stop()
+    assert spark.table("paced").count() == 9
+    assert not any("paced" in reader for reader in readers(db))
+
+
+def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
+    source = db.input("forgotten", k=int)
+    for n in range(5):
+        source.insert([(n,)])
+        db.advance()
+    frame = db.to_spark_stream("forgotten", start=db.epoch - 3)
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+    with pytest.raises(Exception, match="cannot be followed from time"):
+        query.awaitTermination(60)
+
+
+def test_a_stream_without_changes_says_what_to_add(db, spark):
+    frame = spark.readStream.format("kpg").option("relation", "sales").load()
+    query = frame.writeStream.format("noop").start()
+    with pytest.raises(Exception, match="one of changes"):
+        query.awaitTermination(60)
