@@ -13,7 +13,6 @@ from kpg.errors import ProgramError
 from kpg.kernels.warm import warm
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
     from kpg.api.background import Background
     from kpg.spark.database import SparkDatabase
@@ -61,7 +60,7 @@ def open(
     place: str | PathLike[str] | None = None,
     /,
     *,
-    spark: SparkSession,
+    spark: Any,  # a SparkSession
     workers: int = 1,
     history: int | None = 0,
     memory_limit: int | None = None,
