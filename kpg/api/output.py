@@ -300,7 +300,7 @@ class Output:
 
 
 def keys_of(node: nodes.Node) -> tuple[str, ...]:
-    """What an answer is indexed by: for groups their keys, an index that the reduction has already; else all columns."""
+    """What an answer is indexed by: for groups their keys, which the reduction has an index by; else all columns."""
     if isinstance(node, nodes.Reduce) and node.keys and node.schema.names[: len(node.keys)] == node.keys:
         return node.keys
     return node.schema.names
