@@ -9,17 +9,19 @@ end has been told, and the other end turns them into its own by one array look-u
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Sequence
 
 import numpy as np
 
+from kpg.cluster.failure import read_error, write_error
 from kpg.cluster.wire import Buffer, padded
 from kpg.columns.schema import NULL
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message
-from kpg.dataflow.transport import DataFrame, ProgressFrame
+from kpg.dataflow.transport import DataFrame, FailureFrame, ProgressFrame
 from kpg.errors import ProtocolError
 from kpg.progress.tracker import Change
 
@@ -211,6 +213,25 @@ def decode_progress(body: Ints) -> ProgressFrame:
     if at != len(words):
         raise ProtocolError("a frame of progress is cut off")
     return ProgressFrame(tuple(found))
+
+
+def encode_failure(frame: FailureFrame) -> bytes:
+    """A dataflow, and the error that ended it."""
+    said = json.dumps(write_error(frame.error)).encode()
+    return struct.pack("<2q", frame.dataflow, len(said)) + padded(said)
+
+
+def decode_failure(body: Ints) -> FailureFrame:
+    """A dataflow and its error from the words of a frame."""
+    if len(body) < 2 or not 0 <= int(body[1]) <= 8 * (len(body) - 2):
+        raise ProtocolError("a frame of failure is cut off")
+    try:
+        written = json.loads(body[2:].tobytes()[: int(body[1])])
+    except ValueError as error:
+        raise ProtocolError("a failure is not JSON", detail=str(error)) from None
+    if not isinstance(written, dict):
+        raise ProtocolError("a failure is not an object")
+    return FailureFrame(int(body[0]), read_error(written))
 
 
 def _words(block: Ints) -> memoryview:

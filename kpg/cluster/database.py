@@ -26,7 +26,7 @@ from kpg.api.transact import as_origin
 from kpg.cluster.answers import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, Reply
 from kpg.cluster.home import Home
-from kpg.cluster.message import Rows
+from kpg.cluster.message import Rows, read_error
 from kpg.cluster.relations import ClusterInput
 from kpg.cluster.script import Script
 from kpg.columns.schema import Schema
@@ -176,9 +176,8 @@ class ClusterDatabase(Database):
                 now = show_frontier(self._now)
                 raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
             replies = self._lasting(lambda: self._advance(frontier, origins))
-            heard = self._moved(frontier, origins, replies)
-        for output in heard:
-            output.notify()
+            self._moved(frontier, origins, replies)
+        self._tell(replies)
 
     def publish(self, request: dict[str, Any], origins: tuple[Origin, ...] = ()) -> tuple[int, int]:
         """Make rows that guests have staged one transaction: its epoch, and how many rows those were.
@@ -197,7 +196,8 @@ class ClusterDatabase(Database):
             frontier = Frontier.at((epoch + 1,))
             try:
                 rows = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
-                heard = self._moved(frontier, origins, self._advance(frontier, origins))
+                replies = self._advance(frontier, origins)
+                self._moved(frontier, origins, replies)
             except WorkerLost as error:
                 if self.home is not None:
                     self._lasting(lambda: self.coordinator.ask({"do": "figures"}))  # come back without these rows
@@ -207,24 +207,30 @@ class ClusterDatabase(Database):
             except KpgError:
                 self.take_back()
                 raise
-        for output in heard:
-            output.notify()
+        self._tell(replies)
         return epoch, rows
 
-    def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> list[ClusterOutput]:
-        """All workers have moved to a time; the answers that somebody listens to."""
+    def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> None:
+        """All workers have moved to a time, and have sent what changed."""
         self.script.open.clear()
         self.dirty.clear()
         self._now = frontier
         for origin in origins:
             self.applied.add(origin)
-        heard: list[ClusterOutput] = [self.outputs[name] for name in replies[0].value["heard"]]
-        for place, output in enumerate(heard):
-            output.take([reply.blocks[place] for reply in replies])
+        for place, name in enumerate(replies[0].value["heard"]):
+            self.outputs[name].take([reply.blocks[place] for reply in replies])
         log_bytes = max(reply.value["log_bytes"] for reply in replies)
         if self.home is not None and log_bytes > self.home.checkpoint_bytes:
             self.checkpoint()
-        return heard
+
+    def _tell(self, replies: list[Reply]) -> None:
+        """Tell listeners what changed; then the caller, if a worker met a limit."""
+        for name in replies[0].value["heard"]:
+            if name in self.outputs:
+                self.outputs[name].notify()
+        for reply in replies:
+            if reply.value["trouble"] is not None:
+                raise read_error(reply.value["trouble"])
 
     def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[Reply]:
         """One try: first all workers log what they were given, then all move."""

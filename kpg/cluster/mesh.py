@@ -18,10 +18,10 @@ from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message
-from kpg.dataflow.transport import Frame, ProgressFrame
+from kpg.dataflow.transport import FailureFrame, Frame, ProgressFrame
 from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
-ROWS, PROGRESS, SWAP = 1, 2, 3
+ROWS, PROGRESS, SWAP, FAILURE = 1, 2, 3, 4
 WINDOW = 64 << 20  # bytes on their way to one peer
 SMALL = 1 << 14
 
@@ -64,11 +64,15 @@ class Mesh:
             wire.wait(self.connections(), 1.0)
             self.pump()
 
-    def broadcast(self, frame: ProgressFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """Tell all peers what changed."""
-        words = codec.encode_progress(frame)
+        kind, words = PROGRESS, b""
+        if isinstance(frame, ProgressFrame):
+            words = codec.encode_progress(frame)
+        else:
+            kind, words = FAILURE, codec.encode_failure(frame)
         for peer in self.peers.values():
-            peer.connection.send(PROGRESS, [words], urgent=True)
+            peer.connection.send(kind, [words], urgent=True)
             self._flush(peer)
 
     def receive(self) -> list[Frame]:
@@ -104,6 +108,8 @@ class Mesh:
             return codec.decode_rows(body, peer.told)
         if kind == PROGRESS:
             return codec.decode_progress(body)
+        if kind == FAILURE:
+            return codec.decode_failure(body)
         raise ProtocolError(f"rank {peer.rank} sent a frame of unknown kind {kind}")
 
     def _flush(self, peer: Peer) -> None:

@@ -2,7 +2,7 @@
 
     body  =  bytes of JSON, number of row blocks, the JSON, the blocks (see codec)
 
-Errors cross by the name of their class in `kpg.errors`, so that a caller catches what the embedded db would raise.
+Errors in replies are written by `failure`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import kpg.errors
 from kpg.cluster import codec
+from kpg.cluster.failure import read_error as read_error
+from kpg.cluster.failure import write_error as write_error
 from kpg.cluster.wire import Buffer, padded
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Ints, Updates
-from kpg.errors import KpgError, ProtocolError
+from kpg.errors import ProtocolError
 
 REQUEST, REPLY = 16, 17
 
@@ -63,18 +64,3 @@ def decode(body: Ints, told: codec.Told) -> tuple[dict[str, Any], list[Updates]]
         updates, at = codec.decode_updates(body, at, told)
         blocks.append(updates)
     return content, blocks
-
-
-def write_error(error: BaseException) -> dict[str, Any]:
-    """An error as plain values."""
-    if isinstance(error, KpgError):
-        return {"kind": type(error).__name__, "what": error.what, "detail": error.detail, "hint": error.hint}
-    return {"kind": "KpgError", "what": f"a worker failed: {type(error).__name__}", "detail": str(error), "hint": None}
-
-
-def read_error(written: dict[str, Any]) -> KpgError:
-    """An error from plain values, of the same class if there is such a class."""
-    kind = getattr(kpg.errors, str(written.get("kind")), KpgError)
-    if not (isinstance(kind, type) and issubclass(kind, KpgError)):
-        kind = KpgError
-    return kind(str(written.get("what")), detail=written.get("detail"), hint=written.get("hint"))

@@ -28,10 +28,10 @@ from kpg.cluster.codec import Told
 from kpg.cluster.durable import RankDurable
 from kpg.cluster.holds import Holds, between, counts_between
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.cluster.message import Rows, symbolic_lanes, write_error
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant, no_updates
-from kpg.errors import ProtocolError, SchemaMismatch, TypeMismatch, UndefinedName
+from kpg.errors import ProtocolError, ResourceError, SchemaMismatch, TypeMismatch, UndefinedName
 from kpg.plan import document
 from kpg.plan.document import function_of_name, read_schema
 from kpg.storage.manifest import frontier_from_json
@@ -49,7 +49,7 @@ class Handlers:
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
         "frontier", "figures", "call", "publish", "unstage", "log", "checkpoint", "discard", "applied", "take_back",
-        "base", "unlog", "placement", "hold", "let_go", "pace", "writers",
+        "base", "unlog", "placement", "hold", "let_go", "pace", "writers", "time",
     })  # fmt: skip
 
     def __init__(
@@ -86,7 +86,6 @@ class Handlers:
         while True:
             worker.run()
             if worker.settled():
-                self.db.memory.check()
                 return
             wire.wait([*self.others(), *self.mesh.connections()], 1.0)
 
@@ -239,7 +238,16 @@ class Handlers:
         db.seal(before)
         db.rest(busy)
         heard = [name for name in request["following"] if name in self.outputs]
-        return {"heard": heard, "log_bytes": log_bytes}, [self._changes_of(self.outputs[name]) for name in heard]
+        found = {"heard": heard, "log_bytes": log_bytes, "trouble": self._trouble()}
+        return found, [self._changes_of(self.outputs[name]) for name in heard]
+
+    def _trouble(self) -> dict[str, Any] | None:
+        """A limit that was met: said beside the result, because the clock has moved all the same."""
+        try:
+            self.db.memory.check()
+        except ResourceError as error:
+            return write_error(error)
+        return None
 
     def _log(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Write what was inserted here to the log, before anybody moves the clock; forcing it to disk goes on."""
@@ -274,6 +282,9 @@ class Handlers:
         self.settle()
         for name in request["names"]:
             self._changes_of(self.outputs[name])
+
+    def _time(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
+        return [list(time) for time in self.db.time]
 
     def _settle(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.settle()

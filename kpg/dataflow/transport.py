@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kpg.dataflow.operator import Message
+from kpg.errors import KpgError
 from kpg.progress.tracker import Change
 
 
@@ -30,7 +31,15 @@ class DataFrame:
     message: Message
 
 
-Frame = ProgressFrame | DataFrame
+@dataclass(frozen=True, slots=True)
+class FailureFrame:
+    """A dataflow cannot go on at one worker, so it ends at all of them."""
+
+    dataflow: int
+    error: KpgError
+
+
+Frame = ProgressFrame | DataFrame | FailureFrame
 
 
 class Transport(Protocol):
@@ -41,7 +50,7 @@ class Transport(Protocol):
     ) -> None:
         """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
 
-    def broadcast(self, frame: ProgressFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """Tell all peers what changed."""
 
     def receive(self) -> list[Frame]:
@@ -57,7 +66,7 @@ class Alone:
         """There is nobody to send to."""
         raise AssertionError("a lone worker has no peers")
 
-    def broadcast(self, frame: ProgressFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """There is nobody to tell."""
 
     def receive(self) -> list[Frame]:
@@ -84,7 +93,7 @@ class InMemory:
         """Send rows to a peer."""
         self._queues[self.index][peer].append(DataFrame(dataflow, channel, message))
 
-    def broadcast(self, frame: ProgressFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """Tell all peers what changed."""
         for peer, queue in enumerate(self._queues[self.index]):
             if peer != self.index:

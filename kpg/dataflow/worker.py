@@ -16,7 +16,7 @@ from kpg.algebra.order import Time
 from kpg.dataflow.clock import Clock
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
-from kpg.dataflow.transport import Alone, DataFrame, Frame, ProgressFrame, Transport
+from kpg.dataflow.transport import Alone, DataFrame, FailureFrame, Frame, ProgressFrame, Transport
 from kpg.errors import KpgError
 from kpg.events import Dropped, EventSink, Installed, Progressed, Stepped
 from kpg.progress.tracker import Tracker
@@ -77,12 +77,14 @@ class Worker:
             if self.sink:
                 self.sink(Dropped(self.index, dataflow.id, dataflow.name, reason))
 
-    def fail(self, dataflow: Dataflow, error: KpgError) -> None:
-        """End a dataflow for a reason that its readers are told, and with it all that read from it."""
+    def fail(self, dataflow: Dataflow, error: KpgError, heard: bool = False) -> None:
+        """End a dataflow for a reason that its readers are told, here and at all peers, and all that read from it."""
         if dataflow.failure is None:
+            if self.peers > 1 and not heard:
+                self.transport.broadcast(FailureFrame(dataflow.id, error))
             dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
             for reader in tuple(dataflow.readers):
-                self.fail(reader, error)
+                self.fail(reader, error, heard)
             self.drop(dataflow, f"failed: {error.what}")
 
     # Running
@@ -216,6 +218,11 @@ class Worker:
             dataflow = self._find(frame.dataflow, frame)
             if dataflow is not None:
                 dataflow.channels[frame.channel].deliver(frame.message)
+            return
+        if isinstance(frame, FailureFrame):
+            dataflow = self._find(frame.dataflow, frame)
+            if dataflow is not None:
+                self.fail(dataflow, frame.error, heard=True)
             return
         for dataflow_id, changes in frame.changes:
             if dataflow_id == CLOCK:

@@ -21,7 +21,7 @@ from kpg.api.output import Output
 from kpg.columns.symbols import Symbols
 from kpg.config import Config, Effort
 from kpg.dataflow.operator import Message, Operator
-from kpg.dataflow.transport import DataFrame, Frame, ProgressFrame
+from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, ProgressFrame
 from kpg.dataflow.worker import Worker
 
 Program = Callable[[Database], Output]
@@ -77,7 +77,7 @@ class End:
         """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
         self.network.rows[self.index, peer].append(DataFrame(dataflow, channel, message))
 
-    def broadcast(self, frame: ProgressFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """Tell all peers what changed."""
         for (source, _), queue in self.network.progress.items():
             if source == self.index:

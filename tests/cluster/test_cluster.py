@@ -1,5 +1,6 @@
 """Workers as processes say together what one says; one that dies is noticed; strangers get nowhere."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -157,7 +158,7 @@ def test_listeners_hear_of_changes_and_times_are_read(clusters: Clusters) -> Non
     db.advance()
     assert heard[-1] == ((0,), first + 1, -1)
     with pytest.raises(kpg.TimeTooEarly):
-        answer.snapshot(as_of=first - 1)
+        answer.snapshot(as_of=first)
     with pytest.raises(kpg.TimeNotReached):
         answer.snapshot(as_of=db.epoch)
     stop()
@@ -321,3 +322,22 @@ def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> 
     assert coordinator.members == before
     assert "runs kpg 0.0" in str(coordinator._refusal)
     coordinator._refusal = None
+
+
+def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
+    with kpg.open(workers=2, memory_limit=400 << 20) as db:
+        numbers = db.input("numbers", n=int)
+        answer = numbers.distinct().output()
+        numbers.insert_made(shards.numbers, total=1000)
+        db.advance()
+        with pytest.raises(kpg.OverBudget):
+            for start in range(30):
+                numbers.insert([(start * 10**7 + n,) for n in range(2)])
+                numbers.insert_made(shards.numbers, total=4_000_000)
+                db.advance()
+        epoch = db.epoch
+        assert {tuple(reply.value[0]) for reply in db.ask({"do": "time"})} == {(epoch,)}  # here as there
+        with contextlib.suppress(kpg.OverBudget):
+            db.advance()
+        assert db.epoch == epoch + 1
+        answer.release()

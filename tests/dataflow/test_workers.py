@@ -181,3 +181,23 @@ def watching(cluster: Cluster, end: End, crossed: list[tuple[str, str]]) -> Call
         send(peer, dataflow, channel, message, symbolic)
 
     return noted
+
+
+def test_a_dataflow_that_fails_at_one_worker_fails_at_all():
+    """The others do not wait for it; what else they run goes on."""
+
+    def program(db: kpg.Database) -> kpg.Output:
+        numbers = db.input("numbers", n=int)
+        endless = numbers.iterate(lambda now: now.select(n=col("n") + 1).concat(numbers), max_rounds=5)
+        db.endless = endless.output("endless")
+        return numbers.distinct().output("answer")
+
+    cluster = Cluster(2, program)
+    cluster.insert(0, "numbers", (1,))
+    cluster.advance()
+    for db in cluster.databases:
+        with pytest.raises(kpg.TooManyRounds):
+            db.endless.rows()
+    cluster.insert(1, "numbers", (2,))
+    cluster.advance()
+    assert cluster.answer() == {(1,): 1, (2,): 1}
