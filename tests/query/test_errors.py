@@ -3,6 +3,7 @@
 import pytest
 
 import kpg
+from kpg.api.memory import resident_bytes
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.running import Running
@@ -127,3 +128,14 @@ def test_asking_for_what_is_no_output_says_what_there_is():
     with kpg.open() as db, Running(db, compile(parse(DECLARED + "p(x, y) :- e(x, y)."))) as running:
         with pytest.raises(kpg.UndefinedName, match="'e' is not an output"):
             running.rows("e")
+
+
+def test_a_product_without_bound_meets_the_memory_limit():
+    """Everything with everything is allowed, shown by explain, and stopped where a limit was set."""
+    text = ".decl a(x: number)\n.input a\n.decl p(x: number, y: number)\n.output p\np(x, y) :- a(x), a(y)."
+    with kpg.open(memory_limit=resident_bytes() + 150_000_000) as db:
+        running = Running(db, compile(parse(text)))
+        running.inputs["a"].insert([(number,) for number in range(6_000)])
+        with pytest.raises(kpg.OverBudget):
+            db.advance()
+            running.rows("p")
