@@ -74,7 +74,7 @@ class ClusterInput(Input):
         if self.key:
             lanes = [self.schema.index(name) for name in self.key]
             symbolic = tuple(self.schema.types[lane].kind in SYMBOLIC for lane in lanes)
-            owner, _ = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers)
+            owner = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers).owner
             return [(rank, keep(updates, owner == rank)) for rank in np.unique(owner).tolist()]
         if len(updates) < SHARED:
             self._next = (self._next + 1) % workers

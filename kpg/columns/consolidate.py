@@ -59,6 +59,12 @@ def consolidate(updates: Updates) -> Updates:
     return _ordered(updates, n, row)
 
 
+def crowded(updates: Updates) -> bool:
+    """Whether updates must repeat themselves: there are less than half as many values as updates, and few enough."""
+    row = _Fields(*_row_blocks(updates))
+    return row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
+
+
 class _Fields:
     """The lanes of some blocks, most significant first: the least value and the bits needed of each."""
 

@@ -1,6 +1,6 @@
 """Divide rows among workers by their keys, in two passes.
 
-    owner(row)  =  mixed hash of the key's lanes, as an unsigned number, modulo the workers
+    owner(row)  =  the upper half of the mixed hash of the key's lanes, scaled to the number of workers
 
 `owners` says whose each row is and counts them; `scatter` writes one block for each worker, one after the other in one
 array, each with its lanes one after the other: so every block is contiguous. The order of rows is kept. Text lanes are
@@ -25,36 +25,32 @@ def mix(value):
 
 
 @jit
-def owners(keys, lanes, peers, out, counts):
-    """Write the owner of each row by its first lanes, and how many rows each worker owns."""
+def owners(keys, lanes, peers, owner, place, counts):
+    """Write the owner of each row by its first lanes, its place among the owner's rows, and how many each owns."""
     for peer in range(peers):
         counts[peer] = 0
-    modulus = np.uint64(peers)
+    scale = np.uint64(peers)
+    half = np.uint64(32)
     for i in range(keys.shape[1]):
         mixed = np.uint64(0)
         for lane in range(lanes):
             mixed = mix(mixed ^ np.uint64(keys[lane, i]))
-        owner = np.int64(mixed % modulus)
-        out[i] = owner
-        counts[owner] += 1
+        peer = np.int64(((mixed >> half) * scale) >> half)
+        owner[i] = peer
+        place[i] = counts[peer]
+        counts[peer] += 1
 
 
 @jit
-def scatter(block, owner, counts, at, flat):
-    """Write the block of each worker, given how many rows each owns; `at` is scratch, one number for each worker."""
-    lanes = block.shape[0]
-    for lane in range(lanes):
-        start = 0
-        for peer in range(len(counts)):
-            at[peer] = start + lane * counts[peer]
-            start += lanes * counts[peer]
+def scatter(block, owner, place, starts, counts, flat):
+    """Write the block of each worker; `starts` says where each begins in `flat`."""
+    for lane in range(block.shape[0]):
         for i in range(block.shape[1]):
             peer = owner[i]
-            flat[at[peer]] = block[lane, i]
-            at[peer] += 1
+            flat[starts[peer] + lane * counts[peer] + place[i]] = block[lane, i]
 
 
 def examples() -> Iterator[Example]:
     """How these are called."""
-    yield owners, (TABLE, NUMBER, NUMBER, COLUMN, COLUMN)
-    yield scatter, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN)
+    yield owners, (TABLE, NUMBER, NUMBER, COLUMN, COLUMN, COLUMN)
+    yield scatter, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN)

@@ -1,16 +1,18 @@
 """Exchange: which worker an update belongs to.
 
-    owner(row)  =  hash of the key's values, modulo the number of workers
+    owner(row)  =  hash of the key's values, scaled to the number of workers
 
-Equal keys meet on one worker. The hash is of values, not of symbol ids, so that it is the same in every process. Many
-updates are put in order before they leave: equal ones go as one, and who gets them only merges.
+Equal keys meet on one worker. The hash is of values, not of symbol ids, so that it is the same in every process.
+Updates that must repeat themselves, since they are more than there are values, are summed before they leave.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate, crowded
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
@@ -42,45 +44,56 @@ def divide(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers
     n = len(updates)
     if not n:
         return [None] * peers
-    owner, counts = owners_of(updates.data, symbolic, symbols, peers)
-    sizes = counts.tolist()
+    found = owners_of(updates.data, symbolic, symbols, peers)
+    sizes = found.counts.tolist()
     if max(sizes) == n:  # all are one worker's
         return [updates if size == n else None for size in sizes]
-    data, times, diffs = (cut(block, owner, counts, n) for block in (updates.data, updates.times, updates.diffs))
+    data, times, diffs = (cut(block, found, n) for block in (updates.data, updates.times, updates.diffs))
     return [
         Updates(data[peer], times[peer], diffs[peer], updates.tidy) if sizes[peer] else None for peer in range(peers)
     ]
 
 
 def in_order(updates: Updates) -> Updates:
-    """Many updates sorted and summed; few as they are, for whom that would not pay."""
-    if updates.tidy or len(updates) < MANY:
+    """Many updates of few values sorted and summed; others as they are, since to sort once is cheaper than to merge."""
+    if updates.tidy or len(updates) < MANY or not crowded(updates):
         return updates
     found = consolidate(updates)
     return Updates(found.data, found.times, found.diffs, tidy=True)
 
 
-def cut(block: Ints, owner: Ints, counts: Ints, n: int) -> list[Ints]:
+def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
     """One contiguous block for each worker; a constant is everybody's."""
     if block.shape[1] != n:
-        return [block] * len(counts)
+        return [block] * len(found.counts)
+    lanes = block.shape[0]
+    ends = lanes * np.cumsum(found.counts)
+    starts = ends - lanes * found.counts
     flat = np.empty(block.size, np.int64)
-    scatter(block, owner, counts, np.empty_like(counts), flat)
-    lanes, parts, start = block.shape[0], [], 0
-    for count in counts.tolist():
-        parts.append(flat[start : start + lanes * count].reshape(lanes, count))
-        start += lanes * count
-    return parts
+    scatter(block, found.owner, found.place, starts, found.counts, flat)
+    return [
+        flat[start:end].reshape(lanes, count)
+        for start, end, count in zip(starts.tolist(), ends.tolist(), found.counts.tolist(), strict=True)
+    ]
 
 
-def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> tuple[Ints, Ints]:
-    """The worker of each row, and how many rows each worker has."""
+class Owners(NamedTuple):
+    """The worker of each row, its place among the rows of that worker, and how many rows each worker has."""
+
+    owner: Ints
+    place: Ints
+    counts: Ints
+
+
+def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Owners:
+    """Whose each row is, by its first lanes."""
     keys = data
     if any(symbolic):
         keys = np.ascontiguousarray(data[: len(symbolic)]).copy()
         for lane, is_symbol in enumerate(symbolic):
             if is_symbol:
                 keys[lane] = symbols.hash_of(keys[lane])
-    owner, counts = np.empty(data.shape[1], np.int64), np.empty(peers, np.int64)
-    owners(keys, len(symbolic), peers, owner, counts)
-    return owner, counts
+    n = data.shape[1]
+    found = Owners(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(peers, np.int64))
+    owners(keys, len(symbolic), peers, *found)
+    return found

@@ -20,7 +20,7 @@ def owner_of(key: tuple[int, ...], peers: int) -> int:
     mixed = 0
     for part in key:
         mixed = mix(mixed ^ (part & MASK))
-    return mixed % peers
+    return ((mixed >> 32) * peers) >> 32
 
 
 def divide(rows: list[tuple[int, ...]], key_lanes: int, peers: int) -> list[list[tuple[int, ...]]]:

@@ -110,7 +110,7 @@ def test_equal_keys_meet_on_one_worker() -> None:
         base = db.inputs["edges"].base()
         keys = {key for batch in base.handle.batches(None) for key in batch.updates.data[0].tolist()}
         for batch in base.handle.batches(None):
-            owners, _ = owners_of(np.ascontiguousarray(batch.updates.data[:1]), (False,), db.symbols, 2)
+            owners = owners_of(np.ascontiguousarray(batch.updates.data[:1]), (False,), db.symbols, 2).owner
             assert set(owners.tolist()) <= {index}
         held.append(keys)
     assert held[0] | held[1] == set(range(40)) and not held[0] & held[1] and all(held)

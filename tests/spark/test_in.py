@@ -125,7 +125,7 @@ def test_rows_go_straight_to_the_rank_that_owns_them(db):
     symbols = Symbols()
     names = symbols.intern([f"name {n}" for n in range(500)])
     lanes = np.ascontiguousarray(np.stack([np.arange(500) - 250, names]))
-    expected, _ = owners_of(lanes, (False, True), symbols, 3)
+    expected = owners_of(lanes, (False, True), symbols, 3).owner
     assert (plain_owners(lanes, (False, True), symbols, 3) == expected).all()
 
 
