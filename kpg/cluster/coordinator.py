@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from kpg.cluster import codec, message, wire
 from kpg.cluster.door import Door
+from kpg.cluster.turns import Turns
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
@@ -74,7 +75,7 @@ class Coordinator:
         self.door = Door(interface, self.secret)
         self.members: dict[int, Member] = {}
         self.generation = 0
-        self.lock = threading.RLock()
+        self.lock = Turns()
         self.broken: ClusterError | None = None
         self._tokens: dict[int, str] = {}
         self._next_id = 0

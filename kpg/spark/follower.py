@@ -5,7 +5,8 @@
 
 A reader holds the history from its last committed offset on, since Spark reads [start, end) again after a failure. With
 option("name", …) the hold outlives the query, so that one that is started again from its checkpoint goes on where it
-was; without a name it ends with the query, and going on works only as far back as the db keeps history.
+was; without a name it ends with the process that Spark plans the query in, and going on works only as far back as the
+db keeps history.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Follower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a query begins that has no checkpoint."""
         if self.start.isdecimal():
             return {"time": self._hold(int(self.start))}
-        held = self.client().ask("hold", reader=self.reader, name=self.name)
+        held = self.client().ask("hold", reader=self.reader, name=self.name, bound=not self.named)
         self.held = True
         return {"time": held["epoch"] if self.start == "now" else 0}
 
@@ -87,7 +88,7 @@ class Follower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Hold what is needed to read from `begin` on, if that is not done yet."""
         if not self.held:
             at = begin - 1 if begin > 0 else None
-            self.client().ask("hold", reader=self.reader, name=self.name, at=at)
+            self.client().ask("hold", reader=self.reader, name=self.name, at=at, bound=not self.named)
             self.held = True
         return begin
 

@@ -11,6 +11,7 @@ Each client is served on a thread of its own; what changes the db is done one at
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -62,18 +63,28 @@ class Service:
     def attend(self, hello: dict[str, Any], connection: Connection) -> None:
         """Serve a client until it leaves."""
         told = codec.Told(Symbols())  # no rows come this way
+        bound: set[str] = set()  # readers whose holds end with the connection
         try:
             while not self._db.closed:
                 if connection.wait(LOOK):
                     connection.flush()
                     for _, body in connection.receive():
                         content, _ = message.decode(body, told)
+                        if content.pop("bound", False):
+                            bound.add(str(content.get("reader")))
                         connection.send(message.REPLY, message.encode(self._reply(content), (), told))
                     connection.flush()
         except KpgError:
             pass  # it has left, or makes no sense
         finally:
             connection.close()
+            self._release(bound)
+
+    def _release(self, readers: set[str]) -> None:
+        """A client is gone, and with it whoever read through it."""
+        for reader in readers:
+            with contextlib.suppress(KpgError), self._db.coordinator.lock:
+                self.let_go(reader)
 
     def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
         number, action = request.pop("id", None), request.pop("do", None)

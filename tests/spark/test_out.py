@@ -1,5 +1,7 @@
 """Answers and relations as DataFrames and streams."""
 
+import time
+
 import pytest
 
 import kpg
@@ -96,6 +98,7 @@ def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
     try:
         while not any("paced" in reader for reader in readers(db)):  # it holds where it begins
             assert query.isActive, query.exception()
+            time.sleep(0.05)
         for n in range(3):
             source.insert([(3 * n + i,) for i in range(3)])
             db.advance()
@@ -103,11 +106,13 @@ def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
         while sum(batches) < 9:
             assert query.isActive, query.exception()
             batches = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+            time.sleep(0.05)
         assert batches == [3, 3, 3]
     finally:
         query.stop()
     assert spark.table("paced").count() == 9
-    assert not any("paced" in reader for reader in readers(db))
+    while any("paced" in reader for reader in readers(db)):  # Spark ends the process that held it
+        time.sleep(0.05)
 
 
 def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
