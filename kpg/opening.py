@@ -13,7 +13,6 @@ from kpg.errors import ProgramError
 from kpg.kernels.warm import warm
 
 if TYPE_CHECKING:
-
     from kpg.api.background import Background
     from kpg.spark.database import SparkDatabase
     from kpg.storage.log import Durability

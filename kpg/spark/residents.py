@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kpg.spark.session import on_this_machine
@@ -111,8 +110,6 @@ def resident(bootstrap: dict[str, Any], version: str) -> Callable[[Any], Iterato
         sys.path[:0] = [path for path in bootstrap.get("path", []) if path not in sys.path]
         host = socket.gethostname()
         try:
-            import_module("numba")
-
             from kpg.cluster.rank import serve
             from kpg.version import __version__
         except ImportError as error:
