@@ -1,7 +1,9 @@
-"""A whole life of a db on some master, in a process of its own: `python on_master.py <master> <directory> [stop]`.
+"""A whole life of a db on some master, in a process of its own.
 
-Opens two workers on a directory, loads, kills a worker, reads, closes (with `stop` only after Spark was stopped);
-prints what it saw as JSON.
+    python on_master.py <master> <directory> [stop | executor]
+
+Opens two workers on a directory, loads, kills a worker, reads, loads more, closes; prints what it saw as JSON. With
+`stop` the db is closed only after Spark was stopped, with `executor` it is an executor that is killed.
 """
 
 import contextlib
@@ -17,21 +19,24 @@ import kpg
 from kpg.spark.light import light
 
 
-def main(master: str, place: str, stops_first: str = "") -> dict[str, object]:
+def main(master: str, place: str, how: str = "") -> dict[str, object]:
     spark = light(master, {"spark.executor.memory": "512m", "spark.executor.cores": "2"})
     seen: dict[str, object] = {}
     db = kpg.open(place, spark=spark, workers=2)
-    with contextlib.nullcontext(db) if stops_first else db:
+    with contextlib.nullcontext(db) if how == "stop" else db:
         pids = [db.coordinator.members[rank].pid for rank in range(2)]
         seen["parents"] = len({psutil.Process(pid).parent().ppid() for pid in pids})
         db.load("numbers", spark.range(1000).selectExpr("id % 10 AS k", "id AS v"))
         counts = db["numbers"].group_by("k").count().output("counts")
         seen["before"] = counts.rows()
-        os.kill(pids[1], signal.SIGKILL)
+        victim = psutil.Process(pids[1])
+        while how == "executor" and victim.name() != "java":  # the worker, its daemon, the executor
+            victim = victim.parent()
+        os.kill(victim.pid, signal.SIGKILL)
         began = time.monotonic()
         seen["after"] = counts.rows()
         seen["recovered"] = time.monotonic() - began
-        pids.append(db.coordinator.members[1].pid)
+        pids += [db.coordinator.members[rank].pid for rank in range(2)]
         db.load("numbers", spark.range(10).selectExpr("id AS k", "id AS v"))
         seen["later"] = sorted(tuple(row) for row in counts.to_spark().collect())
     spark.stop()

@@ -32,17 +32,12 @@ def check(seen: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
-def test_workers_live_in_executors_of_their_own(tmp_path):
-    check(live("local-cluster[2,2,1024]", tmp_path))
+def test_workers_live_in_executors_and_end_when_spark_is_stopped(tmp_path):
+    check(live("local-cluster[2,2,1024]", tmp_path, "stop"))
 
 
 @pytest.mark.slow
-def test_stopping_spark_leaves_no_process_behind(tmp_path):
-    check(live("local[5]", tmp_path, "stop"))
-
-
-@pytest.mark.slow
-def test_workers_live_on_a_standalone_master(tmp_path):
+def test_workers_live_on_a_standalone_master_and_outlive_an_executor(tmp_path):
     with contextlib.ExitStack() as stack:
         master = stack.enter_context(daemon("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"))
         url = await_line(master, r"Starting Spark master at (spark://\S+)")
@@ -51,7 +46,7 @@ def test_workers_live_on_a_standalone_master(tmp_path):
                 daemon("worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--memory", "1g", "--webui-port", "0",
                        "--work-dir", str(tmp_path / "work"), url)
             )  # fmt: skip
-        check(live(url, tmp_path / "db"))
+        check(live(url, tmp_path / "db", "executor"))
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 @pytest.mark.slow
 def test_the_pipeline_runs_from_files_to_answers():
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "pipeline.py"), "--plain", "--seconds", "8", "--people", "2000"],
+        [sys.executable, str(ROOT / "examples" / "pipeline.py"), "--plain", "--seconds", "5", "--people", "2000"],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=250, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
