@@ -59,6 +59,7 @@ class ClusterDatabase(Database):
         self.home = home
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
         self.script = Script()
+        self.after_recovery: list[Callable[[], None]] = []  # what else must be put back, by those who set it up
         self.recoveries = 0
         self._now = Frontier.start(config.coordinates)
         self._numbers = count()
@@ -110,6 +111,8 @@ class ClusterDatabase(Database):
         followed = [name for name, output in self.outputs.items() if output.followed]
         if followed:
             self.coordinator.ask({"do": "discard", "names": followed})
+        for restore in self.after_recovery:
+            restore()
         for told in self.script.open:
             if told.rank < 0:
                 self.coordinator.ask(told.request)

@@ -50,6 +50,8 @@ class Service:
     def __init__(self, db: ClusterDatabase) -> None:
         self._db = db
         self.published: deque[Published] = deque(maxlen=REMEMBERED)
+        self._held: dict[str, tuple[str, int]] = {}  # reader, what it reads and since when
+        db.after_recovery.append(self._hold_again)
         self._leases: dict[str, float] = {}  # reader, when its hold ends
         self._actions: dict[str, Callable[..., Any]] = {
             "describe": self.describe,
@@ -172,11 +174,24 @@ class Service:
         if name not in self._db.inputs and name not in self._db.outputs:
             self.describe(name)
         replies = self._db.ask({"do": "hold", "reader": reader, "name": name, "time": at})
-        return {"since": max(reply.value for reply in replies), "epoch": self._db.epoch}
+        since = max(reply.value for reply in replies)
+        self._held[reader] = (name, since)
+        return {"since": since, "epoch": self._db.epoch}
+
+    def _hold_again(self) -> None:
+        """A worker was lost, and holds with it. A reader that was behind may find its history gone: it is told so."""
+        for reader, (name, since) in tuple(self._held.items()):
+            try:
+                self._db.coordinator.ask({"do": "hold", "reader": reader, "name": name, "time": since})
+            except WorkerLost:
+                raise
+            except KpgError:
+                del self._held[reader]
 
     def let_go(self, reader: str) -> None:
         """End a hold; may be repeated."""
         self._leases.pop(reader, None)
+        self._held.pop(reader, None)
         self._db.ask({"do": "let_go", "reader": reader})
 
     def _end_leases(self) -> None:

@@ -1,10 +1,15 @@
 """Answers and relations as DataFrames and streams."""
 
+import os
+import signal
 import time
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import kpg
+from kpg.spark.follower import Follower
+from kpg.spark.source import bound
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +50,6 @@ def test_a_relation_is_read_as_of_a_time_until_that_is_forgotten(spark):
 
 def test_a_filter_on_the_key_is_a_look_up(db, sales, spark):
     from kpg.spark.reader import BatchReader
-    from kpg.spark.source import bound
 
     frame = db.to_spark("sales")
     assert [tuple(row) for row in frame.where("id = 17").collect()] == [(17, "shop 2", 17)]
@@ -113,6 +117,24 @@ def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
     assert spark.table("paced").count() == 9
     while any("paced" in reader for reader in readers(db)):  # Spark ends the process that held it
         time.sleep(0.05)
+
+
+def test_a_reader_that_had_read_everything_outlives_a_worker(spark, tmp_path):
+    with kpg.open(tmp_path / "db", spark=spark, workers=2) as durable:
+        source = durable.input("lived", k=int)
+        answer = source.output("lived out")
+        source.insert([(1,)])
+        durable.advance()
+        reader = Follower(bound(durable.site)({"relation": "lived out", "changes": "true", "name": "r"}))
+        end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+        reader.commit(end)
+        os.kill(durable.coordinator.members[1].pid, signal.SIGKILL)
+        assert answer.rows() == [(1,)]
+        source.insert([(2,)])
+        durable.advance()
+        later = reader.latestOffset(end, ReadAllAvailable())
+        batches = [batch for part in reader.partitions(end, later) for batch in reader.read(part)]
+        assert [(row["k"], row["_diff"]) for batch in batches for row in batch.to_pylist()] == [(2, 1)]
 
 
 def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
