@@ -196,10 +196,16 @@ class Handlers:
         if request["name"] in self.db.inputs and request["name"] not in self.outputs:
             self._find_input(request["name"]).base()  # on all ranks at this point
         self.settle()
-        return self.holds.put(request["reader"], self._kept(request["name"])[1], request["time"])
+        reader = request["reader"]
+        since = self.holds.put(reader, self._kept(request["name"])[1], request["time"])
+        if request.get("lasting"):  # what the answer is made of is kept as long, also on disk: it can be made again
+            self.db.set_reader(reader, since)
+        return since
 
     def _let_go(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.holds.release(request["reader"])
+        if request["reader"] in self.db.readers:
+            self.db.drop_reader(request["reader"])
 
     def _pace(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
         """The first times in [start, end) that have updates, and how many."""

@@ -60,7 +60,7 @@ class Follower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a query begins that has no checkpoint."""
         if self.start.isdecimal():
             return {"time": self._hold(int(self.start))}
-        held = self.client().ask("hold", reader=self.reader, name=self.name, bound=not self.named)
+        held = self.client().ask("hold", reader=self.reader, name=self.name, bound=not self.named, lasting=self.named)
         self.held = True
         return {"time": held["epoch"] if self.start == "now" else 0}
 
@@ -88,14 +88,16 @@ class Follower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Hold what is needed to read from `begin` on, if that is not done yet."""
         if not self.held:
             at = begin - 1 if begin > 0 else None
-            self.client().ask("hold", reader=self.reader, name=self.name, at=at, bound=not self.named)
+            whose = {"reader": self.reader, "name": self.name, "bound": not self.named, "lasting": self.named}
+            self.client().ask("hold", at=at, **whose)
             self.held = True
         return begin
 
     def commit(self, end: dict[str, int]) -> None:
         """What is before `end` will not be asked for again."""
         if int(end["time"]) > 0:
-            self.client().ask("hold", reader=self.reader, name=self.name, at=int(end["time"]) - 1)
+            at = int(end["time"]) - 1
+            self.client().ask("hold", reader=self.reader, name=self.name, at=at, lasting=self.named)
 
     def stop(self) -> None:
         """The query has ended; a named hold waits for it to begin again."""

@@ -167,19 +167,21 @@ class Service:
 
     # Out
 
-    def hold(self, reader: str, name: str, at: int | None = None, seconds: float | None = None) -> dict[str, int]:
-        """Keep history for a reader; since when it is kept, and the epoch that is open."""
+    def hold(
+        self, reader: str, name: str, at: int | None = None, seconds: float | None = None, lasting: bool = False
+    ) -> dict[str, int]:
+        """Keep history for a reader, if lasting also on disk; since when it is kept, and the epoch that is open."""
         if seconds is not None:
             self._leases[reader] = time.monotonic() + seconds
         if name not in self._db.inputs and name not in self._db.outputs:
             self.describe(name)
-        replies = self._db.ask({"do": "hold", "reader": reader, "name": name, "time": at})
+        replies = self._db.ask({"do": "hold", "reader": reader, "name": name, "time": at, "lasting": lasting})
         since = max(reply.value for reply in replies)
         self._held[reader] = (name, since)
         return {"since": since, "epoch": self._db.epoch}
 
     def _hold_again(self) -> None:
-        """A worker was lost, and holds with it. A reader that was behind may find its history gone: it is told so."""
+        """A worker was lost, and holds with it. One that does not last may find its history gone: it is told so."""
         for reader, (name, since) in tuple(self._held.items()):
             try:
                 self._db.coordinator.ask({"do": "hold", "reader": reader, "name": name, "time": since})

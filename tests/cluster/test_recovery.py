@@ -16,6 +16,9 @@ import pytest
 
 import kpg
 from kpg import col
+from kpg.cluster.guests import Visit
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import spread
 
 Edges = Counter[tuple[int, int]]
 
@@ -226,3 +229,46 @@ def test_a_full_disk_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path) ->
         assert len(answer.rows()) == 100_010
     with kpg.open(tmp_path / "db", workers=2) as db:
         assert len(db.input("numbers", n=int).output().rows()) == 100_010
+
+
+def test_a_reader_that_is_behind_finds_its_history_after_a_loss(tmp_path: Path) -> None:
+    """A hold that lasts keeps what answers are made of, on disk too: after a kill, and in the next process."""
+    expected: Counter[Any] = Counter()
+
+    def read(db: Any) -> Counter[Any]:
+        hold = {"do": "hold", "reader": "r", "name": "answer", "time": 1, "lasting": True}
+        assert {reply.value for reply in db.ask(hold)} == {1}
+        request = {"do": "updates", "name": "answer", "hold": "r", "start": 2, "end": 7}
+        found: Counter[Any] = Counter()
+        for member in db.coordinator.members.values():
+            with Visit(member.address, db.coordinator.secret, Symbols()) as visit:
+                updates = visit.ask(request)[1][0]
+            times, diffs = spread(updates.times, len(updates))[0], spread(updates.diffs, len(updates))[0]
+            rows = zip(*updates.data.tolist(), strict=True)
+            for row, when, diff in zip(rows, times.tolist(), diffs.tolist(), strict=True):
+                found[row, when] += diff
+        return +found
+
+    with kpg.open(tmp_path / "db", workers=2, history=3) as db:
+        numbers = db.input("numbers", n=int)
+        answer = numbers.distinct().output("answer")
+        for n in range(7):
+            numbers.insert([(n,), (n + 100,)])
+            epoch = db.advance()
+            if epoch >= 2:
+                expected.update({((n,), epoch): 1, ((n + 100,), epoch): 1})
+            if epoch == 3:
+                read(db)  # the hold begins
+            if epoch == 5:
+                db.checkpoint()
+        assert read(db) == expected
+        kill(db, 1)
+        db.advance()
+        assert read(db) == expected and db.recoveries == 1
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        answer = db.input("numbers", n=int).distinct().output("answer")
+        assert read(db) == expected and len(answer.rows()) == 14
+        db.ask({"do": "let_go", "reader": "r"})
+        db.advance()
+        with pytest.raises(kpg.TimeTooEarly):
+            read(db)
