@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +83,23 @@ def test_each_micro_batch_is_one_transaction(db, spark, tmp_path):
     query = db.stream("events", stream, checkpoint=str(tmp_path / "checkpoint"), trigger={"availableNow": True})
     assert query.awaitTermination(60)
     assert total.rows() == [(0, 10), (1, 10), (2, 10)]
+
+
+def test_a_stream_that_goes_on_is_followed_while_it_runs(db, spark, tmp_path):
+    """Spark's rate source: answers change micro-batch by micro-batch, and hold every number once."""
+    ticks = db.input("ticks", value=int | None)
+    last = ticks.group_by().max("value").output("last tick")
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 200).load().select("value")
+    query = db.stream("ticks", rate, checkpoint=str(tmp_path / "checkpoint"))
+    seen = set()
+    deadline = time.monotonic() + 60
+    while len(seen) < 3 and time.monotonic() < deadline:
+        seen.update(last.rows() if db.epoch else [])
+        time.sleep(0.05)
+    query.stop()
+    assert len(seen) >= 3, "the answer did not move while the stream ran"
+    found = [value for (value,) in ticks.output("all ticks").rows()]
+    assert found == list(range(len(found)))
 
 
 def test_a_batch_that_comes_again_after_a_crash_counts_once(db, spark, tmp_path):
