@@ -19,7 +19,8 @@ from benchmarks.lines import Run, at_most
 from benchmarks.measure import wall_clock
 from kpg import col
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.wire import Connection, wait
+from kpg.cluster.requests import SPIN
+from kpg.cluster.wire import Connection, wait_soon
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message
@@ -105,4 +106,4 @@ def heard(mesh: Mesh) -> None:
     while frames < 2:
         frames += len(mesh.receive())
         if frames < 2:
-            wait(mesh.connections(), 1.0)
+            wait_soon(mesh.connections(), 1.0, SPIN)

@@ -6,6 +6,7 @@ of lanes; a result is a plain value and blocks. Actions that need all ranks wait
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -37,6 +38,7 @@ from kpg.plan.document import function_of_name, read_schema
 from kpg.storage.manifest import frontier_from_json
 from kpg.storage.record import Origin
 
+SPIN = 500e-6  # seconds to look for what peers send before going to sleep
 Result = tuple[Any, list[Rows]]
 Staged = dict[tuple[Any, ...], list[Updates]]  # rows that guests brought, not yet in any relation
 SETTLED = 256  # batches whose late attempts are turned away
@@ -63,6 +65,8 @@ class Handlers:
         self.arrangements: dict[int, Arrangement] = {}
         self.probes: dict[int, Probe] = {}
         self.staged = staged
+        enough = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._spin = SPIN if db.worker.peers <= enough else 0.0  # not where another worker wants the core
         self.settled_keys: deque[tuple[Any, ...]] = deque(maxlen=SETTLED)  # what was published: who comes later is late
         self.holds = Holds()
 
@@ -87,7 +91,7 @@ class Handlers:
             worker.run()
             if worker.settled():
                 return
-            wire.wait([*self.others(), *self.mesh.connections()], 1.0)
+            wire.wait_soon([*self.others(), *self.mesh.connections()], 1.0, self._spin)
 
     # Relations
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
@@ -197,6 +198,16 @@ def wait(connections: Sequence[Waitable], seconds: float | None) -> list[int]:
     for connection in connections:
         poll.register(connection.fileno(), select.POLLIN | (select.POLLOUT if connection.unsent else 0))
     return [number for number, _ in poll.poll(None if seconds is None else seconds * 1000)]
+
+
+def wait_soon(connections: Sequence[Waitable], seconds: float, spin: float) -> list[int]:
+    """The same, looking again and again for a while first: to be woken costs more than a round of a loop does."""
+    end = time.perf_counter() + spin
+    while spin and time.perf_counter() < end:
+        found = wait(connections, 0)
+        if found:
+            return found
+    return wait(connections, seconds)
 
 
 def padded(data: bytes) -> bytes:
