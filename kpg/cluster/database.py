@@ -5,18 +5,15 @@
 Descriptions of collections are made here and sent as documents; rows are encoded here and sent as lanes; answers come
 back as lanes, a shard from each worker, and are decoded here. It may be used from several threads, one at a time.
 
-On a directory (`kpg.open("dir", workers=2)`) an acknowledged transaction is on the disks of all workers. When one of
-them is lost, all begin a new generation from there, are told again what was installed and what is not acknowledged yet,
-and the call that noticed goes on: its caller sees a pause, not an error.
+On a directory (`kpg.open("dir", workers=2)`) an acknowledged transaction is on the disks of all workers, and a lost
+worker is made good (see generations).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import reduce
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
@@ -25,22 +22,18 @@ from kpg.api.input import Input
 from kpg.api.transact import as_origin
 from kpg.cluster.answers import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, Reply
+from kpg.cluster.generations import Generations
 from kpg.cluster.home import Home
 from kpg.cluster.message import Rows, read_error
 from kpg.cluster.relations import ClusterInput
-from kpg.cluster.script import Script
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.config import Config
-from kpg.errors import Closed, Corrupt, InUse, KpgError, StorageError, TimeTooEarly, Unavailable, WorkerLost
+from kpg.errors import Closed, InUse, KpgError, StorageError, TimeTooEarly, Unavailable, WorkerLost
 from kpg.plan import document
 from kpg.plan.nodes import Node
-from kpg.storage.manifest import frontier_from_json, frontier_to_json
+from kpg.storage.manifest import frontier_to_json
 from kpg.storage.record import Origin
-
-Result = TypeVar("Result")
-ATTEMPTS = 5  # at one request, if workers are lost each time
-RECOVERIES = 1000  # in the life of a db; more are a fault that recovery does not mend
 
 
 class ClusterDatabase(Database):
@@ -58,84 +51,22 @@ class ClusterDatabase(Database):
         self.workers = workers
         self.home = home
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
-        self.script = Script()
-        self.after_recovery: list[Callable[[], None]] = []  # what else must be put back, by those who set it up
-        self.recoveries = 0
-        self._now = Frontier.start(config.coordinates)
+        self.generations = Generations(self.coordinator, config, home)
+        self.generations.after_meeting.append(self._discard_heard)
         self._numbers = count()
         try:
             if home is not None:
                 home.claim(workers, config.coordinates)
             self.coordinator.start(range(workers))
-            self._begin(None)
+            self.generations.begin()
         except BaseException:
             self.close()
             raise
 
-    # Generations
-
-    def _begin(self, upto: Frontier | None) -> None:
-        """Let the workers meet: from nothing, or from what all of them have on disk, up to a time if there is one."""
-        if self.home is None:
-            self.coordinator.meet(asdict(self.config))
-            return
-        found = self.coordinator.prepare(self.home.place, self.home.durability)
-        durable = [frontier_from_json(each["durable"]) for each in found]
-        common = set.intersection(*[{frontier_from_json(each) for each in one["checkpoints"]} for one in found])
-        upto = reduce(Frontier.meet, durable) if upto is None else upto
-        usable = [frontier for frontier in common if frontier.precedes(upto)]
-        if not usable:
-            raise Corrupt(f"the workers' parts of {self.home.place} do not fit together")
-        checkpoint = max(usable, key=lambda frontier: frontier.elements)
-        opened = self.coordinator.meet(
-            asdict(self.config), upto=frontier_to_json(upto), checkpoint=frontier_to_json(checkpoint)
-        )
-        self._now = Frontier(tuple(time) for time in opened)
-
-    def _recover(self) -> None:
-        """A worker is gone: bring it up, have all begin from what was acknowledged, and tell them the rest."""
-        self.recoveries += 1
-        try:
-            self._replay()
-        except WorkerLost:
-            raise
-        except BaseException as error:  # tried again with the next call
-            self.coordinator.give_up("the workers could not go on", f"{type(error).__name__}: {error}")
-            raise
-
-    def _replay(self) -> None:
-        self.coordinator.revive()
-        self._begin(self._now)
-        for request in self.script.structure:
-            self.coordinator.ask(request)
-        followed = [name for name, output in self.outputs.items() if output.followed]
-        if followed:
-            self.coordinator.ask({"do": "discard", "names": followed})
-        for restore in self.after_recovery:
-            restore()
-        for told in self.script.open:
-            if told.rank < 0:
-                self.coordinator.ask(told.request)
-            else:
-                self.coordinator.tell(told.rank, told.request, told.blocks)
-
-    def _lasting(self, attempt: Callable[[], Result]) -> Result:
-        """Try something until no worker is lost while it is done."""
-        with self.coordinator.lock:
-            for _ in range(ATTEMPTS):
-                try:
-                    return attempt()
-                except WorkerLost:
-                    if self.home is None:
-                        raise
-                while True:
-                    try:
-                        self._recover()
-                        break
-                    except WorkerLost:
-                        if self.recoveries > RECOVERIES:
-                            raise
-            return attempt()
+    @property
+    def recoveries(self) -> int:
+        """How often workers were lost and all began again."""
+        return self.generations.recoveries
 
     # Requests
 
@@ -143,8 +74,8 @@ class ClusterDatabase(Database):
         """Have all workers do something."""
         self.check()
         with self.coordinator.lock:
-            replies = self._lasting(lambda: self.coordinator.ask(request, blocks))
-            self.script.done(request)
+            replies = self.generations.lasting(lambda: self.coordinator.ask(request, blocks))
+            self.generations.script.done(request)
             return replies
 
     def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> None:
@@ -152,11 +83,13 @@ class ClusterDatabase(Database):
         self.check()
         with self.coordinator.lock:
             if self.home is not None:
-                self.script.tell(rank, request, blocks)
+                self.generations.script.tell(rank, request, blocks)
             try:
                 self.coordinator.tell(rank, request, blocks)
             except WorkerLost:
-                self._lasting(lambda: self.coordinator.ask({"do": "figures"}))  # which tells these rows, too
+                if self.home is None:
+                    raise
+                self.generations.recover()  # which tells these rows, too
 
     def read(self, request: dict[str, Any], as_of: Any, blocks: Sequence[Rows] = ()) -> Updates:
         """Rows as of a time, from all workers."""
@@ -168,17 +101,17 @@ class ClusterDatabase(Database):
     @property
     def time(self) -> Frontier:
         """The times that are open: inserts go there, reads do not reach it yet."""
-        return self._now
+        return self.generations.now
 
     def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
         """Move the clock: everything before `time` is complete when this returns."""
         with self.coordinator.lock:
             self.check()
             frontier = self.as_frontier(time)
-            if not self._now.precedes(frontier):
-                now = show_frontier(self._now)
+            if not self.time.precedes(frontier):
+                now = show_frontier(self.time)
                 raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
-            replies = self._lasting(lambda: self._advance(frontier, origins))
+            replies = self.generations.lasting(lambda: self._advance(frontier, origins))
             self._moved(frontier, origins, replies)
         self._tell(replies)
 
@@ -203,7 +136,7 @@ class ClusterDatabase(Database):
                 self._moved(frontier, origins, replies)
             except WorkerLost as error:
                 if self.home is not None:
-                    self._lasting(lambda: self.coordinator.ask({"do": "figures"}))  # come back without these rows
+                    self.generations.recover()  # without these rows
                 raise WorkerLost(
                     f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
                 ) from None
@@ -215,9 +148,9 @@ class ClusterDatabase(Database):
 
     def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> None:
         """All workers have moved to a time, and have sent what changed."""
-        self.script.open.clear()
+        self.generations.script.open.clear()
         self.dirty.clear()
-        self._now = frontier
+        self.generations.now = frontier
         for origin in origins:
             self.applied.add(origin)
         for place, name in enumerate(replies[0].value["heard"]):
@@ -276,7 +209,7 @@ class ClusterDatabase(Database):
 
     def take_back(self) -> None:
         """Forget all that was inserted since the last advance."""
-        self.script.open.clear()
+        self.generations.script.open.clear()
         self.dirty.clear()
         self.ask({"do": "take_back"})
 
@@ -344,6 +277,12 @@ class ClusterDatabase(Database):
         number = next(self._numbers)
         self.ask({"do": "probe", "number": number, "plan": self._document(node)})
         return ClusterProbe(self, number)
+
+    def _discard_heard(self) -> None:
+        """Workers that begin again tell all changes from the beginning: what was sent here before is dropped there."""
+        followed = [name for name, output in self.outputs.items() if output.followed]
+        if followed:
+            self.coordinator.ask({"do": "discard", "names": followed})
 
     def _document(self, node: Node) -> dict[str, Any]:
         return document.write(node, reference_of)

@@ -3,8 +3,9 @@
     read(write(node), host)  describes the same collection, over the host's own relations
 
 A document names relations and installed arrangements; whoever reads it finds them among its own. Only what is listed
-here can be made from a document, so reading one runs no code of its sender. A user's function crosses as the name it is
-imported by ("module:name"), never as code.
+here can be made from a document: no code is in it. A user's function crosses as the name it is imported by
+("module:name"), so who may send a document may have any function called that can be imported there: ranks take them
+from their coordinator only, and what serves strangers must refuse functions.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Service:
         self._db = db
         self.published: deque[Published] = deque(maxlen=REMEMBERED)
         self._held: dict[str, tuple[str, int]] = {}  # reader, what it reads and since when
-        db.after_recovery.append(self._hold_again)
+        db.generations.after_meeting.append(self._hold_again)
         self._leases: dict[str, float] = {}  # reader, when its hold ends
         self._actions: dict[str, Callable[..., Any]] = {
             "describe": self.describe,
