@@ -18,7 +18,7 @@ import numpy as np
 from kpg.cluster.failure import read_error, write_error
 from kpg.cluster.wire import Buffer, padded
 from kpg.columns.schema import NULL
-from kpg.columns.symbols import Symbols
+from kpg.columns.symbols import Held, Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import DataFrame, FailureFrame, ProgressFrame
@@ -29,14 +29,19 @@ SHAPE = 8  # words that say how large the blocks are, whether they are tidy, and
 
 
 class Told:
-    """Which symbols the other end of a connection knows, and what its own mean here."""
+    """Which symbols the other end of a connection knows, and what its own mean here.
 
-    def __init__(self, symbols: Symbols) -> None:
+    One that is `holding` keeps all of them from being given back: for ends that cannot be told to forget.
+    """
+
+    def __init__(self, symbols: Symbols, holding: bool = False) -> None:
         self.symbols = symbols
+        self._holding = holding
         self.forget()
 
     def forget(self) -> None:
         """Numbers were given back, here or there: all texts cross anew. Both ends must do this at the same point."""
+        self._held: list[Held] = []
         self._known = np.zeros(0, np.bool_)
         self._mine = np.full(0, NULL, np.int64)
 
@@ -50,7 +55,12 @@ class Told:
             self._known = grown
         fresh: Ints = ids[~self._known[ids]]
         self._known[fresh] = True
+        self._hold(fresh)
         return fresh
+
+    def _hold(self, ids: Ints) -> None:
+        if self._holding and len(ids):
+            self._held.append(self.symbols.hold(ids))
 
     def learn(self, ids: Ints, values: list[str | bytes]) -> None:
         """The other end says what some of its numbers mean."""
@@ -63,7 +73,9 @@ class Told:
             grown = np.full(max(top, 2 * len(self._mine)), NULL, np.int64)
             grown[: len(self._mine)] = self._mine
             self._mine = grown
-        self._mine[ids] = self.symbols.intern(values)
+        mine = self.symbols.intern(values)
+        self._mine[ids] = mine
+        self._hold(mine)
 
     def translate(self, lane: Ints) -> None:
         """The other end's numbers in a lane as ours, in place; what is no symbol (null) stays."""

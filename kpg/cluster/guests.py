@@ -23,7 +23,7 @@ from kpg.errors import KpgError, ProtocolError
 from kpg.version import __version__
 
 if TYPE_CHECKING:
-    from kpg.cluster.requests import Handlers
+    from kpg.cluster.outside import Outside
 
 WINDOW = 64 << 20  # bytes on their way
 
@@ -33,7 +33,7 @@ class Guest:
 
     def __init__(self, sock: socket.socket, symbols: Symbols) -> None:
         self.connection = Connection(sock)
-        self.told = codec.Told(symbols)
+        self.told = codec.Told(symbols, holding=True)
         self.requests: deque[tuple[dict[str, Any], list[Updates]]] = deque()
 
     def listen(self) -> bool:
@@ -49,18 +49,18 @@ class Guest:
             return False
         return True
 
-    def answer(self, handlers: Handlers, request: dict[str, Any], blocks: list[Updates]) -> None:
+    def answer(self, outside: Outside, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Do what the guest asks, if guests may."""
         reply: dict[str, Any] = {"id": request.get("id")}
         rows: list[message.Rows] = []
         try:
             match request.get("do"):
                 case "stage":
-                    reply["value"], rows = handlers.stage(request, blocks)
+                    reply["value"], rows = outside.stage(request, blocks)
                 case "shard":
-                    reply["value"], rows = handlers.shard(request, blocks)
+                    reply["value"], rows = outside.shard(request, blocks)
                 case "updates":
-                    reply["value"], rows = handlers.updates(request, blocks)
+                    reply["value"], rows = outside.updates(request, blocks)
                 case other:
                     raise ProtocolError(f"guests cannot ask for {other!r}")
         except Exception as error:

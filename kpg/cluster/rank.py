@@ -24,7 +24,8 @@ from kpg.cluster.door import Door
 from kpg.cluster.durable import RankDurable
 from kpg.cluster.guests import Guest
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.requests import Handlers, Staged
+from kpg.cluster.outside import Staged
+from kpg.cluster.requests import Handlers
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
@@ -122,7 +123,7 @@ class Rank:
                     gone = self.broken or ProtocolError("the workers have not met yet")
                     guest.reply({"id": request.get("id"), "error": message.write_error(gone)}, [])
                 else:
-                    guest.answer(self.handlers, request, blocks)
+                    guest.answer(self.handlers.outside, request, blocks)
                 return True
         return False
 

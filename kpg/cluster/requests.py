@@ -7,41 +7,35 @@ of lanes; a result is a plain value and blocks. Actions that need all ranks wait
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kpg.algebra.frontier import Frontier
 from kpg.api.arrangement import Arrangement, wanted_keys
 from kpg.api.changes import EachChange
 from kpg.api.database import Database
 from kpg.api.flatmap import OverArrow
 from kpg.api.input import Input
-from kpg.api.installed import Installed
 from kpg.api.inventory import describe_database
 from kpg.api.output import Output, Probe
-from kpg.api.reading import check_readable, read_rows
 from kpg.api.reclaim import symbols_in_use
 from kpg.cluster import wire
 from kpg.cluster.codec import Told
 from kpg.cluster.durable import RankDurable
-from kpg.cluster.holds import Holds, between, counts_between
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.message import Rows, symbolic_lanes, write_error
+from kpg.cluster.outside import Outside, Result, Staged
+from kpg.cluster.shards import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, constant, no_updates
-from kpg.errors import ProtocolError, ResourceError, SchemaMismatch, TypeMismatch, UndefinedName
+from kpg.columns.updates import Updates
+from kpg.errors import ProtocolError, ResourceError, UndefinedName
 from kpg.plan import document
 from kpg.plan.document import function_of_name, read_schema
 from kpg.storage.manifest import frontier_from_json
 from kpg.storage.record import Origin
 
 SPIN = 500e-6  # seconds to look for what peers send before going to sleep
-Result = tuple[Any, list[Rows]]
-Staged = dict[tuple[Any, ...], list[Updates]]  # rows that guests brought, not yet in any relation
-SETTLED = 256  # batches whose late attempts are turned away
 
 
 class Handlers:
@@ -50,9 +44,10 @@ class Handlers:
     ACTIONS: ClassVar = frozenset({
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
-        "frontier", "figures", "call", "publish", "unstage", "log", "checkpoint", "discard", "applied", "take_back",
-        "base", "unlog", "placement", "hold", "let_go", "pace", "writers", "time",
+        "frontier", "figures", "call", "log", "checkpoint", "discard", "applied", "take_back", "base", "unlog",
+        "writers", "time",
     })  # fmt: skip
+    FOR_OTHERS: ClassVar = frozenset({"publish", "unstage", "placement", "hold", "let_go", "pace"})  # see outside
 
     def __init__(
         self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told, staged: Staged
@@ -64,18 +59,19 @@ class Handlers:
         self.outputs: dict[str, Output] = {}
         self.arrangements: dict[int, Arrangement] = {}
         self.probes: dict[int, Probe] = {}
-        self.staged = staged
+        self.outside = Outside(db, self.outputs, staged, self.settle)
         enough = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin = SPIN if db.worker.peers <= enough else 0.0  # not where another worker wants the core
-        self.settled_keys: deque[tuple[Any, ...]] = deque(maxlen=SETTLED)  # what was published: who comes later is late
-        self.holds = Holds()
 
     def handle(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         """Do what is asked."""
         action = request["do"]
-        if action not in self.ACTIONS:
+        if action in self.FOR_OTHERS:
+            result = getattr(self.outside, action)(request, blocks)
+        elif action in self.ACTIONS:
+            result = getattr(self, f"_{action}")(request, blocks)
+        else:
             raise ProtocolError(f"no action is called {action!r}")
-        result = getattr(self, f"_{action}")(request, blocks)
         return result if isinstance(result, tuple) else (result, [])
 
     def close(self) -> None:
@@ -128,101 +124,6 @@ class Handlers:
         if found is None:
             raise UndefinedName(f"there is no input called {name!r}")
         return found
-
-    # Rows that come from elsewhere: brought by guests, taken in when the coordinator says so
-
-    def stage(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
-        """Keep rows for later, under a key that names who brought them and in which attempt."""
-        source = self._find_input(request["name"])
-        if any(block.lanes != len(source.schema) for block in blocks):
-            raise SchemaMismatch(f"rows with another number of columns than {source.name}")
-        key = tuple(request["key"])
-        if not any(key[: len(done)] == done for done in self.settled_keys):
-            self.staged.setdefault(key, []).extend(blocks)
-        return None, []
-
-    def _publish(self, request: dict[str, Any], blocks: list[Updates]) -> int:
-        """Put staged rows into a relation, at the open epoch; all others of the same batch are forgotten."""
-        source = self._find_input(request["name"])
-        now, count = constant(self.db.time.elements[0]), 0
-        for key in request["keys"]:
-            for block in self.staged.pop(tuple(key), []):
-                source.take_lanes(
-                    Updates(block.data, now, block.diffs), replacing=bool(request.get("replacing"))
-                )
-                count += len(block)
-        self._unstage(request, blocks)
-        return count
-
-    def _unstage(self, request: dict[str, Any], blocks: list[Updates]) -> None:
-        """Forget what was staged under keys that begin so, and what still comes under them; may be repeated."""
-        prefix = tuple(request["prefix"])
-        for key in [key for key in self.staged if key[: len(prefix)] == prefix]:
-            del self.staged[key]
-        if request.get("final", True):
-            self.settled_keys.append(prefix)
-
-    def _placement(self, request: dict[str, Any], blocks: list[Updates]) -> list[str] | None:
-        """The columns whose hash says which rank has a row of a relation or answer; none if that is still open."""
-        if request["name"] in self.db.inputs and not self._find_input(request["name"]).arranged:
-            return None
-        return list(self._kept(request["name"])[1].keys)
-
-    # Reading from outside
-
-    def shard(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
-        """This rank's rows of an answer or relation as of a time, for a guest: some keys of it, or all.
-
-        A relation that nobody has read has no rows: to arrange it here would be to do so on one rank alone.
-        """
-        if request["name"] in self.db.inputs and not self._find_input(request["name"]).arranged:
-            schema = self._find_input(request["name"]).schema
-            return None, [Rows(no_updates(len(schema), 1), symbolic_lanes(schema))]
-        schema, installed = self._kept(request["name"])
-        keys = None
-        if blocks:
-            wanted = tuple(request["keys"])
-            if wanted != installed.schema.names[: len(wanted)]:
-                raise UndefinedName(f"{request['name']} is not sorted by {', '.join(wanted)}")
-            keys = wanted_keys(blocks[0].data)
-        hold = request.get("hold")
-        since = self.holds.find(hold).handle.since if hold is not None else None
-        return None, [self._rows_of(installed, schema, request["as_of"], keys, since)]
-
-    def updates(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
-        """This rank's updates of an answer or relation at times in [start, end), for a guest that holds its history."""
-        schema, _ = self._kept(request["name"])
-        found = between(self.holds.find(request["hold"]), schema, request["start"], request["end"])
-        return None, [Rows(found, symbolic_lanes(schema))]
-
-    def _hold(self, request: dict[str, Any], blocks: list[Updates]) -> int:
-        """Keep the history of an answer or relation from a time on, for a reader of that name."""
-        if request["name"] in self.db.inputs and request["name"] not in self.outputs:
-            self._find_input(request["name"]).base()  # on all ranks at this point
-        self.settle()
-        reader = request["reader"]
-        since = self.holds.put(reader, self._kept(request["name"])[1], request["time"])
-        if request.get("lasting"):  # what the answer is made of is kept as long, also on disk: it can be made again
-            self.db.set_reader(reader, since)
-        return since
-
-    def _let_go(self, request: dict[str, Any], blocks: list[Updates]) -> None:
-        self.holds.release(request["reader"])
-        if request["reader"] in self.db.readers:
-            self.db.drop_reader(request["reader"])
-
-    def _pace(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
-        """The first times in [start, end) that have updates, and how many."""
-        found = counts_between(self.holds.find(request["reader"]), request["start"], request["end"])
-        return [column[: request["at_most"]].tolist() for column in found]
-
-    def _kept(self, name: str) -> tuple[Schema, Installed]:
-        if name in self.outputs:
-            return self.outputs[name].schema, self.outputs[name].readable()
-        source = self._find_input(name)
-        if not source.arranged:
-            raise UndefinedName(f"{name} is not arranged yet", hint="Have the coordinator arrange it first.")
-        return source.schema, source.base()
 
     def _base(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Arrange a relation, as all ranks do at this point."""
@@ -353,29 +254,17 @@ class Handlers:
     def _snapshot(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         self.settle()
         output = self.outputs[request["name"]]
-        return None, [self._rows_of(output.readable(), output.schema, request["as_of"], None)]
+        return None, [rows_of(self.db, output.readable(), output.schema, request["as_of"], None)]
 
     def _lookup(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         self.settle()
         found = self.arrangements[request["number"]]
-        return None, [self._rows_of(found.installed, found.schema, request["as_of"], wanted_keys(blocks[0].data))]
+        return None, [rows_of(self.db, found.installed, found.schema, request["as_of"], wanted_keys(blocks[0].data))]
 
     def _scan(self, request: dict[str, Any], blocks: list[Updates]) -> Result:
         self.settle()
         found = self.arrangements[request["number"]]
-        return None, [self._rows_of(found.installed, found.schema, request["as_of"], None)]
-
-    def _rows_of(
-        self, installed: Installed, schema: Schema, as_of: Any, keys: Any, since: Frontier | None = None
-    ) -> Rows:
-        """Rows as of a time, their counts as diffs."""
-        if as_of is not None and not isinstance(as_of, (int, list)):
-            raise TypeMismatch(f"{as_of!r} is not a time")
-        time = check_readable(self.db, installed, tuple(as_of) if isinstance(as_of, list) else as_of, since)
-        data, counts = read_rows(installed, schema, time, keys)
-        diffs = np.ascontiguousarray(counts.reshape(1, -1))
-        diffs = constant((1,)) if not diffs.size or (diffs == 1).all() else diffs
-        return Rows(Updates(np.ascontiguousarray(data), constant(time), diffs), symbolic_lanes(schema))
+        return None, [rows_of(self.db, found.installed, found.schema, request["as_of"], None)]
 
     def _frontier(self, request: dict[str, Any], blocks: list[Updates]) -> list[list[int]]:
         if request["kind"] == "probe":
@@ -392,14 +281,14 @@ class Handlers:
         return self.db.explain() if name is None else self.outputs[name].explain()
 
     def _figures(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, Any]:
-        staged = sum(len(block) for blocks in self.staged.values() for block in blocks)
-        figures = {"rank": self.db.worker.index, "steps": self.db.worker.steps}
-        return {**figures, "staged_rows": staged, "readers": self.holds.names()}
+        worker, outside = self.db.worker, self.outside
+        figures = {"rank": worker.index, "steps": worker.steps}
+        return {**figures, "staged_rows": outside.staged_rows, "readers": outside.holds.names()}
 
     def _reclaim(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         """Two requests, so that no rank renumbers while another still sends: settle everywhere, then this."""
         self.settle()
-        return self.db.symbols.reclaim(symbols_in_use(self.db))
+        return self.db.symbols.reclaim(np.union1d(symbols_in_use(self.db), self.outside.symbols_in_use()))
 
     def _forget(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.mesh.forget_texts()

@@ -18,6 +18,11 @@ from hypothesis import strategies as st
 import kpg
 from kpg import col
 from kpg.cluster import handshake
+from kpg.cluster.guests import Visit
+from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.columns.arrow import encode
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates, constant
 from kpg.testing import shards
 from kpg.testing.strategies import rows
 from kpg.version import __version__
@@ -341,3 +346,29 @@ def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
             db.advance()
         assert db.epoch == epoch + 1
         answer.release()
+
+
+def test_texts_that_only_guests_know_survive_a_reclaim(clusters: Clusters) -> None:
+    """Rows that wait to be published have their texts, and a guest's numbers still mean what they meant."""
+    db = clusters(2)
+    words = db.input("staged words", n=int, word=str)
+    answer = words.output("staged answer")
+    schema = words.schema
+    mine = Symbols()
+
+    def block(rows: list[tuple[int, str]]) -> Rows:
+        return Rows(Updates(encode(schema, rows, mine), constant((0,)), constant((1,))), symbolic_lanes(schema))
+
+    with Visit(db.coordinator.members[0].address, db.coordinator.secret, mine) as visit:
+        stage = {"do": "stage", "name": words.name}
+        visit.ask({**stage, "key": ["a", 1]}, [block([(1, "first"), (2, "second")])])
+        db.reclaim()
+        words.insert([(n, f"another {n}") for n in range(50)])  # would take the numbers of what was given back
+        db.advance()
+        visit.ask({**stage, "key": ["a", 2]}, [block([(3, "first"), (4, "third")])])
+        epoch, count = db.publish({"name": words.name, "keys": [["a", 1], ["a", 2]], "prefix": ["a"]})
+    assert count == 4 and epoch == db.epoch - 1
+    found = sorted((n, word) for n, word in answer.rows() if "another" not in word)
+    assert found == [(1, "first"), (2, "second"), (3, "first"), (4, "third")]
+    answer.release()
+    words.drop()
