@@ -8,6 +8,7 @@ READY  := $(VENV)/.ready
 # Checked code must not meet unchecked code in the cache: Numba's cache does not tell the two apart.
 CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
 KERNEL_TESTS  := tests/kernels tests/testing
+SIDE_BY_SIDE  := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-embedded test test-nojit check format conformance bench wheel clean
@@ -26,14 +27,16 @@ demo-embedded: $(READY)  ## the same kind of queries in this process alone, with
 test: $(READY)  ## check, then every test, then the kernels again without the JIT
 	@$(MAKE) --no-print-directory check
 	@echo "==> test: every test and every fenced block of the docs"
-	$(PY) -m pytest -q
+	@$(PY) -c "from kpg.kernels.warm import warm; warm()"
+	$(PY) -m pytest -q $(SIDE_BY_SIDE)
 	@$(MAKE) --no-print-directory test-nojit
 
 test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with bounds checks
 	@echo "==> test-nojit: kernels and twins as plain Python"
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(KERNEL_TESTS)
 	@echo "==> test-nojit: kernels and twins with bounds checks"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED_CACHE) HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED_CACHE) HYPOTHESIS_PROFILE=nojit \
+		$(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(KERNEL_TESTS)
 
 check: $(READY)  ## lint, types, architecture
 	@echo "==> check: lint"
