@@ -8,6 +8,7 @@
         BadPlan             operators combined in a way that has no meaning (a loop whose time does not grow, ...)
         UnsafeRule          a rule with a variable that nothing binds
         NotStratified       a rule that negates or aggregates what depends on itself
+        NameTaken           a rule or relation by the name of another
       InputError          the data or the protocol is wrong
         SchemaMismatch      rows of another arity or type than the relation's
         TimeTooEarly        an insert, advance or read before what is still open
@@ -17,6 +18,7 @@
       DataError           an answer failed: rows on which an expression or reducer fails are in its input
       ResourceError       a limit was met; retry may help
         OverBudget          the memory limit
+        OverLimit           what one user of a service may take
         TooManyRounds       a recursion ran past its limit of rounds
         Overflow            a number left the range of its type
       StorageError        a file is not what it should be
@@ -84,6 +86,10 @@ class NotStratified(ProgramError):
     """A rule that negates or aggregates what depends on itself."""
 
 
+class NameTaken(ProgramError):
+    """A rule or relation by the name of another."""
+
+
 class InputError(KpgError):
     """The data or the protocol is wrong."""
 
@@ -118,6 +124,10 @@ class ResourceError(KpgError):
 
 class OverBudget(ResourceError):
     """The memory limit was met."""
+
+
+class OverLimit(ResourceError):
+    """What one user of a service may take was met."""
 
 
 class TooManyRounds(ResourceError):

@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "query": API | {"opening"},
     "storage": {"trace"} | COLUMNAR,
     "observe": API,
-    "server": API | {"query", "storage", "observe"},
+    "service": API | {"query", "observe"},
+    "server": API | {"query", "storage", "observe", "service"},
     "cluster": API | {"storage"},  # workers as processes
     "spark": API | {"storage", "cluster"},
     "opening": API | {"cluster", "storage", "spark"},

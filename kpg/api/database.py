@@ -214,13 +214,22 @@ class Database:
 
     # Relations and recursion
 
-    def input(self, name: str, schema: Schema | None = None, /, *, key: Any = None, **columns: Any) -> Input:
-        """A new named, typed relation that rows are inserted into."""
+    def input(
+        self,
+        name: str,
+        schema: Schema | None = None,
+        /,
+        *,
+        key: Any = None,
+        keep_on_disk: bool = True,
+        **columns: Any,
+    ) -> Input:
+        """A new named, typed relation that rows are inserted into; with keep_on_disk=False, never on disk."""
         self.check()
         if name in self.inputs:
             raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
-        made = Input(self, name, schema or Schema.of(columns), key)
-        if self.durable is not None:
+        made = Input(self, name, schema or Schema.of(columns), key, keep_on_disk)
+        if self.durable is not None and keep_on_disk:
             self.durable.declare(made)
         self.inputs[name] = made
         return made

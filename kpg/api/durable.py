@@ -92,7 +92,9 @@ class Durable:
     def write(self, db: Database, frontier: Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """Write what was inserted as one transaction up to `frontier`; it counts after `wait`."""
         self.wait()
-        changes = [(self._numbers[name], concatenate(source.buffered())) for name, source in db.dirty.items()]
+        changes = [
+            (self._numbers[name], concatenate(source.buffered())) for name, source in db.dirty.items() if source.kept
+        ]
         upper = frontier or Frontier.at(after(db))
         self._pending = self.storage.append(Transaction(upper, tuple(changes), origins), self._symbols)
 
@@ -123,7 +125,8 @@ class Durable:
     def checkpoint(self, db: Database) -> int:
         """Write batches that are not in files yet, and a manifest; how many files those were."""
         self.wait()
-        contents = {name: content(source.base()) for name, source in db.inputs.items() if source.arranged}
+        kept = {name: source for name, source in db.inputs.items() if source.kept and source.arranged}
+        contents = {name: content(source.base()) for name, source in kept.items()}
         written = self.storage.checkpoint(contents, self._symbols)
         self._next_checkpoint = self._checkpoint_bytes
         return written

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 class Input(Collection):
     """A named relation: a collection whose rows come from outside."""
 
-    def __init__(self, db: Database, name: str, schema: Schema, key: str | tuple[str, ...] | None) -> None:
+    def __init__(
+        self, db: Database, name: str, schema: Schema, key: str | tuple[str, ...] | None, kept: bool = True
+    ) -> None:
         super().__init__(db, nodes.Relation(schema, frozenset(), self))
         if not len(schema):
             raise SchemaMismatch(f"input {name!r} has no columns", hint='Say them, as in db.input("edges", src=int).')
@@ -45,6 +47,7 @@ class Input(Collection):
         self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
         schema.select(self.key)
         self.closed = self.dropped = False
+        self.kept = kept  # on disk, if the db is durable
         self._buffer: list[Updates] = []
         self._latest = least(db.config.coordinates)  # the join of all times that rows were given
         self._base: Installed | None = None
@@ -106,7 +109,7 @@ class Input(Collection):
     def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
         time = constant(self.db.time.elements[0])
         if replacing:
-            old = self._present(data)
+            old = self.present(self.key, data[[self.schema.index(name) for name in self.key]])
             if len(old):
                 self._take(Updates(old.data, time, -old.diffs))
         self._take(Updates(data, time, constant((diff,))))
@@ -118,10 +121,13 @@ class Input(Collection):
         self._buffer.append(updates)
         self.db.dirty[self.name] = self
 
-    def _present(self, data: Ints) -> Updates:
-        """The rows that have the keys of some rows, now: what is sealed and what is not yet."""
-        lanes = [self.schema.index(name) for name in self.key]
-        wanted = consolidate(Updates(np.ascontiguousarray(data[lanes]), constant((0,)), constant((1,)))).data
+    def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
+        """The rows with some values in some columns, now: what is sealed and what is not yet.
+
+        The columns are the first ones of the arrangement that this relation keeps its rows in.
+        """
+        lanes = [self.schema.index(name) for name in names]
+        wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
         base = self.base()
         parts: list[Updates] = []
         order = [base.schema.index(name) for name in self.schema.names]
@@ -137,7 +143,7 @@ class Input(Collection):
                 diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
                 parts.append(Updates(np.ascontiguousarray(updates.data[:, mask]), constant((0,)), diffs))
         if not parts:
-            return Updates(data[:, :0], constant((0,)), constant((1,)))
+            return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
         return consolidate(concatenate(parts))
 
     def _times(self, time: Any, n: int) -> Ints:
@@ -199,7 +205,7 @@ class Input(Collection):
         if self._base is None:
             chosen = self.key or (keys if keys is not None else self.schema.names)
             self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
-            if self.db.durable is not None:
+            if self.db.durable is not None and self.kept:
                 self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
             if self.closed:
                 self._source.dataflow.close_source(self._source)
@@ -230,7 +236,7 @@ class Input(Collection):
         self.db.check()
         if not self.closed:
             if self._buffer:
-                if self.db.durable is not None:
+                if self.db.durable is not None and self.kept:
                     self.db.durable.write_rows(self)
                 self.flush()
                 self.db.dirty.pop(self.name, None)
@@ -252,7 +258,7 @@ class Input(Collection):
             raise InUse(
                 f"cannot drop {self.name}", detail=f"Read by: {', '.join(readers)}.", hint="Release those first."
             )
-        if self.db.durable is not None:
+        if self.db.durable is not None and self.kept:
             self.db.durable.forget(self)
         if self._base is not None:
             self._base.release()

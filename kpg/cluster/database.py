@@ -227,7 +227,16 @@ class ClusterDatabase(Database):
 
     # Relations and queries
 
-    def input(self, name: str, schema: Schema | None = None, /, *, key: Any = None, **columns: Any) -> Input:
+    def input(
+        self,
+        name: str,
+        schema: Schema | None = None,
+        /,
+        *,
+        key: Any = None,
+        keep_on_disk: bool = True,  # as all inputs of several workers are
+        **columns: Any,
+    ) -> Input:
         """A new named, typed relation that rows are inserted into."""
         self.check()
         if name in self.inputs:

@@ -53,22 +53,32 @@ def parse_query(
     rules: str = "",
     parameters: Mapping[str, Value] | None = None,
     name: str = QUERY,
+    elsewhere: Mapping[str, tuple[Kind, ...]] | None = None,
 ) -> Program:
     """The program of a query, with the rules it may use; its answer is the relation `name`.
 
-    The text may hold rules as well, or nothing but rules: then each rule is an answer.
+    The text may hold rules as well, or nothing but rules: then each rule is an answer. Rules and relations that are
+    defined elsewhere are inputs: they are named as rules are.
     """
     known: dict[str, tuple[Kind, ...]] = {}
     for each, given in attributes.items():
         known[each] = (given if isinstance(given, Attribute) else Attribute(*given)).kinds()
-    return Reading(known, dict(parameters or {}), name).program(read_forms(rules, "rules"), read_forms(text))
+    reading = Reading(known, dict(parameters or {}), name, dict(elsewhere or {}))
+    return reading.program(read_forms(rules, "rules"), read_forms(text))
 
 
 class Reading:
     """A query and its rules, on their way to a program."""
 
-    def __init__(self, attributes: dict[str, tuple[Kind, ...]], parameters: dict[str, Value], name: str) -> None:
+    def __init__(
+        self,
+        attributes: dict[str, tuple[Kind, ...]],
+        parameters: dict[str, Value],
+        name: str,
+        elsewhere: dict[str, tuple[Kind, ...]],
+    ) -> None:
         self.attributes = attributes
+        self.elsewhere = elsewhere
         self.parameters = parameters
         self.name = name
         self.rules: list[Rule] = []
@@ -83,7 +93,8 @@ class Reading:
         written = [each for form in (*rules, *(f for f in query if f not in queries)) for each in rules_in(form)]
         if len(queries) > 1:
             raise failure(ParseError, "two queries in one text", queries[1].at)
-        self.clauses = Clauses(self.attributes, arities(written), self.parameters)
+        known = {each: len(kinds) for each, kinds in self.elsewhere.items()}
+        self.clauses = Clauses(self.attributes, known | arities(written), self.parameters)
         for form in written:
             self.rule(form)
         names = list(dict.fromkeys(form.value[0].value[0].value for form in written))
@@ -98,18 +109,19 @@ class Reading:
     def finish(self, wanted: list[str]) -> Program:
         """The program, with the kinds of what nobody declared."""
         base = [Relation(each, columns(2, ("e", "v"))) for each in self.attributes]
+        base += [Relation(each, columns(len(kinds))) for each, kinds in self.elsewhere.items()]
         made = self.clauses
         program = Program(
             relations=(*base, *self.relations, *made.relations),
             rules=(*self.rules, *made.made),
             facts=tuple(self.facts),
             directives=(
-                *(Directive("input", each) for each in self.attributes),
+                *(Directive("input", relation.name) for relation in base),
                 *(Directive("output", each) for each in wanted),
             ),
             reductions=tuple(self.reductions),
         )
-        return with_kinds(program, {**self.attributes, **self.given})
+        return with_kinds(program, {**self.attributes, **self.elsewhere, **self.given})
 
     # Rules
 

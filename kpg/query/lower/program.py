@@ -124,7 +124,7 @@ class Lowered:
         """A collection of one row."""
         found = self.db.inputs.get(UNIT_INPUT)
         if found is None:
-            found = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}))
+            found = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}), keep_on_disk=False)
             found.insert([(0,)])
         return found
 

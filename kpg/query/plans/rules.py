@@ -30,8 +30,12 @@ def parse_plans(
     attributes: Mapping[str, Attribute | tuple[Any, Any]],
     *,
     wanted: Sequence[str] | None = None,
+    elsewhere: Mapping[str, tuple[Kind, ...]] | None = None,
 ) -> Program:
-    """The program of some rules with plans; all are answers unless `wanted` says which."""
+    """The program of some rules with plans; all are answers unless `wanted` says which.
+
+    Rules and relations that are defined elsewhere are inputs: a plan names them as it names rules.
+    """
     known: dict[str, tuple[Kind, ...]] = {}
     for name, each in attributes.items():
         known[name] = (each if isinstance(each, Attribute) else Attribute(*each)).kinds()
@@ -42,7 +46,9 @@ def parse_plans(
     for place, name in enumerate(names):
         if name in names[:place] or name in known:
             raise failure(ProgramError, f"{name!r} is there already", rules[place].at, hint="Choose another name.")
-    stages = Stages({**known}, {name: len(gives(plan)) for name, plan in zip(names, plans, strict=True)})
+    others = dict(elsewhere or {})
+    sizes = {name: len(gives(plan)) for name, plan in zip(names, plans, strict=True)}
+    stages = Stages({**known}, {**{name: len(kinds) for name, kinds in others.items()}, **sizes})
     made: list[Rule] = []
     relations: list[Relation] = []
     for name, plan in zip(names, plans, strict=True):
@@ -52,16 +58,18 @@ def parse_plans(
         head = Atom(name, tuple(Variable(variable, plan.at) for variable in part.names), plan.at)
         made.append(Rule((head,), part.formula, plan.at))
         relations.append(Relation(name, columns(part.names), plan.at))
+    base = [Relation(name, columns(["e", "v"])) for name in known]
+    base += [Relation(name, columns([f"c{place}" for place in range(len(kinds))])) for name, kinds in others.items()]
     program = Program(
-        relations=(*(Relation(name, columns(["e", "v"])) for name in known), *relations, *stages.relations),
+        relations=(*base, *relations, *stages.relations),
         rules=(*made, *stages.made),
         directives=(
-            *(Directive("input", name) for name in known),
+            *(Directive("input", relation.name) for relation in base),
             *(Directive("output", name) for name in (names if wanted is None else wanted)),
         ),
         reductions=tuple(stages.reductions),
     )
-    return with_kinds(program, known)
+    return with_kinds(program, {**known, **others})
 
 
 def decoded(given: str | bytes | Mapping[str, Any]) -> Any:

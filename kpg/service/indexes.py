@@ -1,0 +1,75 @@
+"""Indexes that queries share: made when the first query asks for one, gone with the last that reads it.
+
+A base relation, and a rule that is kept as a trunk, can be read by any of their columns. Who renders a query asks for
+an arrangement by some columns; here it is found, or made as a dataflow of its own, so that the next query finds it.
+A relation of one column has one index, which counts, proposes and validates alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from kpg.api.collection import Collection
+from kpg.columns.schema import Schema
+from kpg.plan import nodes
+from kpg.plan.joins import keys_of, pairs_of
+
+if TYPE_CHECKING:
+    from kpg.api.arrangement import Arrangement
+    from kpg.api.database import Database
+    from kpg.api.installed import Installed
+
+
+class Indexed(Protocol):
+    """What keeps rows by some columns, and can be asked for them by others."""
+
+    def base(self) -> Installed:
+        """The arrangement that keeps the rows."""
+
+    def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
+        """A living arrangement by these columns, if there is one."""
+
+    def arrange(self, *keys: str) -> Arrangement:
+        """An arrangement by these columns."""
+
+
+class Shared:
+    """A relation as one query reads it while it is built: whatever index it asks for is shared."""
+
+    def __init__(self, source: Indexed) -> None:
+        self._source = source
+        self.made: list[Arrangement] = []
+
+    def base(self) -> Installed:
+        """The arrangement that keeps the rows."""
+        return self._source.base()
+
+    def arranged_by(self, keys: tuple[str, ...]) -> Installed:
+        """The arrangement by these columns, made if there is none."""
+        found = self._source.arranged_by(keys)
+        if found is None:
+            made = self._source.arrange(*keys)
+            self.made.append(made)
+            found = made.installed
+        return found
+
+    def release(self) -> None:
+        """The query is built and holds what it reads: let go of the rest."""
+        for made in self.made:
+            made.release()
+        self.made.clear()
+
+
+def as_collection(db: Database, shared: Shared, schema: Schema) -> Collection:
+    """A relation to build queries on."""
+    return Collection(db, nodes.Relation(schema, frozenset(), shared))
+
+
+def prepare(root: nodes.Node) -> None:
+    """Make the indexes that the joins of a query will ask for, before its own dataflow."""
+    for node in nodes.count_uses((root,)):
+        if isinstance(node, nodes.Join):
+            for pair in pairs_of(node):
+                for view, keys in zip(pair, keys_of(node), strict=True):
+                    if isinstance(view.node, nodes.Relation):
+                        view.node.owner.arranged_by(keys)

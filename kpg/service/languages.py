@@ -1,0 +1,196 @@
+"""The three languages that rules are registered in, each as a program among what is known already.
+
+    read_rules(language, text, name, known)   own relations, rules and reductions; checked, and nothing else done
+
+What is known are base relations and rules of before, by name and kind. A rule of Datalog may leave its declaration out:
+its columns are then named and typed after its first rule. Facts that a text states become rules without a body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch
+from kpg.query.datalog import parse
+from kpg.query.edn import Attribute, parse_query
+from kpg.query.ir.compile import compile
+from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
+from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
+from kpg.query.ir.rewrites.single_head import single_head
+from kpg.query.ir.terms import Constant, Kind, Variable
+from kpg.query.ir.undeclared import with_kinds
+from kpg.query.plans.rules import parse_plans
+from kpg.query.source import did_you_mean, failure
+
+Language = Literal["datalog", "edn", "plan"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+MOST_FACTS = 1_000  # that a text may state: more are data
+UNNAMED = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a text of rules says: its own relations and rules, in terms of others."""
+
+    names: tuple[str, ...]  # what can be asked for
+    relations: tuple[Relation, ...]
+    rules: tuple[Rule, ...]
+    reductions: tuple[Reduction, ...]
+    bases: tuple[Relation, ...] = ()  # declared and not derived: relations to be
+
+
+def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
+    """The rules of a text; whatever is wrong with them is raised here."""
+    if language == "datalog":
+        return read_datalog(text, name or "rules", known)
+    attributes = {each: Attribute(*kinds(relation)) for each, relation in known.items() if each.startswith(":")}
+    elsewhere = {each: kinds(relation) for each, relation in known.items() if not each.startswith(":")}
+    if language == "edn":
+        program = parse_query(text, attributes, name=name or UNNAMED, elsewhere=elsewhere)
+    elif language == "plan":
+        program = parse_plans(text, attributes, elsewhere=elsewhere)
+    else:
+        raise ProgramError(f"no language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
+    own = tuple(relation for relation in program.relations if relation.name not in known)
+    refuse_taken(program, known)
+    stated = stated_as_rules(program.facts)
+    program = replace(program, rules=(*program.rules, *stated), facts=())
+    compile(program)
+    return unique(Text(tuple(program.wanted()), own, program.rules, program.reductions))
+
+
+def kinds(relation: Relation) -> tuple[Kind, ...]:
+    """What the columns of a relation hold."""
+    return tuple(column.kind for column in relation.columns)
+
+
+def refuse_taken(program: Program, known: Mapping[str, Relation]) -> None:
+    """Refuse rules by the name of something that is there already."""
+    for rule in program.rules:
+        for head in rule.heads:
+            if head.relation in known:
+                hint = "Choose another name, or unregister that one first."
+                raise failure(NameTaken, f"there is {head.relation!r} already", head.at, hint=hint)
+
+
+def stated_as_rules(facts: tuple[Fact, ...]) -> tuple[Rule, ...]:
+    """Facts as rules that always hold."""
+    if len(facts) > MOST_FACTS:
+        raise OverLimit(f"a text of rules states {len(facts):,} facts", hint="Facts are data: transact them.")
+    made = []
+    for fact in facts:
+        terms = tuple(Constant(value, kind_of(value), fact.at) for value in fact.values)
+        body = Conjunction((Truth(True, fact.at),), fact.at)
+        made.append(Rule((Atom(fact.relation, terms, fact.at),), body, fact.at))
+    return tuple(made)
+
+
+def kind_of(value: object) -> Kind | None:
+    """The kind of a value as it is written; None for a whole number, which may be any number."""
+    if isinstance(value, bool):
+        return "bool"
+    return "symbol" if isinstance(value, str) else "float" if isinstance(value, float) else None
+
+
+# Datalog
+
+
+def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> Text:
+    """Rules in Datalog."""
+    parsed = parse(text, name)
+    program = single_head(replace(parsed, rules=(*parsed.rules, *stated_as_rules(parsed.facts)), facts=()))
+    refuse_taken(program, known)
+    for relation in program.relations:
+        check_same(relation, known)
+    declared = [relation for relation in program.relations if relation.name not in known]
+    heads = dict.fromkeys(head.relation for rule in program.rules for head in rule.heads)
+    bases = [relation for relation in declared if relation.name not in heads]
+    written = {relation.name for relation in program.relations}
+    guessed = [guess(each, program.rules) for each in heads if each not in written]
+    wanted = [directive.relation for directive in program.directives if directive.kind != "input"]
+    inputs = [*known, *(relation.name for relation in bases)]
+    names = tuple(dict.fromkeys(wanted)) or tuple(heads)
+    for each in wanted:
+        if each in known:
+            names = tuple(other for other in names if other != each)
+    program = replace(
+        program,
+        relations=(*known.values(), *declared, *guessed),
+        directives=(*(Directive("input", each) for each in inputs), *(Directive("output", each) for each in heads)),
+    )
+    if guessed:
+        fixed = {relation.name: kinds(relation) for relation in (*known.values(), *declared)}
+        inferred = with_kinds(program, fixed).by_name()
+        guessed = [inferred[relation.name] for relation in guessed]
+        program = replace(program, relations=(*known.values(), *declared, *guessed))
+    compile(program)
+    own = [plain(relation) for relation in (*declared, *guessed) if relation not in bases]
+    return Text(names, tuple(own), program.rules, (), tuple(map(plain, bases)))
+
+
+def check_same(relation: Relation, known: Mapping[str, Relation]) -> None:
+    """Refuse a declaration that contradicts what is known."""
+    found = known.get(relation.name)
+    if found is not None and kinds(found) != kinds(relation):
+        shown = ", ".join(f"{column.name}: {column.kind}" for column in found.columns)
+        raise failure(
+            TypeMismatch, f"{relation.name!r} is declared otherwise already", relation.at,
+            hint=f"It is {relation.name}({shown}).",
+        )  # fmt: skip
+
+
+def guess(name: str, rules: tuple[Rule, ...]) -> Relation:
+    """The relation of rules that nobody declared: columns named after the variables of the first."""
+    head = next(head for rule in rules for head in rule.heads if head.relation == name)
+    columns: list[Column] = []
+    for place, term in enumerate(head.arguments):
+        called = term.name if isinstance(term, Variable) else f"c{place}"
+        taken = any(column.name == called for column in columns)
+        columns.append(Column(f"c{place}" if taken else called, "number", "number", head.at))
+    return Relation(name, tuple(columns), head.at)
+
+
+def plain(relation: Relation) -> Relation:
+    """The relation with its columns' kinds for types: the names of types are each text's own."""
+    return replace(relation, columns=tuple(replace(column, type=column.kind) for column in relation.columns))
+
+
+# Names that the front ends make up, told apart from those of other texts
+
+
+def unique(text: Text) -> Text:
+    """The same rules, with relations that nobody named called after the first that somebody did."""
+    if not text.names:
+        raise ParseError("no rule and no query", hint="A text names something that can be asked for.")
+    made = {each.name: f"{each.name} of {text.names[0]}" for each in text.relations if each.name.startswith("@")}
+    if not made:
+        return text
+    return Text(
+        text.names,
+        tuple(replace(each, name=made.get(each.name, each.name)) for each in text.relations),
+        tuple(renamed_rule(rule, made) for rule in text.rules),
+        tuple(
+            replace(each, relation=made.get(each.relation, each.relation), source=made.get(each.source, each.source))
+            for each in text.reductions
+        ),
+    )
+
+
+def renamed_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """A rule with other names for some relations."""
+    heads = tuple(replace(head, relation=names.get(head.relation, head.relation)) for head in rule.heads)
+    return replace(rule, heads=heads, body=renamed(rule.body, names))
+
+
+def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """A formula with other names for some relations."""
+    match formula:
+        case Atom():
+            return replace(formula, relation=names.get(formula.relation, formula.relation))
+        case Negation():
+            return replace(formula, formula=renamed(formula.formula, names))
+        case Conjunction():
+            return replace(formula, parts=tuple(renamed(part, names) for part in formula.parts))
+    return formula
