@@ -6,19 +6,27 @@
     running.rows("path")
 
 All answers are one dataflow, so what they have in common is computed once. Each is an arrangement by all columns.
+
+    running = Running(db, program, demand={"path": ("x",)})
+    running.arguments["path"].insert([(1,)])      asks for path(1, _): its answer holds the rows of its arguments
+
+An empty `demand` asks for nothing by argument, but follows the constants and parameters that stand in rules.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kpg.errors import UndefinedName
+from kpg.query.demand import demanded_together
 from kpg.query.ir.program import Program
-from kpg.query.lower.program import Lowered
+from kpg.query.lower.program import Lowered, schema_of
 from kpg.query.lower.rules import UNIT
 from kpg.query.source import did_you_mean
 
@@ -40,13 +48,21 @@ class Running:
         distinct_inputs: bool = True,
         max_rounds: int | None = None,
         inputs: dict[str, Input] | None = None,
+        demand: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         from kpg.api.arrangement import Arrangement
         from kpg.api.installed import install_together
 
         self.db = db
-        self.program = program
         shared = dict(inputs or {})
+        called: dict[str, str] = {}
+        self.arguments: dict[str, Input] = {}
+        if demand is not None:
+            asked = demanded_together(program, demand)
+            program, called = asked.program, {answer: each for each, (_, answer) in asked.asked.items()}
+            self.arguments = {each: argument_input(db, program, seeds) for each, (seeds, _) in asked.asked.items()}
+            shared |= {seeds: self.arguments[each] for each, (seeds, _) in asked.asked.items()}
+        self.program = program
         lowered = Lowered(db, program, distinct_inputs, max_rounds, shared)
         self.inputs = lowered.inputs
         self.collections = lowered.collections
@@ -56,7 +72,8 @@ class Running:
         if wanted:
             made = install_together(db, name, {each: (node, node.schema.names) for each, node in nodes.items()})
             self.answers = {
-                each: Arrangement(db, installed, nodes[each]) for each, installed in zip(wanted, made, strict=True)
+                called.get(each, each): Arrangement(db, installed, nodes[each])
+                for each, installed in zip(wanted, made, strict=True)
             }
 
     def state_facts(self) -> None:
@@ -94,3 +111,9 @@ class Running:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.release()
+
+
+def argument_input(db: Database, program: Program, seeds: str) -> Input:
+    """An input for the arguments of a query, under a name that no other has."""
+    names = (seeds if not number else f"{seeds} {number}" for number in count())
+    return db.input(next(name for name in names if name not in db.inputs), schema_of(program.by_name()[seeds]))

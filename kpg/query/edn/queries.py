@@ -24,7 +24,7 @@ from kpg.query.edn.reader import Form, read_forms
 from kpg.query.edn.structure import arities, is_query, rules_in, sections_of, where
 from kpg.query.ir.bodies import bound_by
 from kpg.query.ir.literals import Atom, Conjunction, Formula
-from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
+from kpg.query.ir.program import PARAMETER, Column, Directive, Fact, Program, Reduction, Relation, Rule
 from kpg.query.ir.terms import Kind, Term, Value, Variable, Wildcard
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.source import did_you_mean, failure
@@ -186,7 +186,7 @@ class Reading:
         if not isinstance(values, (list, tuple, set)):
             hint = f"Give parameters={{{key!r}: [...]}}."
             raise failure(ProgramError, f"the parameter {key!r} is a list", form.at, hint=hint)
-        relation = f"@in.{key}"
+        relation = f"{PARAMETER}{key}"
         rows = [tuple(row) if nested else (row,) for row in values]
         self.facts += [Fact(relation, row, form.at) for row in dict.fromkeys(rows)]
         self.given[relation] = tuple(SAME.get(type(value), "number") for value in rows[0]) if rows else ()

@@ -12,6 +12,8 @@ from kpg.query.ir.literals import Atom, Formula
 from kpg.query.ir.terms import Kind, Value
 from kpg.query.source import NOWHERE, Position
 
+PARAMETER = "@in."  # how the names of relations begin that hold what a query was given
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
