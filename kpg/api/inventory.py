@@ -160,6 +160,7 @@ def describe_database(db: Database) -> dict[str, Any]:
         "time": plain(db.time),
         "complete": None if db.sealed is None else plain(db.sealed),
         "storage": None if db.durable is None else db.durable.storage.describe(),
+        "steps": db.worker.steps,
         "inputs": [
             {
                 "name": each.name,

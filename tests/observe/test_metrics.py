@@ -1,0 +1,76 @@
+"""Figures for a monitor: that they are what the db holds, and that the text is what Prometheus reads."""
+
+import re
+
+import kpg
+from kpg.observe.metrics import FAMILIES, Metric, as_prometheus, snapshot
+
+LINE = re.compile(r'^[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? -?[0-9][0-9.e+-]*$')
+
+
+def value(metrics: list[Metric], name: str, **labels: str) -> float:
+    """The one figure with a name and labels."""
+    (found,) = [each.value for each in metrics if each.name == name and labels.items() <= dict(each.labels).items()]
+    return found
+
+
+def test_figures_are_what_the_db_holds():
+    with kpg.open(memory_limit=1 << 40) as db:
+        edges = db.input("edges", src=int, dst=int)
+        edges.arrange("src").count("src").output("degree")
+        edges.insert([(1, 2), (1, 3), (2, 3)])
+        before = value(snapshot(db), "kpg_steps_total")
+        db.advance()
+        found = snapshot(db)
+        assert value(found, "kpg_arrangement_rows", arrangement="edges by src") == 3
+        assert value(found, "kpg_arrangement_readers", arrangement="edges by src") == 1
+        assert value(found, "kpg_epoch") == 1 and value(found, "kpg_inputs") == 1 and value(found, "kpg_outputs") == 1
+        assert value(found, "kpg_steps_total") > before
+        assert value(found, "kpg_resident_bytes") > 1e6 and value(found, "kpg_memory_limit_bytes") == 1 << 40
+
+
+def test_a_db_on_disk_tells_of_its_log(tmp_path):
+    with kpg.open(tmp_path / "db") as db:
+        db.input("r", k=int).insert([(1,)])
+        db.advance()
+        assert value(snapshot(db), "kpg_log_bytes") > 0 and value(snapshot(db), "kpg_log_trouble") == 0
+
+
+def test_a_db_in_the_background_has_the_same_figures():
+    with kpg.open(background=True) as db:
+        db.input("r", k=int).insert([(1,)])
+        db.advance()
+        assert value(snapshot(db), "kpg_inputs") == 1
+
+
+def test_no_two_lines_have_the_same_labels_and_every_line_is_well_formed():
+    with kpg.open() as db:
+        odd = db.input('odd "name"\\\n', k=int)
+        for _ in range(2):  # alike in name
+            odd.filter(kpg.col("k") > 1).arrange("k")
+        odd.insert([(1,), (2,)])
+        db.advance()
+        text = as_prometheus(snapshot(db))
+    lines = text.splitlines()
+    told = [line for line in lines if not line.startswith("#")]
+    assert all(LINE.match(line) for line in told), told
+    keys = [line.rpartition(" ")[0] for line in told]
+    assert len(keys) == len(set(keys))
+    assert text.endswith("\n") and '\\"name\\"\\\\\\n' in text
+
+
+def test_each_name_is_explained_once_before_its_figures():
+    with kpg.open() as db:
+        lines = as_prometheus(snapshot(db)).splitlines()
+    seen: set[str] = set()
+    for place, line in enumerate(lines):
+        if line.startswith("# TYPE"):
+            _, _, name, kind = line.split()
+            assert name not in seen and kind == FAMILIES[name].kind and lines[place - 1].startswith(f"# HELP {name} ")
+            seen.add(name)
+        elif not line.startswith("#"):
+            assert re.split(r"[{ ]", line)[0] in seen
+
+
+def test_counters_are_named_as_prometheus_wants_them():
+    assert all(name.endswith("_total") == (family.kind == "counter") for name, family in FAMILIES.items())
