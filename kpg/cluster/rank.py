@@ -31,13 +31,15 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import IDLE_FUEL, Config
 from kpg.dataflow.worker import Worker
-from kpg.errors import ClusterError, KpgError, ProtocolError, WorkerLost
+from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
+from kpg.storage.log import Durability
 from kpg.storage.manifest import frontier_from_json, frontier_to_json
 from kpg.storage.storage import Storage
 from kpg.version import __version__
 
 Request = tuple[dict[str, Any], list[Updates]]
 MEETING = 30.0  # seconds that peers have to find each other
+ENDING = 20.0  # seconds that ranks of a coordinator that is gone have to notice
 BEGINNINGS = frozenset({"prepare", "meet", "stop"})
 
 
@@ -184,11 +186,23 @@ class Rank:
         """Forget all that was, and say what is on disk."""
         self._forget()
         place = f"{str(request['place']).rstrip('/')}/rank-{self.rank}"
-        self.storage = Storage(place, durability=request["durability"])
+        self.storage = self._claim(place, request["durability"])
         return {
             "durable": frontier_to_json(self.storage.durable_frontier()),
             "checkpoints": [frontier_to_json(frontier) for frontier in self.storage.checkpoints()],
         }
+
+    def _claim(self, place: str, durability: Durability) -> Storage:
+        """Open our part of the directory. Whoever has it open is a rank whose coordinator is gone: it ends soon."""
+        end = time.monotonic() + ENDING
+        while True:
+            try:
+                return Storage(place, durability=durability)
+            except InUse:
+                if time.monotonic() > end:
+                    raise
+            self.heed()
+            time.sleep(0.05)
 
     def _meet(self, request: dict[str, Any]) -> list[list[int]]:
         """Begin anew with the peers of a generation, from what is on disk if anything is; the time that is open."""

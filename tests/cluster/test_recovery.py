@@ -19,6 +19,7 @@ from kpg import col
 from kpg.cluster.guests import Visit
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import spread
+from kpg.storage.storage import Storage
 
 Edges = Counter[tuple[int, int]]
 
@@ -187,6 +188,33 @@ def test_the_directory_says_for_whom_it_is(tmp_path: Path) -> None:
         kpg.open(tmp_path / "alone", workers=2)
     with pytest.raises(kpg.ProgramError):
         kpg.open("s3://bucket/db", workers=2)
+
+
+HOLDER = """
+import sys, time
+from kpg.storage.lock import Lock
+held = Lock(sys.argv[1])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_wait_for_those_of_a_client_that_was_killed(tmp_path: Path) -> None:
+    """A17.1: a worker of the client before, deep in some work, still has its part of the directory open."""
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        db.input("numbers", n=int).insert([(1,)])
+        db.advance()
+    late = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "db" / "rank-1")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert late.stdout is not None and late.stdout.readline() == "held\n"
+    with pytest.raises(kpg.InUse):
+        Storage(tmp_path / "db" / "rank-1")
+    threading.Timer(1.5, late.kill).start()
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        assert db.input("numbers", n=int).output().rows() == [(1,)]
+    late.wait()
 
 
 def test_a_batch_of_a_writer_counts_once(tmp_path: Path) -> None:
