@@ -10,6 +10,11 @@ from kpg.errors import UndefinedName
 from kpg.query.source import did_you_mean
 
 FILES = (
+    "x11_varying_load",
+    "x12_strong_scaling",
+    "x13_weak_scaling",
+    "x14_throughput",
+    "x15_merging",
     "x16_proportionality",
 )
 

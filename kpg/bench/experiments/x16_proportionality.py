@@ -33,8 +33,9 @@ def run(run: Run) -> None:
             run.say("installing", number, len(KEYS))
             clocks = (Clock(), Clock())
             for each in range(run.rounds(INSTALLS)):
-                wanted = np.random.default_rng((run.seed, each)).choice(small, min(keys, small), replace=False)
-                for arrangement, clock in zip(shared, clocks, strict=True):
+                random = np.random.default_rng((run.seed, each))
+                for arrangement, rows, clock in zip(shared, (large, small), clocks, strict=True):
+                    wanted = random.choice(rows, min(keys, small), replace=False)
                     install(run, db, arrangement, wanted, clock, names)
             medians = [float(np.median(clock.seconds)) for clock in clocks]
             run.latencies(f"{keys:,} keys against {large:,}", clocks[0].seconds)
