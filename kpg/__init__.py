@@ -38,6 +38,7 @@ from kpg.errors import (
     Unreachable,
     UnsafeRule,
     WorkerLost,
+    WrongAnswer,
     WrongThread,
 )
 
@@ -127,6 +128,7 @@ __all__ = [
     "Unreachable",
     "WorkerLost",
     "UnsafeRule",
+    "WrongAnswer",
     "WrongThread",
     "coalesce",
     "col",

@@ -26,6 +26,7 @@ examples:
   kpg run path.dl -D -                   outputs to the terminal
   kpg run path.dl --changes changes.txt  then commit by commit: path_t1.csv, path_t2.csv, ...
   kpg explain path.dl                    how it would be computed, without any data
+  kpg bench                              the papers' experiments; kpg bench X16 runs one
 """
 RUN_HELP = """\
 Run a Datalog program, as Soufflé does.
@@ -92,7 +93,31 @@ def make_parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="say how a Datalog program would be computed")
     explain.add_argument("program", type=Path, metavar="PROGRAM", help="a file of Datalog")
     explain.set_defaults(command=explain_command)
+    add_bench(commands)
     return parser
+
+
+def add_bench(commands: Any) -> None:
+    """`kpg bench` and what can be given to it."""
+    bench = commands.add_parser("bench", help="run the papers' experiments", description="Run the papers' experiments.")
+    bench.add_argument(
+        "names", nargs="*", metavar="ID", help="X16, ...; all, with a report at the end; report, of what was run; "
+        "nothing lists them",
+    )  # fmt: skip
+    bench.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
+    bench.add_argument("--seed", type=int, default=0, metavar="N", help="of all random data (0)")
+    bench.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures")
+    bench.add_argument("--no-peers", action="store_true", help="ask no other systems")
+    bench.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
+    bench.set_defaults(command=bench_command)
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be above 0")
+    return value
 
 
 def positive(text: str) -> int:
@@ -138,6 +163,41 @@ def explain_command(given: argparse.Namespace) -> int:
 
     print(explain(compile(parse_file(given.program))))
     return 0
+
+
+def bench_command(given: argparse.Namespace) -> int:
+    """`kpg bench`"""
+    from rich.console import Console
+
+    from kpg.bench.catalogue import experiment, experiments
+    from kpg.bench.command import Options, perform, run_apart
+    from kpg.bench.page import write
+    from kpg.bench.table import listing, shown
+
+    console, wide = Console(), not sys.stdout.isatty()
+    console = Console(width=200) if wide else console
+    options = Options(given.scale, given.seed, given.out, not given.no_peers)
+    names = [name.lower() for name in given.names]
+    if not names:
+        console.print(listing(experiments()))
+        return 0
+    if names == ["report"]:
+        console.print(f"{write(given.out)}")
+        return 0
+    everything = names == ["all"]
+    chosen = list(experiments()) if everything else [experiment(name) for name in given.names]
+    if len(chosen) == 1 and not everything:
+        with Bar(enabled=sys.stderr.isatty() and not given.no_progress) as bar:
+            result = perform(chosen[0], options, bar.show)
+        console.print(shown(result, chosen[0]))
+        return 0
+    try:
+        failed = run_apart([each.id for each in chosen], options, progress=not given.no_progress)
+    finally:
+        console.print(f"{write(given.out)}")
+    if failed:
+        print(f"kpg: failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 class Bar:

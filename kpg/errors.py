@@ -29,6 +29,7 @@
         Unreachable         a connection cannot be made, or ended
         NotAuthorised       the other end does not know the secret of the db
         ProtocolError       what came over a connection has no meaning
+      WrongAnswer         an experiment's answer differs from an independent computation
       WrongThread         a db was used from a thread that does not own it
 
 Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
@@ -172,3 +173,7 @@ class ProtocolError(ClusterError):
 
 class WrongThread(KpgError):
     """A db was used from a thread that does not own it."""
+
+
+class WrongAnswer(KpgError):
+    """An experiment's answer differs from an independent computation: a fault of kpg, or of the experiment."""

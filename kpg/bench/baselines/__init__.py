@@ -1,0 +1,1 @@
+"""Single-threaded programs for one purpose, compiled: what the papers compare batch graph processing with."""

@@ -1,0 +1,35 @@
+"""All experiments, in the order of the papers."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from kpg.bench.experiment import Experiment
+from kpg.errors import UndefinedName
+from kpg.query.source import did_you_mean
+
+FILES = (
+    "x11_varying_load",
+    "x12_strong_scaling",
+    "x13_weak_scaling",
+    "x14_throughput",
+    "x15_merging",
+    "x16_proportionality",
+)
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """Every experiment, each declared by a file of its own."""
+    found = (import_module(f"kpg.bench.experiments.{name}").EXPERIMENT for name in FILES)
+    return tuple(each for each in found if isinstance(each, Experiment))
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that id, in whatever case."""
+    known = {each.id: each for each in experiments()}
+    if name.upper() not in known:
+        hint = did_you_mean(name.upper(), [*known, "all", "report"])
+        raise UndefinedName(f"no experiment is called {name!r}", hint=hint)
+    return known[name.upper()]

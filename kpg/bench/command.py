@@ -1,0 +1,116 @@
+"""What `kpg bench` does: list, run one here, run several apart, make the report.
+
+    perform(experiment, ...)    rehearses it small, runs it, saves JSON and pictures whatever happens on the way
+    run_apart(names, ...)       each in a process of its own, so that none inherits another's memory
+
+An interrupted run keeps what it found, marked partial. Nothing here writes to the terminal: the caller does.
+"""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kpg.bench import machine
+from kpg.bench.experiment import Experiment
+from kpg.bench.results import Result
+from kpg.bench.run import Progress, Run, silent
+
+REHEARSAL_SCALE = 0.0005
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How experiments are run."""
+
+    scale: float = 1.0
+    seed: int = 0
+    out: Path = Path("bench-results")
+    peers: bool = True
+    rehearse: bool = True
+
+
+def perform(experiment: Experiment, options: Options, progress: Progress = silent) -> Result:
+    """Run one experiment in this process; whatever it found is saved, also if it is interrupted or wrong."""
+    machine.refuse_if_too_large(experiment, options.scale)
+    progress(f"{experiment.id}: kernels", 0, 0)
+    load_kernels()
+    if options.rehearse and options.scale > REHEARSAL_SCALE:
+        progress(f"{experiment.id}: rehearsal", 0, 0)
+        experiment.run(Run(begun(experiment, REHEARSAL_SCALE, options.seed), peers=False))
+        gc.collect()
+    result = begun(experiment, options.scale, options.seed)
+
+    def say(what: str, done: int, of: int) -> None:
+        progress(f"{experiment.id}: {what}", done, of)
+
+    clock = time.monotonic()
+    try:
+        experiment.run(Run(result, bars=experiment.bars, peers=options.peers, progress=say))
+        result.status = "complete"
+    except KeyboardInterrupt:
+        result.reason = "interrupted; what was measured until then is kept"
+        raise
+    except BaseException as error:
+        result.status, result.reason = "failed", f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        result.seconds = time.monotonic() - clock
+        keep(result, options.out)
+    return result
+
+
+def begun(experiment: Experiment, scale: float, seed: int) -> Result:
+    """A result with nothing in it yet."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return Result(experiment.id, experiment.title, scale, seed, started, machine.describe())
+
+
+def keep(result: Result, directory: Path) -> None:
+    """Save a result and its pictures; those of an earlier run go."""
+    for old in [*directory.glob(f"{result.id}.png"), *directory.glob(f"{result.id}-*.png")]:
+        old.unlink()
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        from kpg.bench.pictures import draw
+
+        draw(result, directory)
+    except ImportError as error:
+        result.notes.append(f"no pictures: {error.name} is not installed")
+    result.save(directory)
+
+
+def load_kernels() -> None:
+    """Have all kernels in this process, so that no round waits for one to be read from the cache."""
+    from kpg.kernels.warm import compile_kernel, declared, warm
+
+    warm()
+    for kernel, arguments in declared():
+        compile_kernel(kernel, arguments)
+
+
+def run_apart(names: Sequence[str], options: Options, *, progress: bool) -> list[str]:
+    """Each experiment in a process of its own; the names of those that failed, until one is interrupted."""
+    failed = []
+    for name in names:
+        status = subprocess.run(command(name, options, progress=progress), env={**os.environ, **THREADS}).returncode
+        if status == 130:
+            raise KeyboardInterrupt
+        if status:
+            failed.append(name)
+    return failed
+
+
+def command(name: str, options: Options, *, progress: bool) -> list[str]:
+    """What runs one experiment in a new process."""
+    made = [sys.executable, "-m", "kpg.cli", "bench", name, "--scale", str(options.scale), "--seed", str(options.seed)]
+    made += ["--out", str(options.out)]
+    return made + ([] if options.peers else ["--no-peers"]) + ([] if progress else ["--no-progress"])

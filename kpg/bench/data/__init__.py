@@ -1,0 +1,1 @@
+"""Data, regenerated from a seed, and readers of the public formats."""

@@ -1,0 +1,47 @@
+"""X12: do more workers make the tail shorter, under the same load?
+
+10M keys and 1M updates a second, on one worker and on as many as the machine has cores.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kpg.bench.clocks import percentile_ms
+from kpg.bench.experiment import Experiment, Printed
+from kpg.bench.rolling import serve
+from kpg.bench.run import Run
+from kpg.opening import open as open_database
+
+KEYS, UPDATES_PER_SECOND, SECONDS = 10_000_000, 1_000_000, 4.0
+
+
+def run(run: Run) -> None:
+    """The same load on more and more workers."""
+    tails = []
+    for workers in numbers_of_workers(run):
+        run.say(f"{workers} workers", 0, 0)
+        rate = max(2_000, UPDATES_PER_SECOND * min(1.0, run.scale * 10))
+        with open_database(workers=workers) as db:
+            served = serve(run, db, run.size(KEYS, least=100), rate, run.rounds(1000, least=30) / 1000 * SECONDS)
+        run.latencies(f"{workers} workers", served.latencies, saturated=served.saturated)
+        tails.append(percentile_ms(served.latencies, 99))
+    run.figure("p99_of_one_by_p99_of_most", tails[0] / tails[-1])
+
+
+def numbers_of_workers(run: Run) -> list[int]:
+    """1, 2, 4, ... up to the cores; only one where the data are too few to be worth a process."""
+    most = (os.cpu_count() or 1) if run.scale >= 0.001 else 1
+    return [1 << each for each in range(most.bit_length())]
+
+
+EXPERIMENT = Experiment(
+    id="X12",
+    title="arrange: strong scaling",
+    paper="Shared Arrangements, figure 7b",
+    claim="More workers shorten the tail under a fixed load.",
+    size="10M keys, 1M updates/s (the paper's size), 1 worker up to the cores",
+    printed=(Printed("p99 on 1 worker", "500 ms"), Printed("p99 on 8 workers", "6 ms")),
+    memory=lambda scale: int(2.0e9 * scale + 6e8),
+    run=run,
+)

@@ -1,0 +1,87 @@
+"""X14: how many updates a second go through batch formation, trace maintenance and a maintained count?
+
+Batches of 10,000 updates for each worker, the next as soon as one is accepted. Batch formation is the batcher alone, in
+this process.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kpg.algebra.frontier import Frontier
+from kpg.bench.experiment import Experiment, Printed
+from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
+from kpg.bench.rolling import UPDATES_A_STEP, Rolling, begin
+from kpg.bench.run import Run
+from kpg.columns.updates import Updates, constant
+from kpg.opening import open as open_database
+from kpg.trace.batcher import Batcher
+
+KEYS, BATCH, BATCHES = 1_000_000, 10_000, 500
+
+
+def run(run: Run) -> None:
+    """The three parts, on one worker and on more."""
+    keys, batch, batches = run.size(KEYS, least=100), run.size(BATCH, least=20), run.rounds(BATCHES)
+    run.record("batch formation, 1 worker", updates_per_second=formation(run, keys, batch, batches))
+    rates: dict[str, list[float]] = {}
+    for workers in numbers_of_workers(run):
+        for part in ("maintenance", "count"):
+            run.say(f"{part}, {workers} workers", 0, 0)
+            found = throughput(run, part, workers, keys, batch * workers // UPDATES_A_STEP, batches)
+            rates.setdefault(part, []).append(found)
+            run.record(f"{part}, {workers} workers", updates_per_second=found)
+    for part, found_rates in rates.items():
+        run.figure(f"{part}_rate_of_most_workers_by_one", found_rates[-1] / found_rates[0])
+        points = [(float(1 << each), rate) for each, rate in enumerate(found_rates)]
+        run.line("throughput", part, points, x="workers", y="updates/s")
+
+
+def formation(run: Run, keys: int, batch: int, batches: int) -> float:
+    """Updates a second that become sorted, consolidated batches."""
+    rows = np.random.default_rng(run.seed).integers(0, keys, (batches, 1, batch))
+    batcher, sealed = Batcher(lanes=1, depth=1), 0
+    began = time.perf_counter()
+    for epoch in range(batches):
+        batcher.push(Updates(rows[epoch], constant((epoch,)), constant((1,))))
+        sealed += len(batcher.seal(Frontier.at((epoch + 1,))))
+    seconds = time.perf_counter() - began
+    run.check(sealed == sum(len(np.unique(each)) for each in rows), "batches hold each key once")
+    return batches * batch / seconds
+
+
+def throughput(run: Run, part: str, workers: int, keys: int, steps: int, batches: int) -> float:
+    """Updates a second that are arranged, or counted by key too."""
+    steps = max(1, steps)
+    rolling = Rolling(keys, steps * batches, run.seed)
+    with open_database(workers=workers) as db:
+        relation, arrangement = begin(db, rolling)
+        counted = arrangement.count("k").output("counts") if part == "count" else None
+        db.advance()
+        began = time.perf_counter()
+        for _ in range(batches):
+            rolling.roll(relation, steps)
+            db.advance()
+        seconds = time.perf_counter() - began
+        run.check(rolling.is_held_by(arrangement), "the arrangement after all batches")
+        if counted is not None:
+            table = counted.snapshot()
+            expected = np.bincount(rolling.keys[rolling.done : rolling.done + keys], minlength=keys)
+            found = np.zeros(keys, np.int64)
+            found[table["k"].to_numpy()] = table["count"].to_numpy()
+            run.check((found == expected).all(), "the counts after all batches")
+    return UPDATES_A_STEP * steps * batches / seconds
+
+
+EXPERIMENT = Experiment(
+    id="X14",
+    title="arrange: throughput of its parts",
+    paper="Shared Arrangements, figure 7d",
+    claim="Batch formation, trace maintenance and a count all scale linearly to 32 workers.",
+    size="1M keys, batches of 10,000 updates a worker (the paper: 10M keys, --scale 10)",
+    printed=(Printed("all parts", "linear to 32 workers"),),
+    memory=lambda scale: int(4e8 * scale + 6e8),
+    run=run,
+)

@@ -1,0 +1,119 @@
+"""Generated data: the same for the same seed, of the shape they are named after; files are read as they were
+written.
+"""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from kpg.bench.data import graphs, programs, readers, social
+from kpg.errors import InputError, Unavailable
+
+MADE = {
+    "random": lambda seed: graphs.random_graph(100, 500, seed),
+    "rmat": lambda seed: graphs.rmat(1_000, 5_000, seed),
+    "tree": lambda seed: graphs.tree(5, seed),
+    "gnp": lambda seed: graphs.gnp(100, 0.05, seed),
+    "assign": lambda seed: programs.dataflow_program(1_000, seed).assign,
+    "pointers": lambda seed: programs.pointer_program(1_000, seed).assign,
+    "knows": lambda seed: social.network(100, seed, posts=3).knows,
+    "tags": lambda seed: social.network(100, seed, posts=3).tags,
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_the_same_seed_gives_the_same_edges_and_another_others(make):
+    first, again, other = make(1), make(1), make(2)
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert first.dtype == np.int64 and first.shape[1] == 2
+
+
+def test_rmat_is_skewed_and_a_random_graph_is_not():
+    skewed = np.sort(np.bincount(graphs.rmat(1 << 12, 1 << 16, 3)[:, 0]))[::-1]
+    even = np.sort(np.bincount(graphs.random_graph(1 << 12, 1 << 16, 3)[:, 0]))[::-1]
+    assert skewed[:40].sum() > 5 * even[:40].sum()
+
+
+def test_rmat_has_as_many_nodes_as_asked():
+    edges = graphs.rmat(1_000, 20_000, 1)
+    assert 0 <= edges.min() and edges.max() < 1_000
+    assert graphs.livejournal_like(0.001)[1].shape == (68_000, 2) and graphs.orkut_like(0.001)[0] == 3_000
+
+
+def test_a_grid_leads_right_and_down():
+    assert sorted(map(tuple, graphs.grid(1).tolist())) == [(0, 1), (0, 2), (1, 3), (2, 3)]
+    assert len(graphs.grid(150)) == 2 * 150 * 151
+
+
+def test_a_tree_has_one_parent_for_each_node_but_the_root():
+    edges = graphs.tree(6, 1)
+    assert sorted(edges[:, 1].tolist()) == list(range(1, len(edges) + 1))
+    assert (edges[:, 0] < edges[:, 1]).all()
+    children = np.bincount(edges[:, 0])
+    assert 2 <= children[children > 0].min() and children.max() <= 6
+
+
+def test_a_program_flows_forwards_mostly_and_backwards_sometimes():
+    found = programs.dataflow_program(10_000, 1)
+    backwards = (found.assign[:, 0] > found.assign[:, 1]).mean()
+    assert 0.005 < backwards < 0.1
+    assert found.null[:, 0].min() >= 10_000 and found.null[:, 1].max() < 10_000 and found.nodes > found.null.max()
+
+
+def test_pointers_are_loaded_and_stored():
+    found = programs.pointer_program(10_000, 1)
+    derefs = set(found.deref[:, 1].tolist())
+    loaded, stored = (derefs & set(found.assign[:, side].tolist()) for side in (0, 1))
+    assert loaded and stored
+    assert len(derefs) == len(found.deref)
+
+
+def test_friends_are_mutual_and_some_have_many():
+    knows = social.network(2_000, 1, posts=1).knows
+    pairs = set(map(tuple, knows.tolist()))
+    assert all((b, a) in pairs and a != b for a, b in pairs)
+    degrees = np.bincount(knows[:, 0], minlength=2_000)
+    assert degrees.max() > 5 * degrees.mean() and 5 < degrees.mean() < 20
+
+
+def test_posts_and_comments_belong_to_people_who_exist():
+    made = social.network(50, 1, posts=4)
+    assert len(made.posts["id"]) == 200 and made.posts["creator"].max() < 50
+    assert made.comments["reply_of"].max() < 200 and (np.diff(made.posts["created"]) >= 0).all()
+    assert set(made.tags[:, 0].tolist()) <= set(made.posts["id"].tolist())
+
+
+def test_edge_lists_are_read_as_they_were_written(tmp_path):
+    edges = graphs.random_graph(50, 200, 1)
+    readers.write_snap(tmp_path / "g.txt", edges)
+    assert np.array_equal(readers.read_snap(tmp_path / "g.txt"), edges)
+    with gzip.open(tmp_path / "g.txt.gz", "wt") as file:
+        file.write((tmp_path / "g.txt").read_text())
+    assert np.array_equal(readers.read_snap(tmp_path / "g.txt.gz"), edges)
+
+
+def test_programs_are_read_as_they_were_written(tmp_path):
+    made = programs.pointer_program(200, 1)
+    readers.write_graspan(tmp_path / "p.txt", a=made.assign, d=made.deref)
+    found = readers.read_graspan(tmp_path / "p.txt")
+    assert np.array_equal(found["a"], made.assign) and np.array_equal(found["d"], made.deref)
+
+
+def test_a_table_of_ldbc_has_the_columns_of_its_header(tmp_path):
+    (tmp_path / "person.csv").write_text("id|firstName|birthday\n933|Mahinda|1989-12-03\n1129|Carmen|1984-02-18\n")
+    table = readers.read_ldbc(tmp_path / "person.csv")
+    assert table.column_names == ["id", "firstName", "birthday"] and table["id"].to_pylist() == [933, 1129]
+
+
+@pytest.mark.parametrize(("read", "text"), [(readers.read_snap, "1 2\nx 3\n"), (readers.read_graspan, "1 2 n\n3 4\n")])
+def test_a_line_that_is_something_else_is_named(tmp_path, read, text):
+    (tmp_path / "bad").write_text(text)
+    with pytest.raises(InputError, match=r"bad:2"):
+        read(tmp_path / "bad")
+
+
+def test_a_file_that_is_not_there_is_said_so(tmp_path):
+    for read in (readers.read_snap, readers.read_graspan, readers.read_ldbc):
+        with pytest.raises(Unavailable):
+            read(tmp_path / "nothing")

@@ -1,0 +1,16 @@
+"""Every experiment runs at a tiny scale, checks its answers and leaves figures for its bars."""
+
+import pytest
+
+from kpg.bench.catalogue import experiments
+from kpg.bench.command import begun
+from kpg.bench.run import Run
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("experiment", experiments(), ids=lambda each: each.id)
+def test_an_experiment_runs_small(experiment):
+    result = begun(experiment, 0.0005, 1)
+    experiment.run(Run(result, bars=experiment.bars, peers=False))
+    assert result.rows
+    assert {bar.figure for bar in experiment.bars} <= result.figures.keys()
