@@ -29,7 +29,7 @@ from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs, Operator
-from kpg.errors import Closed, DataError, InputError, InUse
+from kpg.errors import Closed, DataError, InputError, InUse, KpgError
 from kpg.operators.import_ import advanced
 from kpg.operators.payload import updates_of
 from kpg.plan import nodes
@@ -235,16 +235,21 @@ class Output:
         return self._dataflow.dropped and not self._dataflow.retired
 
     def failure(self) -> str | None:
+        """Why there is no answer now, in short, if there is none."""
+        error = self.error()
+        return None if error is None else error.what
+
+    def error(self) -> KpgError | None:
         """Why there is no answer now, if there is none."""
         errors = self._installed.errors if self._installed is not None else self._errors
         if self._dataflow.failure is not None:
-            return self._dataflow.failure.what
+            return self._dataflow.failure
         if self.ended or errors is None or self.db.sealed is None:
             return None
         try:
             self._check_errors(errors)
         except DataError as error:
-            return error.what
+            return error
         return None
 
     def _check_errors(self, errors: Installed) -> None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, concatenate, constant, no_updates
-from kpg.errors import Closed
+from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
+from kpg.errors import Closed, OverLimit
 from kpg.query.ir.program import Column
 from kpg.service.changes import Changes
+from kpg.service.limits import Limits
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -27,7 +28,14 @@ class Interest:
     """A subscription; made by `Service.interest`."""
 
     def __init__(
-        self, db: Database, number: int, name: str, columns: tuple[Column, ...], schema: Schema, owner: Any, most: int
+        self,
+        db: Database,
+        number: int,
+        name: str,
+        columns: tuple[Column, ...],
+        schema: Schema,
+        owner: Any,
+        limits: Limits,
     ) -> None:
         self.id = number
         self.name = name
@@ -39,10 +47,12 @@ class Interest:
         self._db = db
         self._columns = columns
         self._schema = schema
-        self._most = most
-        self._limit = most
+        self._limits = limits
+        self._limit = limits.waiting_rows
         self._waiting: list[Updates] = []
         self._rows = 0
+        self._size = 0  # of the answer, as far as it came here
+        self._refused: OverLimit | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -61,7 +71,14 @@ class Interest:
 
     def push(self, updates: Updates) -> None:
         """Changes have come."""
-        if not len(updates):
+        if not len(updates) or self._refused is not None:
+            return
+        self._size += int(spread(updates.diffs, len(updates)).sum())
+        try:
+            self._limits.check_rows(self.name, self._size)
+        except OverLimit as error:
+            self._refused = error
+            self._waiting, self._rows = [], 0
             return
         self._waiting.append(updates)
         self._rows += len(updates)
@@ -73,17 +90,17 @@ class Interest:
         parts = [Updates(part.data, last, part.diffs) for part in self._waiting]
         summed = consolidate(concatenate(parts))
         self._waiting, self._rows = [summed], len(summed)
-        self._limit = max(self._most, 2 * self._rows)  # each row is summed up a few times only
+        self._limit = max(self._limits.waiting_rows, 2 * self._rows)  # each row is summed up a few times only
 
     def take(self) -> Changes:
         """All changes since this was last called, each (row, time) once, earlier times first."""
         if self.ended:
             raise Closed(f"the interest in {self.name} has ended")
         self.before_take()
-        failure = self.failure()
+        failure = self._refused or self.failure()
         if failure is not None:
             raise failure
-        waiting, self._waiting, self._rows, self._limit = self._waiting, [], 0, self._most
+        waiting, self._waiting, self._rows, self._limit = self._waiting, [], 0, self._limits.waiting_rows
         found = concatenate(waiting) if waiting else no_updates(max(1, len(self._schema)), 1)
         return Changes(found, self._schema, self._db, self.upto)
 

@@ -34,7 +34,7 @@ def settle(there: Ints, rows: Ints, diffs: Ints, key: list[int], order: int | No
 def remaining(rows: Ints, key: list[int], order: int | None) -> Ints:
     """Of the rows with equal key, the last of those with the greatest order, or simply the last."""
     if len(key) == rows.shape[0]:
-        return consolidate(Updates(rows, NOW, constant((1,)))).data
+        return consolidate(counted(rows, 1)).data
     if order is not None:
         rows = np.ascontiguousarray(rows[:, np.argsort(rows[order], kind="stable")])
     return last_of_each(rows, key)

@@ -4,7 +4,7 @@
     service.create_relation("edge", {"x": int, "y": int})
     t = service.transact([Change("edge", (1, 2)), Change("edge", (2, 3))])      one time for all of them
     service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")   checked and stored, nothing built
-    interest = service.interest("tc")                                           built now
+    interest = service.interest("tc", arguments={"x": 1})                       built now, for what is asked
     interest.take()                                                             the rows, then each change
     service.uninterest(interest)                                                dropped with the last
 
@@ -17,39 +17,40 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from kpg.errors import Closed, InUse, NameTaken, SchemaMismatch, UndefinedName
+from kpg.errors import InUse, NameTaken, ProgramError
 from kpg.query.explain import explain
+from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Relation
-from kpg.query.source import did_you_mean
 from kpg.service.answers import Answer
+from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
-from kpg.service.facts import Facts
-from kpg.service.indexes import Indexed
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
 from kpg.service.relations import Declared, declare_attribute, declare_relation
 from kpg.service.rules import RuleStore
-from kpg.service.synthesis import build
+from kpg.service.sharing import Arguments, Builder, Place, argument_rows, check_sharing, schema_without_tokens
+from kpg.service.tenants import Tenancy
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
+
+NO_LIMITS = Limits()
 
 
 class Service:
     """Relations, rules and interests on one db, which it owns."""
 
-    def __init__(self, db: Database, *, limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(self, db: Database, *, limits: Limits = NO_LIMITS) -> None:
         self.db = db
         self.limits = limits
+        self.catalog = Catalog(db)
         self.rules = RuleStore()
+        self.builder = Builder(db, self.catalog, self.rules, limits)
         self.interests: dict[int, Interest] = {}
-        self._facts: dict[str, Facts] = {}
-        self._answers: dict[str, Answer] = {}
-        self._places: dict[int, Answer] = {}
+        self._places: dict[int, Place] = {}
         self._owned: defaultdict[Any, set[int]] = defaultdict(set)
         self._next = 1
 
@@ -72,75 +73,26 @@ class Service:
         self._create(declare_attribute(name, kind, semantics, entity))
 
     def _create(self, declared: Declared) -> None:
-        found = self._facts.get(declared.name)
+        found = self.catalog.facts.get(declared.name)
         if found is not None and found.declared == declared:
             return
         if found is not None or declared.name in self.rules.by_name:
             raise NameTaken(f"there is {declared.name!r} already", hint="Choose another name.")
-        self._facts[declared.name] = Facts(self.db, declared)
-
-    def facts(self, name: str) -> Facts:
-        """A base relation by name."""
-        if name not in self._facts:
-            raise UndefinedName(f"no relation is called {name!r}", hint=did_you_mean(name, self._facts))
-        return self._facts[name]
+        self.catalog.add(declared)
 
     def close_input(self, relation: str) -> None:
         """No more changes of a relation will come; what is there stays."""
-        self.facts(relation).close()
+        self.catalog.find(relation).close()
 
     # Time and data
 
     def transact(self, changes: Sequence[Change], *, origin: tuple[str, int] | None = None) -> int:
         """Make changes, all at one time, which is returned: all of them, or none if one of them is wrong."""
-        prepared = self._prepare(changes)
-
-        def fill(db: Database) -> None:
-            for facts, data, diffs in prepared:
-                facts.apply(data, diffs)
-
-        return self.db.transact(fill, origin=origin)
+        return self.catalog.transact(self.catalog.prepared(changes), origin)
 
     def put(self, relation: str, rows: Any, diff: int = 1, *, origin: tuple[str, int] | None = None) -> int:
         """Many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
-        facts = self.facts(relation)
-        data = facts.encode(rows)
-        diffs = np.full(data.shape[1], diff, np.int64)
-        return self.db.transact(lambda db: facts.apply(data, diffs), origin=origin)
-
-    def _prepare(self, changes: Sequence[Change]) -> list[tuple[Facts, Any, Any]]:
-        """Changes by relation, as lanes; the first that is wrong is named."""
-        places: dict[str, list[int]] = {}
-        for place, change in enumerate(changes):
-            if change.relation not in places:
-                places[change.relation] = []
-                if change.relation not in self._facts:
-                    hint = did_you_mean(change.relation, self._facts)
-                    raise UndefinedName(f"change {place}: no relation is called {change.relation!r}", hint=hint)
-            places[change.relation].append(place)
-        return [self._encoded(self._facts[name], where, changes) for name, where in places.items()]
-
-    def _encoded(self, facts: Facts, places: list[int], changes: Sequence[Change]) -> tuple[Facts, Any, Any]:
-        if facts.input.closed:
-            raise Closed(f"change {places[0]}: {facts.declared.name} is closed")
-        diffs = [changes[place].diff for place in places]
-        for place, diff in zip(places, diffs, strict=True):
-            if not isinstance(diff, int) or isinstance(diff, bool) or diff == 0:
-                raise SchemaMismatch(f"change {place}: {diff!r} is no diff", hint="+1 puts a row, -1 takes it away.")
-        try:
-            data = facts.encode([tuple(changes[place].row) for place in places])
-        except (SchemaMismatch, TypeError):
-            for place in places:
-                try:
-                    facts.encode([tuple(changes[place].row)])
-                except (SchemaMismatch, TypeError) as error:
-                    what = getattr(error, "what", str(error)).removeprefix("row 0 ").removeprefix("row 0: ")
-                    raise SchemaMismatch(
-                        f"change {place} of {facts.declared.name}: {what}", detail=getattr(error, "detail", None),
-                        hint=getattr(error, "hint", None),
-                    ) from None  # fmt: skip
-            raise
-        return facts, data, np.array(diffs, np.int64)
+        return self.catalog.transact(self.catalog.rows(relation, rows, diff), origin)
 
     def advance(self, to: int | None = None) -> int:
         """Close the open time, or all before `to`; the last time that is closed."""
@@ -167,19 +119,18 @@ class Service:
         return self.rules.add(language, text, name, found).text.names
 
     def unregister(self, name: str) -> None:
-        """Forget the text that a rule is in; refused while somebody is interested in it or rules read it."""
+        """Forget the text that a rule is in; refused while somebody is interested in it, or rules read it."""
         own = {relation.name for relation in self.rules.find(name).text.relations}
         held = sorted({interest.name for interest in self.interests.values()} & own)
-        if held or own & set(self._answers):
-            raise InUse(f"cannot unregister {name!r}", detail=f"There is interest in {', '.join(held) or name}.")
+        held += [answer.relation.name for answer in self.builder.answers.values() if answer.relation.name in own]
+        if held:
+            hint = "Uninterest it first."
+            raise InUse(f"cannot unregister {name!r}", detail=f"There is interest in {held[0]}.", hint=hint)
         self.rules.remove(name)
 
     def known(self) -> dict[str, Relation]:
         """Base relations and rules, as programs name them."""
-        return self._declared() | self.rules.relations()
-
-    def _declared(self) -> dict[str, Relation]:
-        return {name: facts.declared.in_program() for name, facts in self._facts.items()}
+        return self.catalog.relations() | self.rules.relations()
 
     # Interests
 
@@ -187,7 +138,7 @@ class Service:
         self,
         name: str,
         *,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Arguments | None = None,
         owner: Any = None,
         sharing: str = "auto",
         joins: str = "auto",
@@ -196,18 +147,67 @@ class Service:
         sink: Any = None,
     ) -> Interest:
         """Follow an answer: its rows, then each change. The first interest builds it."""
-        self.limits.check_queries(owner, len(self._owned[owner]))
-        answer = self._answer(name)
-        interest = Interest(
-            self.db, self._next, name, answer.relation.columns, answer.output.schema.select(
-                [column.name for column in answer.relation.columns]), owner, self.limits.waiting_rows,
-        )  # fmt: skip
+        self.limits.check_queries(owner, len(self._owned.get(owner, ())))
+        relation = self.builder.relation(name)
+        chosen = check_sharing(sharing, arguments is not None)
+        schema = schema_without_tokens(relation)
+        interest = Interest(self.db, self._next, name, relation.columns, schema, owner, self.limits)
+        interest.sharing = chosen
+        if arguments is None:
+            place = self._without_arguments(interest, chosen)
+        else:
+            place = self._with_arguments(interest, chosen, arguments, relation)
         self._next += 1
-        answer.join(interest)
         self.interests[interest.id] = interest
-        self._places[interest.id] = answer
+        self._places[interest.id] = place
         self._owned[owner].add(interest.id)
         return interest
+
+    def _without_arguments(self, interest: Interest, sharing: str) -> Place:
+        label = f"answer {interest.name} #{interest.id}"
+        if sharing == "nothing":
+            answer = self.builder.build(interest.name, False, label)
+        else:
+            answer = self.builder.answer(interest.name, reuse=sharing == "trunk")
+        answer.join(interest)
+        return answer
+
+    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments, relation: Relation) -> Place:
+        columns, rows = argument_rows(relation, arguments)
+        if sharing == "trunk":
+            if len(rows) > 1:
+                raise ProgramError("one filter on a trunk has one argument", hint='Use sharing="tenants".')
+            private = self.builder.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
+            private.join(interest)
+            return private
+        make = self.builder.asked if sharing == "nothing" else self.builder.tenancy
+        tenancy = make(interest.name, columns)
+        try:
+            tenancy.join(interest, rows)
+        except BaseException:
+            tenancy.leave(interest)
+            self.builder.forget_unused()
+            raise
+        return tenancy
+
+    def add_arguments(self, interest: Interest, arguments: Arguments) -> None:
+        """Ask for more, on the same dataflow: an update of its parameters."""
+        tenancy, rows = self._arguments(interest, arguments)
+        tenancy.add(interest, rows)
+
+    def remove_arguments(self, interest: Interest, arguments: Arguments) -> None:
+        """Ask for less: the rows that go are told as changes."""
+        tenancy, rows = self._arguments(interest, arguments)
+        tenancy.remove(interest, rows)
+
+    def _arguments(self, interest: Interest, arguments: Arguments) -> tuple[Tenancy, list[tuple[Any, ...]]]:
+        place = self._places.get(interest.id)
+        if not isinstance(place, Tenancy):
+            raise ProgramError(f"the arguments of this interest in {interest.name} cannot be changed")
+        columns, rows = argument_rows(place.relation, arguments)
+        if columns != place.parameters.schema.names[1:]:
+            raise ProgramError(f"this interest in {interest.name} gives {', '.join(place.parameters.schema.names[1:])}")
+        return place, rows
 
     def uninterest(self, interest: Interest) -> None:
         """Follow an answer no longer; with the last interest it is dropped. May be repeated."""
@@ -216,38 +216,15 @@ class Service:
         self._owned[interest.owner].discard(interest.id)
         if not self._owned[interest.owner]:
             del self._owned[interest.owner]
-        answer = self._places.pop(interest.id)
+        place = self._places.pop(interest.id)
         interest.end()
-        answer.leave(interest)
-        self._forget_unused()
+        place.leave(interest)
+        self.builder.forget_unused()
 
     def drop_owner(self, owner: Any) -> None:
         """Drop all interests of an owner who has gone."""
         for number in sorted(self._owned.get(owner, ())):
             self.uninterest(self.interests[number])
-
-    def _answer(self, name: str) -> Answer:
-        """The answer of a rule, built if it is not there."""
-        found = self._answers.get(name)
-        if found is None or not found.living:
-            self.limits.check_memory(name)
-            found = self._answers[name] = self._build(name)
-        return found
-
-    def _build(self, name: str) -> Answer:
-        if name not in self._facts:
-            self.rules.find(name)
-        program = self.rules.program([name], self._declared())
-        built = build(self.db, program, name, f"answer {name}", self._find, self.limits.rounds)
-        if self.db.dirty:
-            self.db.advance()
-        return Answer(built.relation, built.output, built.held)
-
-    def _find(self, name: str) -> Indexed:
-        return self._facts[name].input
-
-    def _forget_unused(self) -> None:
-        self._answers = {name: answer for name, answer in self._answers.items() if answer.users}
 
     # One shot
 
@@ -261,22 +238,22 @@ class Service:
         limit: int | None = None,
     ) -> pa.Table:
         """The rows of an answer as of a time, the last closed one if not said; what is built for it is dropped."""
-        name = text_or_name
-        answer = self._answer(name)
+        answer = self.builder.answer(text_or_name)
         answer.users += 1
         try:
-            table = answer.output.snapshot(as_of)
+            return self._read(answer, as_of, limit)
         finally:
             answer.release()
-            self._forget_unused()
-        self.limits.check_rows(name, table.num_rows)
+            self.builder.forget_unused()
+
+    def _read(self, answer: Answer, as_of: int | None, limit: int | None) -> pa.Table:
+        table = answer.output.snapshot(as_of)
+        self.limits.check_rows(answer.relation.name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 
     def explain(self, name: str) -> str:
         """How a rule is, or would be, computed, and what it shares."""
-        from kpg.query.ir.compile import compile
-
-        return explain(compile(self.rules.program([name], self._declared())))
+        return explain(compile(self.builder.program(name)))
 
     def close(self) -> None:
         """Drop all interests; the db stays open."""

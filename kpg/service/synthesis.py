@@ -1,20 +1,22 @@
-"""Building what somebody is interested in: from rules and base relations to one dataflow.
+"""From a program to one dataflow: its collections on what they are read from, and the answer installed.
 
-At each rule that a query reads there is a choice: derive it anew as part of the query, from base relations, or read it
-from a trunk, an answer of its own that others share. The default is to derive: the query's constants and joins then
-reach into the rule, and only the indexes of base relations are shared. A trunk is derived once for all, and no more
-selective than its rule.
+    with Synthesis(db, find, rounds) as made:
+        answer = made.collections(program)["tc"]
+        output = made.install(answer, "answer tc")
+
+`find` says what a relation outside of the program is read from: a base relation, or an answer that is kept already.
+Whatever index the query asks of it is shared. On leaving, only what the dataflow itself holds is held on to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kpg.api.collection import Collection
 from kpg.query.ir.compile import compile
-from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.program import Program
 from kpg.query.lower.program import Lowered, base_relations, schema_of
 from kpg.service.indexes import Indexed, Shared, as_collection, prepare
 
@@ -22,49 +24,60 @@ if TYPE_CHECKING:
     from kpg.api.database import Database
     from kpg.api.output import Output
 
-
-@dataclass(slots=True)
-class Built:
-    """A dataflow, what must be let go with it, and how it was compiled."""
-
-    output: Output
-    relation: Relation
-    program: Program
-    held: list[Callable[[], None]] = field(default_factory=list)
+Release = Callable[[], None]
 
 
-def build(
-    db: Database,
-    program: Program,
-    name: str,
-    label: str,
-    find: Callable[[str], Indexed],
-    max_rounds: int | None,
-    keep: bool = True,
-) -> Built:
-    """One answer of a program as a dataflow; `find` gives what a relation outside of it is read from."""
-    compiled = compile(program)
-    relations = compiled.by_name()
-    shared: dict[str, Shared] = {}
-    inputs: dict[str, Collection] = {}
-    held: list[Callable[[], None]] = []
-    outside = {directive.relation for directive in program.directives if directive.kind == "input"}
-    for each in base_relations(compiled):
-        schema = schema_of(relations[each])
-        if each in outside:
-            shared[each] = Shared(find(each))
-            inputs[each] = as_collection(db, shared[each], schema)
-        else:  # no rule of it can ever hold
-            empty = inputs[each] = db.input(f"@nothing for {each} of {label}", schema, keep_on_disk=False)
-            held.append(empty.drop)
-    try:
+class Synthesis:
+    """The making of one dataflow."""
+
+    def __init__(self, db: Database, find: Callable[[str], Indexed], rounds: int | None) -> None:
+        self.db = db
+        self.held: list[Release] = []  # to be let go with the dataflow
+        self._find = find
+        self._rounds = rounds
+        self._shared: dict[str, Shared] = {}
+        self._installed = False
+
+    def collections(self, program: Program, given: Mapping[str, Collection] | None = None) -> dict[str, Collection]:
+        """The relations of a program, compiled or not; some of its inputs may be given."""
+        outside = {directive.relation for directive in program.directives if directive.kind == "input"}
+        compiled = program if program.strata else compile(program)
+        relations = compiled.by_name()
+        inputs: dict[str, Collection] = dict(given or {})
+        for name in base_relations(compiled):
+            if name in inputs:
+                continue
+            schema = schema_of(relations[name])
+            if name in outside:
+                shared = self._shared.setdefault(name, Shared(self._find(name)))
+                inputs[name] = as_collection(self.db, shared, schema)
+            else:  # no rule of it can ever hold
+                label = f"@nothing {len(self.db.inputs)}"
+                empty = self.db.input(label, schema, keep_on_disk=False)
+                self.held.append(empty.drop)
+                inputs[name] = empty
         lowered = Lowered(
-            db, compiled, distinct_inputs=False, max_rounds=max_rounds, inputs=inputs,  # type: ignore[arg-type]
-        )  # fmt: skip
-        made = lowered.collections[name]
-        prepare(made.node)
-        output = made.output(label, keep=keep)
-    finally:
-        for each_shared in shared.values():
-            each_shared.release()
-    return Built(output, relations[name], compiled, held)
+            self.db,
+            compiled,
+            distinct_inputs=False,
+            max_rounds=self._rounds,
+            inputs=inputs,  # type: ignore[arg-type]  # whatever is a collection will do
+        )
+        return lowered.collections
+
+    def install(self, answer: Collection, label: str, keep: bool = True) -> Output:
+        """The dataflow of an answer."""
+        prepare(answer.node)
+        output = answer.output(label, keep=keep)
+        self._installed = True
+        return output
+
+    def __enter__(self) -> Synthesis:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for shared in self._shared.values():
+            shared.release()
+        if not self._installed:
+            for release in self.held:
+                release()

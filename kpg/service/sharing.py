@@ -1,0 +1,239 @@
+"""How an interest is served: by which dataflow, shared with whom, and why.
+
+    without arguments   nothing    a dataflow of its own, from base relations
+                        auto       one answer for all who are interested, from base relations
+                        trunk      one answer for all, and each rule that it reads is an answer of its own as well
+    with arguments      tenants    one dataflow for all arguments (auto)
+                        trunk      a filter of its own on the one answer for all
+                        nothing    a dataflow of its own, for its arguments alone
+
+At each rule that an answer reads there is a choice: derive it anew, so that constants and joins reach into it and only
+the indexes of base relations are shared, or reuse a trunk, which is derived once for all and no more selective than its
+rule. The default is to derive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from kpg.api.collection import Collection
+from kpg.columns.functions import col, lit
+from kpg.columns.schema import Schema
+from kpg.errors import ProgramError, UndefinedName
+from kpg.query.demand import demanded
+from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
+from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.program import schema_of
+from kpg.query.source import did_you_mean
+from kpg.service.answers import Answer
+from kpg.service.catalog import Catalog
+from kpg.service.indexes import Indexed
+from kpg.service.limits import Limits
+from kpg.service.private import Private
+from kpg.service.rules import RuleStore
+from kpg.service.synthesis import Synthesis
+from kpg.service.tenants import TOKEN, Tenancy
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+Sharing = Literal["auto", "nothing", "trunk", "tenants"]
+SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
+Place: TypeAlias = Answer | Tenancy | Private
+
+
+def check_sharing(asked: str, arguments: bool) -> Sharing:
+    """A way to share, by name."""
+    for known in SHARINGS:
+        if known == asked:
+            if known == "tenants" and not arguments:
+                hint = "Give arguments; without them everybody shares one answer anyway."
+                raise ProgramError("tenants differ in their arguments", hint=hint)
+            return "tenants" if known == "auto" and arguments else known
+    raise ProgramError(f"no way to share is called {asked!r}", hint=did_you_mean(asked, SHARINGS))
+
+
+class Builder:
+    """Builds what interests need, and knows what is built."""
+
+    def __init__(self, db: Database, catalog: Catalog, rules: RuleStore, limits: Limits) -> None:
+        self.db = db
+        self.catalog = catalog
+        self.rules = rules
+        self.limits = limits
+        self.answers: dict[tuple[str, bool], Answer] = {}  # by rule, and whether trunks are reused
+        self.tenancies: dict[tuple[str, tuple[str, ...]], Tenancy] = {}  # by rule and bound columns
+        self._number = 0
+
+    def relation(self, name: str) -> Relation:
+        """The columns of a rule or base relation."""
+        declared = self.catalog.relations()
+        if name not in declared and name not in self.rules.by_name:
+            hint = did_you_mean(name, [*self.rules.names(), *declared])
+            raise UndefinedName(f"no rule or relation is called {name!r}", hint=hint)
+        return declared[name] if name in declared else self.rules.relation(name)
+
+    def program(self, name: str, cut: frozenset[str] = frozenset()) -> Program:
+        """What an answer needs."""
+        return self.rules.program([name], self.catalog.relations(), cut)
+
+    # Answers for all
+
+    def answer(self, name: str, reuse: bool = False) -> Answer:
+        """The answer of a rule that everybody shares, built if it is not there."""
+        reuse = reuse and bool(self.trunks(name))
+        found = self.answers.get((name, reuse))
+        if found is None or not found.living:
+            found = self.answers[name, reuse] = self.build(name, reuse)
+        return found
+
+    def build(self, name: str, reuse: bool, label: str | None = None) -> Answer:
+        """A new answer of a rule; with `reuse`, the rules that it reads are answers of their own."""
+        relation = self.relation(name)
+        self.limits.check_memory(name)
+        cut = self.trunks(name) if reuse else frozenset()
+        trunks = {each: self.answer(each, reuse=True) for each in sorted(cut)}
+        with self._synthesis(trunks) as made:
+            for trunk in trunks.values():
+                trunk.users += 1
+                made.held.append(trunk.release)
+            collection = made.collections(self.program(name, cut))[name]
+            kind = "trunk" if reuse else "answer"
+            output = made.install(collection, label or f"{kind} {name}")
+        self._settle()
+        return Answer(relation, output, made.held)
+
+    def trunks(self, name: str) -> frozenset[str]:
+        """The rules that a rule reads, of those that do not depend on it in turn."""
+        program = self.program(self.relation(name).name)
+        graph: dict[str, list[str]] = {relation.name: [] for relation in program.relations}
+        for edge in dependencies(program):
+            graph[edge.reader].append(edge.read)
+        together = next(set(part) for part in strongly_connected(graph) if name in part)
+        found: set[str] = set()
+        queue = sorted(together)
+        seen = set(queue)
+        for each in queue:
+            for read in graph[each]:
+                if read in seen:
+                    continue
+                seen.add(read)
+                if read.startswith("@"):  # a part of the rule that nobody named
+                    queue.append(read)
+                elif read in self.rules.by_name:
+                    found.add(read)
+        return frozenset(found)
+
+    # Answers for arguments
+
+    def tenancy(self, name: str, columns: tuple[str, ...]) -> Tenancy:
+        """The dataflow for all tenants that bind some columns of a rule, built if it is not there."""
+        found = self.tenancies.get((name, columns))
+        if found is None or not found.living:
+            found = self.tenancies[name, columns] = self.asked(name, columns)
+        return found
+
+    def asked(self, name: str, columns: tuple[str, ...]) -> Tenancy:
+        """A new dataflow that answers for arguments: what they demand is computed, and no more."""
+        relation = self.relation(name)
+        self.limits.check_memory(name)
+        kinds = {column.name: column.kind for column in relation.columns}
+        label = self._label(f"{name} by {', '.join(columns)}")
+        parameters = self.db.input(
+            f"parameters of {label}",
+            Schema.of({TOKEN: int, **{column: TYPES[kinds[column]] for column in columns}}),
+            keep_on_disk=False,
+        )
+        parameters.keep_by(*columns)
+        try:
+            with self._synthesis({}) as made:
+                rows, reason = self._for_arguments(made, relation, columns, parameters)
+                mine = rows.join(parameters, on=columns)
+                names = {TOKEN: col(TOKEN), **{each: col(each) for each in rows.schema.names}}
+                output = made.install(mine.select(**names), f"tenants of {label}", keep=False)
+        except BaseException:
+            parameters.drop()
+            raise
+        self._settle()
+        return Tenancy(relation, output, parameters, made.held, reason)
+
+    def _for_arguments(
+        self, made: Synthesis, relation: Relation, columns: tuple[str, ...], parameters: Collection
+    ) -> tuple[Collection, str]:
+        """The rows of a rule whose columns hold some parameter, at least, and how they are computed."""
+        name = relation.name
+        program = self.program(name)
+        if relation.bag or name in self.catalog.facts:
+            reason = "it counts its rows, so all are computed" if relation.bag else "it is not computed"
+            return made.collections(program)[name], f"{name} is read by its arguments: {reason}"
+        asked = demanded(program, name, columns)
+        places = {column.name: place for place, column in enumerate(relation.columns)}
+        ordered = sorted(columns, key=places.__getitem__)
+        seeds = schema_of(asked.program.by_name()[asked.seeds]).names
+        given = parameters.select(**{seed: col(column) for seed, column in zip(seeds, ordered, strict=True)}).distinct()
+        rows = made.collections(asked.program, {asked.seeds: given})[asked.answer]
+        return rows, asked.reason
+
+    def filtered(self, name: str, argument: dict[str, Any]) -> Private:
+        """A filter on the answer for all."""
+        trunk = self.answer(name)
+        condition: Any = None
+        for column, value in argument.items():
+            part = col(column) == lit(value)
+            condition = part if condition is None else condition & part
+        trunk.users += 1
+        try:
+            rows = trunk.collection().filter(condition)
+            output = rows.output(self._label(f"filter of {name}"), keep=False)
+        except BaseException:
+            trunk.release()
+            raise
+        return Private(self.relation(name), output, [trunk.release], f"a filter on the answer of {name} that all share")
+
+    # Inside
+
+    def forget_unused(self) -> None:
+        """Leave out what nobody uses any more."""
+        self.answers = {key: answer for key, answer in self.answers.items() if answer.users > 0}
+        self.tenancies = {key: tenancy for key, tenancy in self.tenancies.items() if tenancy.users > 0}
+
+    def _synthesis(self, trunks: dict[str, Answer]) -> Synthesis:
+        def find(name: str) -> Indexed:
+            return trunks[name] if name in trunks else self.catalog.facts[name].input
+
+        return Synthesis(self.db, find, self.limits.rounds)
+
+    def _settle(self) -> None:
+        if self.db.dirty:  # a query without atoms reads a row that is always there
+            self.db.advance()
+
+    def _label(self, text: str) -> str:
+        self._number += 1
+        return f"{text} #{self._number}"
+
+
+Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def argument_rows(relation: Relation, arguments: Arguments) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The columns that arguments bind, in the order of the relation, and a row of values for each argument."""
+    given = [arguments] if isinstance(arguments, Mapping) else list(arguments)
+    known = [column.name for column in relation.columns]
+    for each in given:
+        if not each or set(each) != set(given[0]):
+            raise ProgramError("each argument gives values for the same columns, at least one")
+        for column in each:
+            if column not in known:
+                raise UndefinedName(f"{relation.name} has no column {column!r}", hint=did_you_mean(column, known))
+    if not given:
+        raise ProgramError(f"no argument for {relation.name}", hint='Give one, as in {"x": 1}, or a list of them.')
+    columns = tuple(column for column in known if column in given[0])
+    return columns, [tuple(each[column] for column in columns) for each in given]
+
+
+def schema_without_tokens(relation: Relation) -> Schema:
+    """The columns that a client sees; none if the answer is only whether something holds."""
+    return schema_of(relation) if relation.columns else Schema((), ())
+

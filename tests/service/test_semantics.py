@@ -1,0 +1,138 @@
+"""What changes mean: each semantics against a plain model, whole transactions at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.errors import Closed, NameTaken, SchemaMismatch, TypeMismatch
+from kpg.service import Change, Service
+from kpg.service.semantics import settle
+
+ROWS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
+CHANGES = st.lists(st.tuples(ROWS, st.sampled_from([1, 1, -1])), min_size=1, max_size=6)
+
+
+def model(there: set, changes: list, key: int, order: int | None) -> set:
+    """The rows after some changes, one after the other."""
+    last = {}
+    for row, diff in changes:
+        last.pop(row, None)
+        last[row] = diff
+    after = {row[:key]: row for row in there if last.get(row, 1) > 0}
+    for row, diff in last.items():
+        if diff > 0:
+            old = after.get(row[:key])
+            if old is None or order is None or row[order] >= old[order]:
+                after[row[:key]] = row
+    return set(after.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(CHANGES, max_size=4), st.sampled_from([(3, None), (1, None), (2, None), (1, 2)]))
+def test_settled_changes_lead_to_what_a_model_says(transactions, how):
+    """A7.4: distinct, cardinality one and last write wins."""
+    key, order = how
+    state: set = set()
+    for changes in transactions:
+        rows = np.array([row for row, _ in changes], np.int64).T.copy()
+        touched = {row[:key] for row, _ in changes}
+        there = sorted(row for row in state if row[:key] in touched)
+        found = settle(
+            np.array(there, np.int64).reshape(-1, 3).T.copy(), rows, np.array([diff for _, diff in changes], np.int64),
+            list(range(key)), order,
+        )  # fmt: skip
+        expected = model(state, changes, key, order)
+        diffs = np.broadcast_to(found.diffs[0], len(found)).tolist()
+        moved = dict(zip(map(tuple, found.data.T.tolist()), diffs, strict=True))
+        assert moved == {**dict.fromkeys(expected - state, 1), **dict.fromkeys(state - expected, -1)}
+        state = expected
+
+
+@pytest.fixture
+def service():
+    with kpg.open() as db:
+        yield Service(db)
+
+
+def rows(service, name):
+    table = service.query(name)
+    return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+
+
+def test_attributes_by_semantics(service):
+    """A7.1, A7.3, A7.4: each attribute is a relation of its own with its own meaning of a change."""
+    service.create_attribute(":raw", int, semantics="raw")
+    service.create_attribute(":set", str)
+    service.create_attribute(":one", float, semantics="cardinality-one")
+    service.create_attribute(":last", str, semantics="last-write-wins")
+    for _ in range(2):
+        service.transact([Change(":raw", (1, 2)), Change(":set", (1, "a")), Change(":one", (1, 0.5))])
+    assert (rows(service, ":raw"), rows(service, ":set")) == ([(1, 2), (1, 2)], [(1, "a")])
+    service.transact([Change(":set", (1, "a"), -1), Change(":set", (9, "z"), -1), Change(":one", (1, 2.5))])
+    assert (rows(service, ":set"), rows(service, ":one")) == ([], [(1, 2.5)])
+    service.transact([Change(":last", (1, "new", 20)), Change(":last", (2, "b", 5))])
+    service.transact([Change(":last", (1, "old", 10)), Change(":last", (2, "c", 5))])
+    assert rows(service, ":last") == [(1, "new"), (2, "c")]
+    service.transact([Change(":last", (1, "old", 10), -1), Change(":last", (2, "c", 5), -1)])
+    assert rows(service, ":last") == [(1, "new")]
+
+
+def test_relations_of_any_arity_with_keys(service):
+    """A7.3"""
+    service.create_relation("sure", {})
+    service.create_relation("node", {"x": str})
+    service.create_relation("price", {"shop": str, "item": str, "cents": int}, semantics="cardinality-one",
+                            key=["shop", "item"])  # fmt: skip
+    service.create_relation("at", {"who": str, "where": str, "when": float}, semantics="last-write-wins", key="who",
+                            order="when")  # fmt: skip
+    service.transact([
+        Change("sure", ()), Change("sure", ()), Change("node", ("a",)), Change("price", ("s", "i", 1)),
+        Change("price", ("s", "j", 3)), Change("at", ("ann", "home", 2.0)),
+    ])  # fmt: skip
+    service.transact([Change("price", ("s", "i", 2)), Change("at", ("ann", "work", 1.0)), Change("node", ("a",))])
+    assert len(rows(service, "sure")) == 1 and rows(service, "node") == [("a",)]
+    assert rows(service, "price") == [("s", "i", 2), ("s", "j", 3)] and rows(service, "at") == [("ann", "home", 2.0)]
+
+
+def test_a_hub_costs_no_more_than_another_node(service):
+    """A row of a set is looked up as a row, not as all that begins like it."""
+    service.create_relation("edge", {"x": int, "y": int})
+    service.put("edge", np.stack([np.zeros(100_000, np.int64), np.arange(100_000)], axis=1))
+    facts = service.catalog.find("edge")
+    asked = facts.input.present(("x", "y"), np.array([[0, 0], [7, 200_000]], np.int64))
+    assert asked.data.tolist() == [[0], [7]]
+    service.put("edge", [(0, 7), (0, 200_000)])
+    assert service.query("edge").num_rows == 100_001
+
+
+def test_wrong_declarations_are_refused(service):
+    """A7.3"""
+    service.create_relation("edge", {"x": int, "y": int})
+    service.create_relation("edge", {"x": int, "y": int})  # the same again
+    for error, call in [
+        (NameTaken, lambda: service.create_relation("edge", {"x": int})),
+        (TypeMismatch, lambda: service.create_relation("r", {"x": bytes})),
+        (SchemaMismatch, lambda: service.create_relation("r", {"x": int}, semantics="sometimes")),
+        (SchemaMismatch, lambda: service.create_relation("r", {"x": int}, semantics="cardinality-one")),
+        (SchemaMismatch, lambda: service.create_relation("r", {"x": int}, semantics="last-write-wins", key="x")),
+        (SchemaMismatch, lambda: service.create_relation("r", {"x": int}, key="x")),
+        (SchemaMismatch, lambda: service.create_relation("r", {"x": int}, key="y")),
+        (TypeMismatch, lambda: service.create_relation("r", {"x": int, "t": str}, semantics="last-write-wins", key="x",
+                                                       order="t")),
+        (SchemaMismatch, lambda: service.create_relation(":r", {"x": int})),
+        (SchemaMismatch, lambda: service.create_attribute("r", int)),
+    ]:  # fmt: skip
+        with pytest.raises(error):
+            call()
+
+
+def test_a_closed_relation_takes_no_more_and_keeps_what_it_has(service):
+    """A14.3: close."""
+    service.create_relation("edge", {"x": int, "y": int})
+    service.transact([Change("edge", (1, 2))])
+    service.close_input("edge")
+    with pytest.raises(Closed):
+        service.transact([Change("edge", (2, 3))])
+    assert rows(service, "edge") == [(1, 2)]

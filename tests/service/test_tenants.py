@@ -1,0 +1,112 @@
+"""Tenants on one dataflow: each sees exactly what a naive evaluation gives it, whatever the others do."""
+
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.service import Change, Service
+
+TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
+NODES = st.integers(0, 4)
+ACTIONS = st.one_of(
+    st.tuples(st.just("connect"), NODES, st.sampled_from(["tenants", "tenants", "tenants", "nothing", "trunk"])),
+    st.tuples(st.just("disconnect"), st.integers(0, 9)),
+    st.tuples(st.just("ask"), st.integers(0, 9), NODES),
+    st.tuples(st.just("forget"), st.integers(0, 9), NODES),
+    st.tuples(st.just("put"), st.lists(st.tuples(NODES, NODES, st.sampled_from([1, 1, -1])), max_size=4)),
+    st.tuples(st.just("take"), st.integers(0, 9)),
+)
+
+
+def reach(edges: set, start: int) -> set:
+    """The rows of tc that start somewhere."""
+    found, queue = set(), [start]
+    for node in queue:
+        new = {y for x, y in edges if x == node} - found
+        found |= new
+        queue += new
+    return {(start, y) for y in found}
+
+
+class Naive:
+    """What a tenant should have, and what it was told."""
+
+    def __init__(self, interest, argument):
+        self.interest = interest
+        self.arguments = {argument}
+        self.told = Counter()
+
+    def take(self):
+        for row, time, diff in self.interest.take():
+            assert time < self.interest.upto
+            self.told[row] += diff
+
+    def check(self, edges):
+        self.take()
+        expected = set().union(*(reach(edges, each) for each in self.arguments))
+        assert {row: n for row, n in self.told.items() if n} == dict.fromkeys(expected, 1)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ACTIONS, max_size=14))
+def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
+    """A12.1, A12.3, A12.4: random connects, disconnects, argument changes and data changes."""
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register(TC)
+        edges, tenants = set(), []
+        for action, *given_ in actions:
+            tenant = tenants[given_[0] % len(tenants)] if action in CHOOSE and tenants else None
+            if action == "connect":
+                argument, sharing = given_
+                made = service.interest("tc", arguments={"x": argument}, owner=len(tenants), sharing=sharing)
+                tenants.append(Naive(made, argument))
+            elif action == "put":
+                service.transact([Change("edge", (x, y), diff) for x, y, diff in given_[0]])
+                for x, y, diff in given_[0]:
+                    (edges.add if diff > 0 else edges.discard)((x, y))
+            elif tenant is None:
+                continue
+            elif action == "disconnect":
+                tenants.remove(tenant)
+                service.drop_owner(tenant.interest.owner)
+            elif action == "take":
+                tenant.take()
+            elif tenant.interest.sharing != "trunk":
+                change = {"x": given_[1]}
+                if action == "ask":
+                    service.add_arguments(tenant.interest, change)
+                    tenant.arguments.add(given_[1])
+                elif given_[1] in tenant.arguments:
+                    service.remove_arguments(tenant.interest, change)
+                    tenant.arguments.discard(given_[1])
+        service.advance()
+        for tenant in tenants:
+            tenant.check(edges)
+        service.close()
+        assert [each.name for each in db.worker.dataflows.values() if each.name != "edge"] == []
+        assert set(db.inputs) <= {"edge"}
+
+
+CHOOSE = {"disconnect", "ask", "forget", "take"}
+
+
+def test_a_thousand_arguments_are_one_dataflow():
+    """A12.2, A11: an argument is a row of an input."""
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.put("edge", [(x, x + 1) for x in range(0, 200, 2)])
+        service.register(TC)
+        interests = [service.interest("tc", arguments={"x": x}, owner=x) for x in range(200)]
+        found = [list(each.take()) for each in interests]
+        assert [len(each) for each in found] == [1, 0] * 100
+        assert len(db.worker.dataflows) == 3  # the edges, the parameters, the tenants
+        service.put("edge", [(1, 2)])
+        assert [len(each.take()) for each in interests] == [2, 2] + [0] * 198
+        for owner in range(200):
+            service.drop_owner(owner)
+        assert len(db.worker.dataflows) == 1
