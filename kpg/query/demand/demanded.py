@@ -21,7 +21,7 @@ from kpg.query.demand.adorning import Adorning
 from kpg.query.demand.names import Asked
 from kpg.query.ir.compile import RULES, compile
 from kpg.query.ir.literals import Atom, Conjunction
-from kpg.query.ir.program import Directive, Program, Rule
+from kpg.query.ir.program import Directive, Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.blank_unused import blank_unused
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.stratify import dependencies, stratify, strongly_connected
@@ -189,9 +189,24 @@ def assembled(
         facts=tuple(fact for fact in program.facts if fact.relation in relations),
         directives=(*inputs, *outputs, *(Directive("output", answer) for _, answer in names.values())),
     )
-    made = blank_unused(drop_unread(stratify(made)))
+    made = blank_unused(drop_unread(stratify(with_nothing(made, attempt))))
+    made = with_unread(made, [relations[seeds] for seeds, _ in names.values()])
     verify(made, tuple(each.__name__ for each in RULES))
     return Together(made, names, explained(made, goals, reasons))
+
+
+def with_nothing(made: Program, attempt: Adorning) -> Program:
+    """A program in which relations that lost their last rule hold nothing, and are not taken for inputs."""
+    derived = {rule.head.relation for rule in made.rules} | {each.relation for each in made.reductions}
+    empty = {name for name, asked in attempt.asked.items() if asked.places} - derived
+    return replace(made, relations=tuple(replace(r, made=True) if r.name in empty else r for r in made.relations))
+
+
+def with_unread(made: Program, seeds: list[Relation]) -> Program:
+    """A program that has the relations of arguments, also where no rule reads them."""
+    lost = [each for each in seeds if each.name not in made.by_name()]
+    strata = tuple(Stratum((each.name,), False) for each in lost)
+    return replace(made, relations=(*made.relations, *lost), strata=(*strata, *made.strata))
 
 
 def reading(asked: Asked, head: str, body: str) -> Rule:

@@ -1,0 +1,307 @@
+"""Least fixed points of relations that only grow: each change adds what follows from it, and nothing is ever taken back.
+
+    growth = Growth(system)
+    growth.take([rows of each relation])      the new rows of each derived relation, at once
+
+Semi-naive: a round joins the rows that the round before found with everything, and keeps what is new. Nothing is kept
+for retractions, so a derived row costs a bit or some bytes in a set, and an index of its relation exists only if a rule
+needs one: where two of its atoms recur, or once a relation that is read changes after the first load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kpg.columns.updates import Ints
+from kpg.errors import Overflow, TooManyRounds
+from kpg.growth.codes import Ids, Layout
+from kpg.growth.index import Index
+from kpg.growth.members import Members
+from kpg.growth.rules import Atom, Compare, Course, Literal, System, Term, courses, variables
+from kpg.kernels.saturate import expand
+
+SLICE = 1 << 20  # rows that are extended at a time
+CODE_BITS = 62
+
+
+@dataclass(slots=True)
+class Bound:
+    """Rows of a course under way: the ids of each variable that is still needed."""
+
+    size: int
+    ids: dict[str, Ints]
+
+    def taken(self, rows: Ints) -> Bound:
+        """Some of the rows."""
+        return Bound(len(rows), {name: column[rows] for name, column in self.ids.items()})
+
+
+@dataclass(slots=True)
+class Growth:
+    """The relations of a system."""
+
+    system: System
+    ids: Ids = field(default_factory=Ids)
+    bits: int = 1
+    _derived: list[Members] = field(default_factory=list)
+    _read: list[list[Ints]] = field(default_factory=list)
+    _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
+    _courses: list[list[Course]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        arities = self.system.arities
+        self._courses = [courses(self.system.rules, relation) for relation in range(len(arities))]
+        self._derived = [Members(self.layout(relation).width) for relation in range(self.system.derived)]
+        self._read = [[] for _ in arities]
+
+    def layout(self, relation: int) -> Layout:
+        """The codes of a relation."""
+        return Layout(self.bits, self.system.arities[relation])
+
+    def take(self, rows: list[Ints | None]) -> list[Ints]:
+        """Take in new rows of each relation, int64[arity, n] or None; all new rows of those derived."""
+        first = not any(map(len, self._derived))
+        self._name([each for each in rows if each is not None])
+        codes = [None if each is None else self._encode(relation, each) for relation, each in enumerate(rows)]
+        fresh: list[list[Ints]] = [[] for _ in range(self.system.derived)]
+        for relation in range(self.system.derived, len(rows)):
+            found = codes[relation]
+            if found is not None:
+                self._add(relation, found)
+                if not first:  # else there is nothing to meet
+                    self._follow(relation, found, fresh)
+        for relation in range(self.system.derived):
+            found = codes[relation]
+            if found is not None:
+                fresh[relation].append(self._derived[relation].insert(found))
+        everything: list[list[Ints]] = [[] for _ in fresh]
+        rounds = 0
+        while any(len(part) for parts in fresh for part in parts):
+            rounds += 1
+            if rounds > self.system.max_rounds:
+                raise self._too_many()
+            current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
+            fresh = [[] for _ in current]
+            for relation, found in enumerate(current):
+                if not first:
+                    everything[relation].append(found)
+                self._add(relation, found)
+            for relation, found in enumerate(current):
+                self._follow(relation, found, fresh)
+        if first:
+            return [self._all(relation) for relation in range(self.system.derived)]
+        return [self._decoded(relation, parts) for relation, parts in enumerate(everything)]
+
+    def sorted(self, first: bool) -> bool:
+        """Whether the rows of the first load came out in the order of their values."""
+        return first and self.ids.ordered
+
+    def nbytes(self) -> int:
+        """What sets and indexes hold."""
+        indexes = sum(run.codes.nbytes for index in self._indexes.values() for run in index.runs)
+        return indexes + sum(each.nbytes for each in self._derived) + sum(p.nbytes for parts in self._read for p in parts)
+
+    # Ids and codes
+
+    def _name(self, rows: list[Ints]) -> None:
+        """Give ids to all values, of rules too; with more bits if they no longer fit."""
+        constants = [term for rule in self.system.rules for each in (rule.head, *rule.body) for term in numbers(each)]
+        parts = [each.reshape(-1) for each in rows] + [np.array(constants, np.int64)]
+        self.ids.add(np.concatenate(parts))
+        bits = max(1, (len(self.ids) - 1).bit_length())
+        if bits <= self.bits:
+            return
+        if bits * max(self.system.arities) > CODE_BITS:
+            raise Overflow(
+                f"{self.system.name} has too many different values to be kept insert-only",
+                detail=f"{len(self.ids):,} values in rows of {max(self.system.arities)} columns.",
+                hint="Run the program without insert-only.",
+            )
+        self._widen(bits)
+
+    def _widen(self, bits: int) -> None:
+        """Code everything anew."""
+        before = [self.layout(relation) for relation in range(len(self.system.arities))]
+        self.bits = bits
+        after = [self.layout(relation) for relation in range(len(self.system.arities))]
+        pairs = [[(c, new.shift(c)) for c in range(new.arity)] for new in after]
+        for relation, old in enumerate(self._derived):
+            made = Members(after[relation].width)
+            for run in old.runs():
+                made.insert(before[relation].moved(run, pairs[relation]))
+            self._derived[relation] = made
+        self._read = [
+            [before[relation].moved(part, pairs[relation]) for part in parts] for relation, parts in enumerate(self._read)
+        ]
+        self._indexes.clear()
+
+    def _encode(self, relation: int, rows: Ints) -> Ints:
+        ids = np.stack([self.ids.of(lane) for lane in rows]) if len(rows) else rows
+        return self.layout(relation).code(ids)
+
+    def _all(self, relation: int) -> Ints:
+        """All rows of a derived relation, in the order of their ids."""
+        layout, members = self.layout(relation), self._derived[relation]
+        out = np.empty((layout.arity, len(members)), np.int64)
+        at = 0
+        for run in members.runs():
+            layout.values(run, self.ids, out[:, at : at + len(run)])
+            at += len(run)
+        return out
+
+    def _decoded(self, relation: int, parts: list[Ints]) -> Ints:
+        codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        layout = self.layout(relation)
+        out = np.empty((layout.arity, len(codes)), np.int64)
+        layout.values(codes, self.ids, out)
+        return out
+
+    # Relations
+
+    def _add(self, relation: int, codes: Ints) -> None:
+        """Let indexes have new rows."""
+        if relation >= self.system.derived:
+            self._read[relation].append(codes)
+        for (of, _, _), index in self._indexes.items():
+            if of == relation:
+                index.add(codes)
+
+    def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> Index:
+        """A relation by some of its columns; made when it is first needed."""
+        name = relation, columns, keys
+        if name not in self._indexes:
+            made = self._indexes[name] = Index(self.layout(relation), columns, keys)
+            parts = list(self._derived[relation].runs()) if relation < self.system.derived else self._read[relation]
+            if parts:
+                made.add(np.concatenate(parts))
+        return self._indexes[name]
+
+    def _too_many(self) -> TooManyRounds:
+        return TooManyRounds(
+            f"{self.system.name} has not settled after {self.system.max_rounds:,} rounds",
+            hint="Bound the recursion, or allow more rounds with max_rounds.",
+        )
+
+    # Rules
+
+    def _follow(self, relation: int, codes: Ints, fresh: list[list[Ints]]) -> None:
+        """Add what follows from new rows of a relation."""
+        for course in self._courses[relation]:
+            for at in range(0, len(codes), SLICE):
+                bound = self._begin(course, codes[at : at + SLICE])
+                self._go_on(course, 0, bound, fresh[course.head.relation])
+
+    def _begin(self, course: Course, codes: Ints) -> Bound:
+        """The variables of the atom whose rows are new."""
+        layout = self.layout(course.start.relation)
+        for column, term in enumerate(course.start.terms):
+            if isinstance(term, int):
+                codes = codes[layout.ids(codes, column) == self._id(term)]
+        live = needed(course, 0)
+        return Bound(len(codes), {
+            term: layout.ids(codes, column)
+            for column, term in enumerate(course.start.terms)
+            if isinstance(term, str) and term in live
+        })  # fmt: skip
+
+    def _go_on(self, course: Course, step: int, bound: Bound, found: list[Ints]) -> None:
+        """Do the rest of a course for some rows."""
+        if not bound.size:
+            return
+        if step == len(course.steps):
+            new = self._derived[course.head.relation].insert(self._head(course.head, bound, ()))
+            found.append(new)
+            return
+        literal = course.steps[step]
+        if isinstance(literal, Compare):
+            self._go_on(course, step + 1, bound.taken(np.flatnonzero(self._holds(literal, bound))), found)
+        elif step + 1 == len(course.steps):
+            self._extend(course, literal, bound, found)
+        else:
+            for joined in self._join(course, step, literal, bound):
+                self._go_on(course, step + 1, joined, found)
+
+    def _meet(self, atom: Atom, bound: Bound, live: set[str]) -> tuple[Index, Ints, dict[str, int]]:
+        """The index of an atom's relation by what is known, the keys to find, and where it gives which variable."""
+        keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in bound.ids]
+        gives = [c for c, term in enumerate(atom.terms) if c not in keys and isinstance(term, str) and term in live]
+        index = self._index(atom.relation, (*keys, *gives), len(keys))
+        prefix = np.zeros(bound.size, np.int64)
+        for column in keys:
+            prefix = (prefix << self.bits) | self._ids_of(atom.terms[column], bound)
+        return index, prefix, {str(atom.terms[c]): len(keys) + at for at, c in enumerate(gives)}
+
+    def _extend(self, course: Course, atom: Atom, bound: Bound, found: list[Ints]) -> None:
+        """The last atom: what it adds to the head goes straight into the set."""
+        index, keys, gives = self._meet(atom, bound, variables(course.head))
+        layout = self.layout(course.head.relation)
+        left = self._head(course.head, bound, tuple(gives))
+        pairs = tuple((gives[t], layout.shift(c)) for c, t in enumerate(course.head.terms) if t in gives)  # type: ignore[index]
+        members = self._derived[course.head.relation]
+        for run, low, high in index.find(keys):
+            found += members.extend(left, low, high, run.part(pairs))
+
+    def _join(self, course: Course, step: int, atom: Atom, bound: Bound) -> Iterator[Bound]:
+        """The rows that meet an atom, in parts of bounded size."""
+        live = needed(course, step + 1)
+        index, keys, gives = self._meet(atom, bound, live)
+        kept = {name: column for name, column in bound.ids.items() if name in live}
+        for run, low, high in index.find(keys):
+            ends = np.cumsum(high - low)
+            start, done = 0, 0
+            while start < bound.size:
+                stop = max(start + 1, int(np.searchsorted(ends, done + SLICE, side="right")))
+                total = int(ends[stop - 1]) - done
+                lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
+                expand(low[start:stop], high[start:stop], lefts, rights)
+                made = {name: column[start:stop][lefts] for name, column in kept.items()}
+                made |= {name: index.layout.ids(run.codes[rights], at) for name, at in gives.items()}
+                start, done = stop, int(ends[stop - 1])
+                yield Bound(total, made)
+
+    def _head(self, head: Atom, bound: Bound, later: tuple[str, ...]) -> Ints:
+        """The codes of a head, as far as it is known."""
+        layout = self.layout(head.relation)
+        made = np.zeros(bound.size, np.int64)
+        for column, term in enumerate(head.terms):
+            assert term is not None
+            if term not in later:
+                made |= self._ids_of(term, bound) << layout.shift(column)
+        return made
+
+    def _holds(self, literal: Compare, bound: Bound) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        left, right = self._ids_of(literal.left, bound), self._ids_of(literal.right, bound)
+        if literal.op in ("=", "!="):
+            return np.asarray((left == right) == (literal.op == "="))
+        left, right = self.ids.values[left], self.ids.values[right]
+        match literal.op:
+            case "<":
+                return np.asarray(left < right)
+            case "<=":
+                return np.asarray(left <= right)
+            case ">":
+                return np.asarray(left > right)
+        return np.asarray(left >= right)
+
+    def _ids_of(self, term: Term | None, bound: Bound) -> Ints:
+        if isinstance(term, str):
+            return bound.ids[term]
+        assert term is not None
+        return np.full(bound.size, self._id(term), np.int64)
+
+    def _id(self, value: int) -> int:
+        return int(self.ids.of(np.array([value], np.int64))[0])
+
+
+def numbers(literal: Literal) -> list[int]:
+    """The values that stand in a literal."""
+    terms = literal.terms if isinstance(literal, Atom) else (literal.left, literal.right)
+    return [term for term in terms if isinstance(term, int)]
+
+
+def needed(course: Course, step: int) -> set[str]:
+    """The variables that are read from a step on."""
+    return variables(course.head).union(*(variables(literal) for literal in course.steps[step:]))
