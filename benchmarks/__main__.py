@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "E8": "benchmarks.e08_join",
     "E9": "benchmarks.e09_idle",
     "E10": "benchmarks.e10_sharing",
+    "O1": "benchmarks.o01_log",
     "S1": "benchmarks.s01_scaling",
     "S2": "benchmarks.s02_exchange",
     "S7": "benchmarks.s07_recovery",

@@ -34,6 +34,7 @@ from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, Unavailable, UndefinedName, WrongThread
+from kpg.events import Recorder
 from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop, Node
 from kpg.plan.rendered import Context
@@ -71,6 +72,7 @@ class Database:
         self.changed: set[Any] = set()  # outputs with changes that somebody listens for
         self.captures: list[Any] = []
         self.dirty: dict[str, Input] = {}
+        self.recorder: Recorder | None = None  # who turns what the engine does into relations, if somebody asked
         self.memory = Memory(config.memory_limit)
         if config.memory_limit is not None:
             self.worker.guard = self.memory.check
@@ -152,6 +154,8 @@ class Database:
 
     def flow_to(self, frontier: Frontier) -> None:
         """What was inserted, and is on its way to disk if need be, flows to the dataflows; the clock moves."""
+        if self.recorder is not None:
+            self.recorder.publish()  # what is told of the db itself is not written
         for source in self.dirty.values():
             source.flush()
         self.dirty.clear()
@@ -260,10 +264,10 @@ class Database:
 
     # Dataflows
 
-    def install(self, name: str, build: Callable[[Dataflow], None]) -> Dataflow:
+    def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
         """Build a dataflow."""
         self.check()
-        return self.worker.install(name, build)
+        return self.worker.install(name, build, logged)
 
     def install_output(self, node: Node, name: str | None, keep: bool) -> Output:
         """Install a plan as an answer."""
@@ -350,7 +354,7 @@ class Database:
         for capture in tuple(self.captures):
             capture.close()
         for dataflow in list(self.worker.dataflows.values())[::-1]:
-            self.worker.drop(dataflow, "the db was closed")
+            self.worker.drop(dataflow)
         self._closed = True
         if self.durable is not None:
             self.durable.close()

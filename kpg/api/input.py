@@ -48,6 +48,7 @@ class Input(Collection):
         schema.select(self.key)
         self.closed = self.dropped = False
         self.kept = kept  # on disk, if the db is durable
+        self.is_log = False  # whether the db itself writes it: of that nothing is logged
         self._buffer: list[Updates] = []
         self._latest = least(db.config.coordinates)  # the join of all times that rows were given
         self._base: Installed | None = None
@@ -100,6 +101,8 @@ class Input(Collection):
 
     def _encode(self, rows: Any) -> Ints:
         self.db.check()
+        if self.is_log:
+            raise InUse(f"{self.name} is written by the db itself")
         if self.closed:
             raise Closed(f"input {self.name} is closed")
         if not self.db.time:
@@ -204,7 +207,7 @@ class Input(Collection):
             raise Closed(f"input {self.name} was dropped")
         if self._base is None:
             chosen = self.key or (keys if keys is not None else self.schema.names)
-            self._source, self._base = install_input(self.db, self.name, self.schema, chosen)
+            self._source, self._base = install_input(self.db, self.name, self.schema, chosen, not self.is_log)
             if self.db.durable is not None and self.kept:
                 self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
             if self.closed:

@@ -84,7 +84,9 @@ class Installed:
         return self.publisher.output_frontier()
 
 
-def install_input(db: Database, name: str, schema: Schema, keys: tuple[str, ...]) -> tuple[Source, Installed]:
+def install_input(
+    db: Database, name: str, schema: Schema, keys: tuple[str, ...], logged: bool = True
+) -> tuple[Source, Installed]:
     """The dataflow that arranges what is inserted into a relation."""
     made: list[tuple[Source, Installed]] = []
 
@@ -99,7 +101,7 @@ def install_input(db: Database, name: str, schema: Schema, keys: tuple[str, ...]
         made.append((source, Installed(db, name, found, keys)))
         renderer.release()
 
-    db.install(name, build)
+    db.install(name, build, logged)
     return made[0]
 
 

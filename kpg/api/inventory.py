@@ -152,6 +152,14 @@ def state_of(dataflow: Dataflow) -> str:
     return f"waiting for {show_frontier(held)}" if held else "idle"
 
 
+def spent_in(db: Database, dataflow: Dataflow) -> dict[str, Any]:
+    """How long a dataflow has worked, if somebody listens to it."""
+    if db.recorder is None or dataflow.events is None:
+        return {}
+    seconds, steps = db.recorder.spent(dataflow.entity)
+    return {"seconds": seconds, "steps": steps}
+
+
 def describe_database(db: Database) -> dict[str, Any]:
     """Inputs, outputs, dataflows, arrangements, symbols and memory, as values that JSON can hold."""
     found = indexes(db)
@@ -172,7 +180,7 @@ def describe_database(db: Database) -> dict[str, Any]:
         ],
         "outputs": [{"name": each.name, "columns": columns_of(each)} for each in db.outputs.values()],
         "dataflows": [
-            {"name": each.name, "operators": len(each.operators), "state": state_of(each)}
+            {"name": each.name, "operators": len(each.operators), "state": state_of(each), **spent_in(db, each)}
             for _, each in sorted(db.worker.dataflows.items())
         ],
         "arrangements": [describe_index(each) for each in found],

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Message
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ Pact: TypeAlias = Pipeline | Exchange | Broadcast
 class Channel:
     """The way from one output to one input of a dataflow."""
 
-    __slots__ = ("index", "pact", "target", "target_input")
+    __slots__ = ("index", "entity", "pact", "target", "target_input")
 
-    def __init__(self, index: int, target: Operator, target_input: int, pact: Pact) -> None:
+    def __init__(self, index: int, entity: int, target: Operator, target_input: int, pact: Pact) -> None:
         self.index = index
+        self.entity = entity
         self.target = target
         self.target_input = target_input
         self.pact = pact
@@ -82,4 +84,12 @@ class Channel:
     def deliver(self, message: Message) -> None:
         """Queue a message that has arrived."""
         self.target.queues[self.target_input].append(message)
-        self.target.dataflow.worker.schedule(self.target)
+        dataflow = self.target.dataflow
+        dataflow.worker.schedule(self.target)
+        if dataflow.events is not None:
+            dataflow.events.messages += (self.entity, rows_of(message.payload))
+
+
+def rows_of(payload: Any) -> int:
+    """How many updates a message has, in batches or not."""
+    return len(payload) if isinstance(payload, Updates) else sum(map(len, payload))

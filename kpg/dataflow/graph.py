@@ -16,7 +16,7 @@ from kpg.algebra.order import Time, least
 from kpg.dataflow.channel import Channel, Pact, Pipeline
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.errors import KpgError
-from kpg.events import Connects, Operates
+from kpg.events import CHANNEL, Connects, Events, Operates, entity_of
 from kpg.progress.reachability import Reachability
 from kpg.progress.summary import Summary, identity
 from kpg.progress.tracker import Tracker
@@ -44,10 +44,13 @@ class Stream:
 class Dataflow:
     """One graph of operators on one worker."""
 
-    def __init__(self, worker: Worker, dataflow_id: int, name: str) -> None:
+    def __init__(self, worker: Worker, dataflow_id: int, name: str, logged: bool = True) -> None:
         self.worker = worker
         self.id = dataflow_id
+        self.entity = entity_of(worker.index, dataflow_id)
         self.name = name
+        self.logged = logged
+        self.events: Events | None = worker.events if logged else None
         self.operators: list[Operator] = []
         self.channels: list[Channel] = []
         self.internal: list[list[Summary]] = []
@@ -72,14 +75,13 @@ class Dataflow:
     ) -> Stream:
         """Add an operator that reads some streams; returns the stream of its port 0."""
         operator.dataflow, operator.index, operator.depth = self, len(self.operators), depth
+        operator.entity = self.entity + 1 + operator.index
         operator.output_location = self.reachability.add_location(depth)
         operator.input_locations = []
         operator.channels = [[] for _ in range(ports)]
         operator.queues = []
         self.operators.append(operator)
         self.internal.append([])
-        if self.worker.sink:
-            self.worker.sink(Operates(self.worker.index, self.id, operator.index, operator.name))
         for index, (stream, pact) in enumerate(inputs):
             self.add_input(operator, stream.depth, summaries[index] if summaries else identity(depth))
             self.connect(stream, operator, index, pact)
@@ -97,14 +99,13 @@ class Dataflow:
     def connect(self, stream: Stream, target: Operator, target_input: int, pact: Pact | None = None) -> None:
         """Send a stream to an input."""
         for source, port in stream.ports:
-            channel = Channel(len(self.channels), target, target_input, pact or Pipeline())
+            number = len(self.channels)
+            channel = Channel(number, self.entity + 1 + CHANNEL + number, target, target_input, pact or Pipeline())
             self.channels.append(channel)
             source.channels[port].append(channel)
             self.reachability.add_edge(
                 source.output_location, target.input_locations[target_input], identity(stream.depth)
             )
-            if self.worker.sink:
-                self.worker.sink(Connects(self.worker.index, self.id, source.index, target.index))
 
     def add_source(
         self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int, opening: Times | None = None
@@ -143,6 +144,32 @@ class Dataflow:
             self.tracker.update(location, time, -1)
         for operator in self.operators:
             operator.follow_frontiers()
+        if self.events is not None:
+            self.tell()
+
+    def listen(self, events: Events | None) -> None:
+        """Have what happens here told to somebody from here on, or to nobody any more; what is there is told first."""
+        self.events = events if self.logged else None
+        if self.events is not None:
+            self.tell()
+        else:
+            for operator in self.operators:
+                operator.listen(None)
+
+    def tell(self) -> None:
+        """Say what was built."""
+        events = self.events
+        assert events is not None
+        events.built.append(Operates(self.entity, self.entity, -1, self.name, 0))
+        for operator in self.operators:
+            events.built.append(Operates(operator.entity, self.entity, operator.index, operator.name, operator.depth))
+            for port, channels in enumerate(operator.channels):
+                for channel in channels:
+                    target = channel.target.entity
+                    events.built.append(
+                        Connects(channel.entity, self.entity, operator.entity, port, target, channel.target_input)
+                    )
+            operator.listen(events)
 
     @property
     def over(self) -> bool:
@@ -154,6 +181,10 @@ class Dataflow:
         if self.dropped:
             return
         self.dropped = True
+        if self.events is not None:
+            self.events.shut.append(self.entity)
+            self.events.shut += [operator.entity for operator in self.operators]
+            self.events.shut += [channel.entity for channel in self.channels]
         for operator in self.operators:
             self.worker.waiting.discard(operator)
             operator.release()

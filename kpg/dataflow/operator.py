@@ -19,6 +19,7 @@ from kpg.algebra.frontier import Frontier, minimal
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
+from kpg.events import Events
 
 if TYPE_CHECKING:
     from kpg.dataflow.channel import Channel
@@ -43,6 +44,7 @@ class Operator:
 
     dataflow: Dataflow
     index: int
+    entity: int  # its number in events
     depth: int
     input_locations: list[int]
     output_location: int
@@ -63,6 +65,9 @@ class Operator:
 
     def follow_frontiers(self) -> None:
         """The dataflow is built, so that frontiers mean something: before, a loop is open and seems to have ended."""
+
+    def listen(self, events: Events | None) -> None:
+        """Have what happens outside of steps told, beginning with what is there; None: no more."""
 
     def release(self) -> None:
         """Let go of everything held outside this dataflow."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter_ns
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
@@ -18,7 +19,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 from kpg.dataflow.transport import Alone, DataFrame, FailureFrame, Frame, ProgressFrame, Transport
 from kpg.errors import KpgError
-from kpg.events import Dropped, EventSink, Installed, Progressed, Stepped
+from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
 CLOCK = -1
@@ -38,7 +39,8 @@ class Worker:
         self.clock = Clock(start, peers)
         self.dataflows: dict[int, Dataflow] = {}
         self.waiting: set[Operator] = set()
-        self.sink: EventSink | None = None
+        self.events: Events | None = None  # what happens, if somebody listens
+        self.logging = True  # whether what is installed now is listened to
         self.guard: Callable[[], None] | None = None  # asked now and then; raises when a limit is met
         self.touched: set[Tracker] = set()  # whose counts have changed since they were last found settled
         self.steps = 0
@@ -48,14 +50,18 @@ class Worker:
         self._next_id = 0
         self._early: dict[int, list[Frame]] = {}
 
+    def listen(self, events: Events | None) -> None:
+        """Have what happens told from here on; what is there is told first. None: to nobody any more."""
+        self.events = events
+        for dataflow in self.dataflows.values():
+            dataflow.listen(events)
+
     # Building and dropping
 
-    def install(self, name: str, build: Callable[[Dataflow], None]) -> Dataflow:
+    def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
         """Build a dataflow; the same calls in the same order on every worker."""
-        dataflow = Dataflow(self, self._next_id, name)
+        dataflow = Dataflow(self, self._next_id, name, self.logging if logged is None else logged)
         self._next_id += 1
-        if self.sink:
-            self.sink(Installed(self.index, dataflow.id, name))
         try:
             build(dataflow)
             dataflow.start()
@@ -70,12 +76,10 @@ class Worker:
             self._take(frame)
         return dataflow
 
-    def drop(self, dataflow: Dataflow, reason: str = "dropped") -> None:
+    def drop(self, dataflow: Dataflow) -> None:
         """End a dataflow and release everything it holds."""
         if self.dataflows.pop(dataflow.id, None) is not None:
             dataflow.release()
-            if self.sink:
-                self.sink(Dropped(self.index, dataflow.id, dataflow.name, reason))
 
     def fail(self, dataflow: Dataflow, error: KpgError, heard: bool = False) -> None:
         """End a dataflow for a reason that its readers are told, here and at all peers, and all that read from it."""
@@ -85,7 +89,7 @@ class Worker:
             dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
             for reader in tuple(dataflow.readers):
                 self.fail(reader, error, heard)
-            self.drop(dataflow, f"failed: {error.what}")
+            self.drop(dataflow)
 
     # Running
 
@@ -120,10 +124,14 @@ class Worker:
         if dataflow.dropped:
             return
         self.steps += 1
-        if self.sink:
-            self.sink(Stepped(self.index, dataflow.id, operator.index, sum(map(len, operator.queues))))
+        events = dataflow.events
         try:
-            again = operator.run()
+            if events is None:
+                again = operator.run()
+            else:
+                began = perf_counter_ns()
+                again = operator.run()
+                events.steps += (operator.entity, began, perf_counter_ns() - began)
             if self.guard is not None and self.steps % GUARD_STEPS == 0:
                 self.guard()  # a dataflow that takes too much is dropped; the others go on
         except KpgError as error:
@@ -154,7 +162,11 @@ class Worker:
         for _ in range(min(operators, len(self._restless))):
             operator = self._restless.popleft()
             if not operator.dataflow.dropped:
+                events = operator.dataflow.events
+                began = 0 if events is None else perf_counter_ns()
                 more = operator.rest(fuel)
+                if events is not None:
+                    events.steps += (operator.entity, began, perf_counter_ns() - began)
                 operator.restless = more or operator.unsettled
                 if operator.restless:
                     self._restless.append(operator)
@@ -175,7 +187,7 @@ class Worker:
                 operator.tidy()
             if dataflow.over:
                 dataflow.retired = True
-                self.drop(dataflow, "its inputs closed")
+                self.drop(dataflow)
             elif self.peers > 1 and 0 in dataflow.tracker.feeders.values():
                 self.untidy |= not dataflow.tracker.idle
 
@@ -194,8 +206,8 @@ class Worker:
         told = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
         if told:
             self.transport.broadcast(ProgressFrame(told))
-            if self.sink:
-                self.sink(Progressed(self.index, CLOCK, sum(len(list_) for _, list_ in told)))
+            if self.events is not None:
+                self.events.progress.append(sum(len(list_) for _, list_ in told))
         frames = self.transport.receive()
         for frame in frames:
             self._take(frame)

@@ -20,7 +20,7 @@ from kpg.config import Effort
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
-from kpg.events import Sealed
+from kpg.events import Events, TraceEvents
 from kpg.operators.payload import Batches
 from kpg.operators.sealing import hold_pending, seal
 from kpg.trace.batch import Batch
@@ -72,8 +72,15 @@ class Publisher(Operator):
             spine.insert(batch)
             if not self.restless:
                 self.dataflow.worker.keep_busy(self)
-        if self.dataflow.worker.sink:
-            self.dataflow.worker.sink(Sealed(self.dataflow.worker.index, self.dataflow.id, self.index, len(batch)))
+
+    def listen(self, events: Events | None) -> None:
+        spine = self.spine()
+        if spine is None:
+            return
+        spine.events = told = None if events is None else TraceEvents(events, self.entity)
+        if told is not None:
+            for batch in spine.batches_through(None):
+                told.inserted(batch)
 
     def state(self) -> Iterator[Updates]:
         spine = self.spine()

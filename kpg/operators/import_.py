@@ -14,6 +14,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Message
+from kpg.events import Imports
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.source import Source
 from kpg.trace.batch import Batch
@@ -35,6 +36,8 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     if history:
         dataflow.feed(source, Message(since.elements, history))
     publisher.importers.append(source)
+    if dataflow.events is not None:
+        dataflow.events.built.append(Imports(source.entity, publisher.entity))
     publisher.dataflow.readers.append(dataflow)
 
     def forget() -> None:

@@ -24,6 +24,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.events import TraceEvents
 from kpg.trace import layer as sizes
 from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer, level_of, room_of
@@ -46,6 +47,7 @@ class Spine:
     def __init__(self, key_lanes: int, lanes: int, depth: int, width: int = 1, effort: Effort = "default") -> None:
         self.key_lanes, self.lanes, self.depth, self.width = key_lanes, lanes, depth, width
         self.upper = Frontier.start(depth)
+        self.events: TraceEvents | None = None
         self._fuel_per_row = FUEL[effort]
         self._eager = effort == "eager"
         self._saved = 0  # fuel not yet spent
@@ -150,6 +152,8 @@ class Spine:
         self.upper = batch.upper
         rows = len(batch)
         if rows:
+            if self.events is not None:
+                self.events.inserted(batch)
             self._pending.append(batch)
             self._saved += self._fuel_per_row * rows
             if self._saved >= SIP:
@@ -167,7 +171,8 @@ class Spine:
         rows = sum(map(len, passed))
         self._pending_rows -= rows
         if len(passed) > 1 and rows <= TINY_ROWS + len(passed[-1]):
-            passed = [merge_tiny(passed)]
+            tiny, passed = passed, [merge_tiny(passed)]
+            self._tell(tuple(tiny), passed[0])
         for batch in passed:
             self._admit(batch)
 
@@ -177,12 +182,28 @@ class Spine:
             if self._tail_merges >= len(self._handles):
                 self._tail_merges = 0
                 self._since = self.since
-            batch = merge_now(self._tail.batch, batch, self._since)
+            batch = self._merge_now(self._tail.batch, batch, self._since)
         rows = len(batch)
         self._tail = Layer(0, batch) if 0 < rows < sizes.TAIL_ROWS else None
         self._balanced = False
         if rows >= sizes.TAIL_ROWS:
             self._enter(batch)
+
+    def _merge_now(self, older: Batch, newer: Batch, since: Frontier) -> Batch:
+        result = merge_now(older, newer, since)
+        self._tell((older, newer), result)
+        return result
+
+    def _complete(self, layer: Layer) -> Batch:
+        merged = layer.batches
+        result = layer.complete()
+        if result is not merged[0]:
+            self._tell(merged, result)
+        return result
+
+    def _tell(self, merged: tuple[Batch, ...], result: Batch) -> None:
+        if self.events is not None:
+            self.events.merged(merged, result)
 
     # layers
 
@@ -203,7 +224,9 @@ class Spine:
         """If a layer's merge is done, put its result where it belongs; returns the layer it is in then."""
         if layer.merge is None or not layer.merge.done:
             return layer
+        merged = layer.batches
         layer.finish()
+        self._tell(merged, layer.batch)
         self._balanced = False
         place = self._layers.index(layer)
         natural = level_of(len(layer.batch))
@@ -227,7 +250,7 @@ class Spine:
         """Bring in a batch that is too large for the tail."""
         level = level_of(len(batch))
         while self._layers and self._layers[-1].level < level:  # older, so it cannot stay below: merge it along
-            batch = merge_now(self._layers.pop().complete(), batch, self.since)
+            batch = self._merge_now(self._complete(self._layers.pop()), batch, self.since)
             level = max(level, level_of(len(batch)))
         owed = (4 if level == 0 else 8) * room_of(level)
         self._fuel(max(0, owed - self._given))
@@ -270,7 +293,7 @@ class Spine:
         since, tail, layers = self.since, self._tail, self._layers
         if tail is not None and tail.unsettled(since):
             tail.compact(since)
-            self._tail = tail if len(tail.complete()) else None
+            self._tail = tail if len(self._complete(tail)) else None
             return True
         if not self._balanced:
             if tail is not None and self._wasteful(len(layers)):

@@ -1,0 +1,156 @@
+"""The log of a db: what its engine does, as relations of the same db.
+
+    log = Log(db, attributes=[":timely.event.operates/name", ":differential.event/size"])
+    log[":differential.event/size"]                        a relation (e, v), for any query
+    Running(db, program, inputs=log.inputs)                a program in EDN or Datalog over it
+
+    with unlogged(db): ...                                 what is installed here is not told of in the log
+
+Attributes are those of `kpg.observe.attributes`. What happened up to an advance is in the log with the next one.
+Several logs of a db share what they have in common. A db without a log pays one test for each event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from types import TracebackType
+from typing import NamedTuple
+
+from kpg.api.database import Database
+from kpg.api.input import Input
+from kpg.errors import Closed, InUse, Unavailable
+from kpg.observe import attributes as log
+from kpg.observe.figures import Figures
+from kpg.observe.recorder import EventRecorder
+
+
+class OperatorFigures(NamedTuple):
+    """What is known of one operator: its time in seconds, and what its arrangement holds, if it has one."""
+
+    entity: int
+    dataflow: str
+    name: str
+    steps: int
+    seconds: float
+    rows: int
+    nbytes: int
+
+
+class DataflowFigures(NamedTuple):
+    """What is known of one dataflow: the sums over its operators."""
+
+    entity: int
+    name: str
+    steps: int
+    seconds: float
+    rows: int
+    nbytes: int
+
+
+class Log:
+    """Some attributes of the log of a db, until it is closed; `every` so many seconds, at most, rows are written."""
+
+    def __init__(self, db: Database, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> None:
+        names = log.known(attributes)
+        db.check()
+        if db.worker.peers > 1 or hasattr(db, "workers"):
+            raise Unavailable("a log is of a db in this process", hint="Open it without workers=.")
+        self.db = db
+        found = db.recorder
+        self._recorder = found if isinstance(found, EventRecorder) else EventRecorder(db)
+        self._recorder.users += 1
+        self._recorder.every = every
+        self._closed = False
+        self.inputs: dict[str, Input] = {}
+        try:
+            for name in names:
+                source = self._recorder.source(name)
+                source.users += 1
+                self.inputs[name] = source.input
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def attributes(self) -> dict[str, tuple[type, type]]:
+        """What each attribute relates: for `parse_query`."""
+        return {name: (int, log.ATTRIBUTES[name].value) for name in self.inputs}
+
+    def __getitem__(self, name: str) -> Input:
+        """The relation of an attribute."""
+        (name,) = log.known([name])
+        return self.inputs[name]
+
+    # For people
+
+    def operators(self) -> list[OperatorFigures]:
+        """All operators that are there, those that took the most time first."""
+        figures = self._figures()
+        name, gone = figures.of(log.NAME), figures.of(log.SHUTDOWN)
+        steps, spent = figures.of(log.STEPS), figures.of(log.SPENT)
+        size, nbytes = figures.of(log.SIZE), figures.of(log.BYTES)
+        own = figures.of(log.DATAFLOW)
+        found = [
+            OperatorFigures(
+                each, name[own[each]], name[each], steps.get(each, 0), spent.get(each, 0) / 1e9,
+                size.get(each, 0), nbytes.get(each, 0),
+            )  # fmt: skip
+            for each in figures.of(log.LOCAL_ID)
+            if each not in gone
+        ]
+        return sorted(found, key=lambda each: -each.seconds)
+
+    def dataflows(self) -> list[DataflowFigures]:
+        """All dataflows that are there, those that took the most time first."""
+        own = self._figures().of(log.DATAFLOW)
+        sums: dict[int, DataflowFigures] = {}
+        for each in self.operators():
+            entity = own[each.entity]
+            so_far = sums.get(entity, DataflowFigures(entity, each.dataflow, 0, 0.0, 0, 0))
+            sums[entity] = DataflowFigures(
+                entity, each.dataflow, so_far.steps + each.steps, so_far.seconds + each.seconds,
+                so_far.rows + each.rows, so_far.nbytes + each.nbytes,
+            )  # fmt: skip
+        return sorted(sums.values(), key=lambda each: -each.seconds)
+
+    def _figures(self) -> Figures:
+        if self._closed:
+            raise Closed("the log is closed")
+        self._recorder.collect()
+        return self._recorder.figures
+
+    # End
+
+    def close(self) -> None:
+        """Forget its relations, unless another log has them; refused while queries read them. May be repeated."""
+        if self._closed:
+            return
+        for name in list(self.inputs):
+            source = self._recorder.sources[name]
+            if source.users == 1:
+                source.input.drop()
+                del self._recorder.sources[name]
+            source.users -= 1
+            del self.inputs[name]
+        self._closed = True
+        self._recorder.users -= 1
+        if not self._recorder.users:
+            self._recorder.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(InUse) if error is not None else nullcontext():  # what went wrong is told, not its consequence
+            self.close()
+
+
+@contextmanager
+def unlogged(db: Database) -> Iterator[None]:
+    """What is installed within is not told of in the log; relations of people that it brings to life are."""
+    before, db.worker.logging = db.worker.logging, False
+    try:
+        yield
+    finally:
+        db.worker.logging = before
