@@ -34,6 +34,7 @@ from kpg.storage.manifest import (
     number_of,
     schema_to_json,
 )
+from kpg.storage.readers import Reader
 from kpg.storage.record import Origin, Transaction, decode_note, encode_note, encode_transaction, is_note, upper_of
 from kpg.storage.recovery import Recovered, Rejected, Relation, Replay, manifests
 
@@ -250,10 +251,10 @@ class Storage:
         self._note("unregister", name=name)
         self.declarations.pop(name, None)
 
-    def set_reader(self, name: str, time: tuple[int, ...]) -> None:
+    def set_reader(self, name: str, reader: Reader) -> None:
         """Remember how far a reader has come."""
-        self._note("reader", name=name, time=time)
-        self.readers[name] = time
+        self._note("reader", name=name, **reader.to_json())
+        self.readers[name] = reader
 
     def drop_reader(self, name: str) -> None:
         """Forget a reader."""
@@ -372,7 +373,8 @@ class Storage:
             stored[name] = StoredRelation(relation.id, relation.schema, relation.key, content.order, batches, later)
         return Manifest(
             number, self.coordinates, self._frontier, next_frame, self.generation, self._next_relation, stored,
-            self.applied.to_json(), dict(self.declarations), {name: list(time) for name, time in self.readers.items()},
+            self.applied.to_json(), dict(self.declarations),
+            {name: each.to_json() for name, each in self.readers.items()},
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
