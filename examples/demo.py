@@ -25,6 +25,7 @@ from kpg import col, lit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from demo_screen import Lines, Screen, Silence  # noqa: E402 (beside this file, wherever it is started from)
+from standing import Progress, Standing  # noqa: E402
 
 # The queries
 
@@ -120,25 +121,10 @@ def from_scratch(pairs: np.ndarray, watched: list[int]) -> dict[str, list[tuple[
 
 
 @dataclass
-class Standing:
-    """An installed query, and what it cost."""
-
-    output: kpg.Output
-    epoch: int
-    first_answer_ms: float
-
-
-@dataclass
-class State:
+class State(Progress):
     """What there is to show."""
 
-    seconds: float
-    elapsed: float = 0.0
-    epoch: int = 0
-    changes: int = 0
-    rows: int = 0
     load_ms: float = 0.0
-    queries: dict[str, Standing] = field(default_factory=dict)
     latencies_ms: dict[int, list[float]] = field(default_factory=dict)  # by number of queries installed
 
     def recent(self) -> list[float]:

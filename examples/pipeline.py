@@ -23,7 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from demo import QUERIES, Network, from_scratch  # noqa: E402 (beside this file, wherever it is started from)
-from pipeline_screen import Screen, Standing, State  # noqa: E402
+from pipeline_screen import Screen, State  # noqa: E402
+from standing import Standing  # noqa: E402
 
 import kpg  # noqa: E402
 from kpg.spark.java import ensure_java  # noqa: E402

@@ -17,27 +17,13 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+from standing import Progress
 
 
 @dataclass
-class Standing:
-    """An installed query, and what it cost."""
-
-    output: Any
-    epoch: int
-    first_answer_ms: float
-
-
-@dataclass
-class State:
+class State(Progress):
     """What there is to show."""
 
-    seconds: float
-    elapsed: float = 0.0
-    epoch: int = 0
-    rows: int = 0
-    changes: int = 0
-    queries: dict[str, Standing] = field(default_factory=dict)
     commit_ms: list[float] = field(default_factory=list)  # from Spark's commit to all answers up to date
     whole_ms: list[float] = field(default_factory=list)  # from the file to all answers up to date
     batches: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from kpg.api.database import Database
 from kpg.config import CHECKPOINT_BYTES, Config, Effort
@@ -17,64 +17,42 @@ if TYPE_CHECKING:
     from kpg.spark.database import SparkDatabase
     from kpg.storage.log import Durability
 
+Place: TypeAlias = str | PathLike[str] | None
+
+
+class Options(TypedDict, total=False):
+    """What all dbs may be opened with; `open` says what they mean."""
+
+    history: int | None
+    memory_limit: int | None
+    effort: Effort
+    max_rounds: int
+    coordinates: int
+    durability: Durability
+    checkpoint_bytes: int
+    filesystem: Any
+
 
 @overload
 def open(
-    place: str | PathLike[str] | None = None,
-    /,
-    *,
-    workers: int = 1,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: Literal[False] = False,
-    durability: Durability = "commit",
-    checkpoint_bytes: int = CHECKPOINT_BYTES,
-    filesystem: Any = None,
+    place: Place = None, /, *, workers: int = 1, background: Literal[False] = False, **options: Unpack[Options]
 ) -> Database: ...
 
 
 @overload
 def open(
-    place: str | PathLike[str] | None = None,
-    /,
-    *,
-    workers: int = 1,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: Literal[True],
-    durability: Durability = "commit",
-    checkpoint_bytes: int = CHECKPOINT_BYTES,
-    filesystem: Any = None,
+    place: Place = None, /, *, workers: int = 1, background: Literal[True], **options: Unpack[Options]
 ) -> Background: ...
 
 
 @overload
 def open(
-    place: str | PathLike[str] | None = None,
-    /,
-    *,
-    spark: Any,  # a SparkSession
-    workers: int = 1,
-    history: int | None = 0,
-    memory_limit: int | None = None,
-    effort: Effort = "default",
-    max_rounds: int = 10_000_000,
-    coordinates: int = 1,
-    background: Literal[False] = False,
-    durability: Durability = "commit",
-    checkpoint_bytes: int = CHECKPOINT_BYTES,
-    filesystem: Any = None,
+    place: Place = None, /, *, spark: Any, workers: int = 1, **options: Unpack[Options]  # a SparkSession
 ) -> SparkDatabase: ...
 
 
 def open(
-    place: str | PathLike[str] | None = None,
+    place: Place = None,
     /,
     *,
     workers: int = 1,

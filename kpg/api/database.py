@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from os import PathLike
 from types import TracebackType
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.algebra.order import Time, join, less_equal, meet
+from kpg.algebra.order import Time, less_equal, meet
+from kpg.api.horizon import Horizon
 from kpg.api.input import Input
 from kpg.api.memory import Memory
 from kpg.api.reclaim import symbols_in_use
@@ -39,6 +40,7 @@ from kpg.operators.failures import Failures
 from kpg.plan.nodes import Loop, Node
 from kpg.plan.rendered import Context
 from kpg.storage.applied import Applied
+from kpg.storage.readers import Reader
 from kpg.storage.record import Origin
 from kpg.trace.spine import Spine
 
@@ -79,8 +81,9 @@ class Database:
         self.sealed: Frontier | None = None
         self.durable = durable
         self.applied = Applied() if durable is None else durable.storage.applied
-        self.readers: dict[str, Time] = {} if durable is None else durable.storage.readers
-        self._earliest = Frontier.start(config.coordinates)  # nothing before it can be told apart
+        self.readers: dict[str, Reader] = {} if durable is None else durable.storage.readers
+        found = {} if durable is None else durable.found.since
+        self._horizon = Horizon((0,) * config.coordinates, found, self.readers)
         self._busy_advances = 0
         self._closed = False
         self._owner = threading.get_ident()
@@ -90,7 +93,6 @@ class Database:
     def _go_on_from(self, durable: Durable) -> None:
         """Set the clock to where the db was when it was last open."""
         self.worker.advance_to(durable.found.frontier)
-        self._earliest = durable.found.since
         if self.config.coordinates == 1 and self.epoch > 0:
             self.sealed = Frontier.at((self.epoch - 1,))
 
@@ -182,20 +184,18 @@ class Database:
             return Frontier.at((frontier.elements[0][0] - 1,))
         return before
 
-    def horizon(self) -> Frontier:
-        """The earliest time that can still be read: the last sealed epoch, or as far back as history= asks.
+    def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
+        """The earliest time at which some relations, or all, and what is made of them can still be read.
 
         Of several sealed times the meet: a product of total orders cannot be compacted further for all of them
         (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
         """
         if self.config.history is None or self.sealed is None:
-            return self._earliest
+            return self._horizon.of(None, relations)
         last = reduce(meet, self.sealed)
         if self.config.coordinates == 1:
             last = (last[0] - self.config.history,)
-        if self.readers:
-            last = reduce(meet, self.readers.values(), last)
-        return Frontier.at(join(last, self._earliest.elements[0]))
+        return self._horizon.of(last, relations)
 
     def as_time(self, time: int | Time) -> Time:
         """A time as its coordinates."""
@@ -304,12 +304,17 @@ class Database:
         self.settle()
         return self.symbols.reclaim(symbols_in_use(self))
 
-    def set_reader(self, name: str, time: int | Time) -> None:
-        """Keep what happens from `time` on apart for a reader that comes back for it, also after a restart."""
+    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
+        """Keep what happens from `time` on apart for a reader that comes back for it, also after a restart: in the
+        relations that it reads, or in all."""
         self.check()
-        asked, held = self.as_time(time), self.horizon()
-        if not held.beyond(asked):
-            kept = f"The db is kept since {show_frontier(held)}."
+        asked = Reader(self.as_time(time), None if of is None else frozenset(of))
+        unknown = sorted((asked.of or frozenset()) - self.inputs.keys())
+        if unknown:
+            raise UndefinedName(f"there is no input called {unknown[0]!r}", detail=f"Inputs: {sorted(self.inputs)}.")
+        held = self.horizon(asked.of)
+        if not held.beyond(asked.time):
+            kept = f"What it reads is kept since {show_frontier(held)}."
             raise TimeTooEarly(f"reader {name!r} cannot begin at {time}", detail=kept)
         if self.durable is not None:
             self.durable.storage.set_reader(name, asked)

@@ -7,6 +7,7 @@ import it. With the last it is dropped, and so are the arrangements it was itsel
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import CLOSED, Frontier
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
 class Installed:
     """An arrangement, its dataflow, and how many rely on it."""
 
-    def __init__(self, db: Database, name: str, found: RenderedArrangement, keys: tuple[str, ...]) -> None:
+    def __init__(
+        self, db: Database, name: str, found: RenderedArrangement, keys: tuple[str, ...], relations: frozenset[str]
+    ) -> None:
         assert found.publisher is not None
         self.db = db
         self.name = name
         self.keys = keys
+        self.relations = relations  # what it is made of
         self.schema: Schema = found.schema
         self.publisher: Publisher = found.publisher
         self.handle: TraceHandle = found.arranged.handle.clone(name)
         self.handle.set_physical(CLOSED)
-        self.handle.follow(db.horizon)
+        self.handle.follow(partial(db.horizon, relations))
         self.errors: Installed | None = None
         self.together: tuple[Installed, ...] = (self,)  # those made by the same dataflow, which goes with the last
         self.users = 1
@@ -98,7 +102,7 @@ def install_input(
         rest = tuple(column for column in schema.names if column not in keys)
         rendered = renderer.rendered(stream, schema.select(keys + rest), None)
         found = renderer.arrange_rendered(rendered, keys, f"arrange {name} by {', '.join(keys)}")
-        made.append((source, Installed(db, name, found, keys)))
+        made.append((source, Installed(db, name, found, keys, frozenset({name}))))
         renderer.release()
 
     db.install(name, build, logged)
@@ -127,7 +131,7 @@ def install_together(
             found = [_published(renderer, each, *what) for each, what in wanted.items()]
             errors = renderer.finish()
             for each, arranged, (_, keys) in zip(wanted, found, wanted.values(), strict=True):
-                made.append(Installed(db, each, arranged, keys))
+                made.append(Installed(db, each, arranged, keys, made_of(renderer)))
             kept = None if errors is None else keep_errors(db, renderer, errors, name)
             for installed in made:
                 installed.errors, installed.together = kept, tuple(made)
@@ -159,7 +163,12 @@ def _published(renderer: Renderer, name: str, node: nodes.Node, keys: tuple[str,
 def keep_errors(db: Database, renderer: Renderer, errors: Rendered, name: str) -> Installed:
     """The errors of a dataflow, kept so that they can be read as of a time."""
     kept = renderer.arrange_rendered(errors, ("error",), f"errors of {name}")
-    return Installed(db, f"errors of {name}", kept, ("error",))
+    return Installed(db, f"errors of {name}", kept, ("error",), made_of(renderer))
+
+
+def made_of(renderer: Renderer) -> frozenset[str]:
+    """The relations that what was rendered reads, itself or through what it shares."""
+    return frozenset().union(*[owner.relations for owner in renderer.imported])
 
 
 def retain(dataflow: Dataflow, renderer: Renderer) -> None:

@@ -11,7 +11,7 @@ worker is made good (see generations).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -26,6 +26,7 @@ from kpg.cluster.generations import Generations
 from kpg.cluster.home import Home
 from kpg.cluster.message import Rows, read_error
 from kpg.cluster.relations import ClusterInput
+from kpg.cluster.staged import KEPT_SECONDS
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.config import Config
@@ -33,6 +34,7 @@ from kpg.errors import Closed, InUse, KpgError, StorageError, TimeTooEarly, Unav
 from kpg.plan import document
 from kpg.plan.nodes import Node
 from kpg.storage.manifest import frontier_to_json
+from kpg.storage.readers import Reader
 from kpg.storage.record import Origin
 
 
@@ -59,6 +61,8 @@ class ClusterDatabase(Database):
                 home.claim(workers, config.coordinates)
             self.coordinator.start(range(workers))
             self.generations.begin()
+            if home is not None:
+                self._find_readers()
         except BaseException:
             self.close()
             raise
@@ -115,8 +119,8 @@ class ClusterDatabase(Database):
             self._moved(frontier, origins, replies)
         self._tell(replies)
 
-    def publish(self, request: dict[str, Any], origins: tuple[Origin, ...] = ()) -> tuple[int, int]:
-        """Make rows that guests have staged one transaction: its epoch, and how many rows those were.
+    def publish(self, request: dict[str, Any], rows: int, origins: tuple[Origin, ...] = ()) -> int:
+        """Make so many rows that guests have staged one transaction; its epoch.
 
         If a worker is lost meanwhile, what was staged there is lost with it, so it is not tried again here: it is as if
         it had never begun, and its caller, who has the rows, is told so.
@@ -131,7 +135,13 @@ class ClusterDatabase(Database):
             self.mark_dirty(source)
             frontier = Frontier.at((epoch + 1,))
             try:
-                rows = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+                found = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+                if found != rows:
+                    raise Unavailable(
+                        f"{rows - found} of {rows} rows that were staged for {source.name} are gone",
+                        detail=f"What nobody publishes is dropped after {KEPT_SECONDS:.0f} s.",
+                        hint="Write them again.",
+                    )
                 replies = self._advance(frontier, origins)
                 self._moved(frontier, origins, replies)
             except WorkerLost as error:
@@ -144,7 +154,7 @@ class ClusterDatabase(Database):
                 self.take_back()
                 raise
         self._tell(replies)
-        return epoch, rows
+        return epoch
 
     def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> None:
         """All workers have moved to a time, and have sent what changed."""
@@ -187,6 +197,22 @@ class ClusterDatabase(Database):
         if self.home is None:
             raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
         return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
+
+    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
+        """Have all workers keep what happens from `time` on, in the relations that a reader reads, or in all."""
+        relations = None if of is None else sorted(of)
+        self.ask({"do": "set_reader", "name": name, "time": list(self.as_time(time)), "of": relations})
+        self._find_readers()
+
+    def drop_reader(self, name: str) -> None:
+        """Let go of what only this reader would come back for."""
+        self.ask({"do": "drop_reader", "name": name})
+        self._find_readers()
+
+    def _find_readers(self) -> None:
+        found = self.ask({"do": "readers"})[0].value
+        self.readers.clear()
+        self.readers.update({name: Reader.from_json(each) for name, each in found.items()})
 
     def was_applied(self, origin: Origin) -> bool:
         """Whether a batch of a writer was applied, now or before the db was opened."""

@@ -61,7 +61,8 @@ class RankDurable(Durable):
         spine = installed.handle.spine
         kept = [reordered(batch.updates, lanes) for batch in relation.batches]
         mine = self._swap(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
-        description = Description(spine.upper, Frontier(now), self.found.since)
+        since = self.found.since.get(name, Frontier.start(len(now[0])))
+        description = Description(spine.upper, Frontier(now), since)
         spine.insert(Batch(consolidate(mine), len(installed.keys), description))
         installed.publisher.upper = spine.upper
         for later in relation.later:

@@ -9,11 +9,8 @@ Guests may stage and read; the rest is asked by the coordinator, of all ranks at
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from kpg.api.arrangement import wanted_keys
 from kpg.api.database import Database
@@ -23,28 +20,25 @@ from kpg.api.output import Output
 from kpg.cluster.holds import Holds, between, counts_between
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.cluster.shards import rows_of
+from kpg.cluster.staged import Staged
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Ints, Updates, constant, no_updates
+from kpg.columns.updates import Updates, constant, no_updates
 from kpg.errors import SchemaMismatch, UndefinedName
 
 Result = tuple[Any, list[Rows]]
 Request = dict[str, Any]
-Staged = dict[tuple[Any, ...], list[Rows]]  # rows that guests brought, not yet in any relation
-SETTLED = 256  # batches whose late attempts are turned away
 
 
 class Outside:
-    """A rank's dealings with guests and readers in one generation; what was staged outlives it."""
+    """A rank's dealings with guests and readers in one generation."""
 
-    def __init__(
-        self, db: Database, outputs: dict[str, Output], staged: Staged, settle: Callable[[], None]
-    ) -> None:
+    def __init__(self, db: Database, outputs: dict[str, Output], settle: Callable[[], None]) -> None:
         self.db = db
-        self.staged = staged
+        self.staged = Staged()
         self.holds = Holds()
         self._outputs = outputs
         self._settle = settle
-        self._done: deque[tuple[Any, ...]] = deque(maxlen=SETTLED)  # keys that were published: who comes later is late
+        self._publishing: tuple[Any, ...] | None = None  # the batch whose rows the open epoch has
 
     # Rows in
 
@@ -53,41 +47,33 @@ class Outside:
         source = self._input(request["name"])
         if any(block.lanes != len(source.schema) for block in blocks):
             raise SchemaMismatch(f"rows with another number of columns than {source.name}")
-        key, symbolic = tuple(request["key"]), symbolic_lanes(source.schema)
-        if not any(key[: len(done)] == done for done in self._done):
-            self.staged.setdefault(key, []).extend(Rows(block, symbolic) for block in blocks)
+        symbolic = symbolic_lanes(source.schema)
+        self.staged.add(tuple(request["key"]), [Rows(block, symbolic) for block in blocks])
         return None, []
 
     def publish(self, request: Request, blocks: list[Updates]) -> int:
-        """Put staged rows into a relation, at the open epoch; all others of the same batch are forgotten."""
+        """Put staged rows into a relation, at the open epoch."""
         source = self._input(request["name"])
         now, count = constant(self.db.time.elements[0]), 0
         for key in request["keys"]:
-            for block, _ in self.staged.pop(tuple(key), []):
+            for block, _ in self.staged.take(tuple(key)):
                 source.take_lanes(Updates(block.data, now, block.diffs), replacing=bool(request.get("replacing")))
                 count += len(block)
-        self.unstage(request, blocks)
+        self._publishing = tuple(request["prefix"])
         return count
+
+    def published(self, done: bool) -> None:
+        """The open epoch is acknowledged, and what else was staged for its batch is forgotten; or it was taken back."""
+        prefix, self._publishing = self._publishing, None
+        if done and prefix is not None:
+            self.staged.settle(prefix)
 
     def unstage(self, request: Request, blocks: list[Updates]) -> None:
         """Forget what was staged under keys that begin so, and what still comes under them; may be repeated."""
-        prefix = tuple(request["prefix"])
-        for key in [key for key in self.staged if key[: len(prefix)] == prefix]:
-            del self.staged[key]
         if request.get("final", True):
-            self._done.append(prefix)
-
-    @property
-    def staged_rows(self) -> int:
-        """How many rows wait to be published."""
-        return sum(len(rows.updates) for staged in self.staged.values() for rows in staged)
-
-    def symbols_in_use(self) -> Ints:
-        """The texts of rows that wait to be published."""
-        lanes = [
-            rows.updates.data[lane] for staged in self.staged.values() for rows in staged for lane in rows.symbolic
-        ]
-        return np.unique(np.concatenate(lanes)) if lanes else np.empty(0, np.int64)
+            self.staged.settle(tuple(request["prefix"]))
+        else:
+            self.staged.drop(tuple(request["prefix"]))
 
     # Rows out
 
@@ -128,9 +114,10 @@ class Outside:
             self._input(request["name"]).base()  # on all ranks at this point
         self._settle()
         reader = request["reader"]
-        since = self.holds.put(reader, self._kept(request["name"])[1], request["time"])
+        installed = self._kept(request["name"])[1]
+        since = self.holds.put(reader, installed, request["time"])
         if request.get("lasting"):  # what the answer is made of is kept as long, also on disk: it can be made again
-            self.db.set_reader(reader, since)
+            self.db.set_reader(reader, since, installed.relations)
         return since
 
     def let_go(self, request: Request, blocks: list[Updates]) -> None:

@@ -24,7 +24,6 @@ from kpg.cluster.door import Door
 from kpg.cluster.durable import RankDurable
 from kpg.cluster.guests import Guest
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.outside import Staged
 from kpg.cluster.requests import Handlers
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
@@ -59,7 +58,6 @@ class Rank:
         self.early: list[tuple[dict[str, Any], socket.socket]] = []  # peers that were quicker than the coordinator
         self.mesh: Mesh | None = None
         self.storage: Storage | None = None
-        self.staged: Staged = {}
         self.handlers: Handlers | None = None
         self.broken: ClusterError | None = None  # a peer is gone: nothing can be finished in this generation
         self.running = True
@@ -168,6 +166,7 @@ class Rank:
                 return
             if not wire.wait(waiting, 0) and self.handlers.db.worker.rest(IDLE_FUEL):
                 return
+            self.handlers.outside.staged.expire()
         wire.wait(waiting, 1.0)
 
     # A generation
@@ -236,7 +235,7 @@ class Rank:
         start = (0,) * config.coordinates
         worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, start)
         db = Database(config, worker, self.symbols, self._recover(request, mesh))
-        self.handlers = Handlers(db, mesh, self._others, self.told, self.staged)
+        self.handlers = Handlers(db, mesh, self._others, self.told)
         return [list(time) for time in db.time]
 
     def _recover(self, request: dict[str, Any], mesh: Mesh) -> RankDurable | None:

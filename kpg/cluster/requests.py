@@ -25,7 +25,7 @@ from kpg.cluster.codec import Told
 from kpg.cluster.durable import RankDurable
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.message import Rows, symbolic_lanes, write_error
-from kpg.cluster.outside import Outside, Result, Staged
+from kpg.cluster.outside import Outside, Result
 from kpg.cluster.shards import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
@@ -45,12 +45,12 @@ class Handlers:
         "input", "insert", "make", "advance", "settle", "output", "arrangement", "probe", "changes", "snapshot",
         "lookup", "scan", "release", "close_input", "drop_input", "describe", "explain", "reclaim", "forget",
         "frontier", "figures", "call", "log", "checkpoint", "discard", "applied", "take_back", "base", "unlog",
-        "writers", "time",
+        "writers", "time", "set_reader", "drop_reader", "readers",
     })  # fmt: skip
     FOR_OTHERS: ClassVar = frozenset({"publish", "unstage", "placement", "hold", "let_go", "pace"})  # see outside
 
     def __init__(
-        self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told, staged: Staged
+        self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told
     ) -> None:
         self.db = db
         self.mesh = mesh
@@ -59,7 +59,7 @@ class Handlers:
         self.outputs: dict[str, Output] = {}
         self.arrangements: dict[int, Arrangement] = {}
         self.probes: dict[int, Probe] = {}
-        self.outside = Outside(db, self.outputs, staged, self.settle)
+        self.outside = Outside(db, self.outputs, self.settle)
         enough = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin = SPIN if db.worker.peers <= enough else 0.0  # not where another worker wants the core
 
@@ -148,6 +148,7 @@ class Handlers:
             db.applied.add(Origin(*origin))
         db.seal(before)
         db.rest(busy)
+        self.outside.published(True)
         heard = [name for name in request["following"] if name in self.outputs]
         found = {"heard": heard, "log_bytes": log_bytes, "trouble": self._trouble()}
         return found, [self._changes_of(self.outputs[name]) for name in heard]
@@ -183,8 +184,18 @@ class Handlers:
         sources = [source for source in self.db.applied.to_json() if source.startswith(request["prefix"])]
         return {source: self.db.applied.latest(source) or 0 for source in sources}
 
+    def _set_reader(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.db.set_reader(request["name"], tuple(request["time"]), request["of"])
+
+    def _drop_reader(self, request: dict[str, Any], blocks: list[Updates]) -> None:
+        self.db.drop_reader(request["name"])
+
+    def _readers(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, Any]:
+        return {name: reader.to_json() for name, reader in self.db.readers.items()}
+
     def _take_back(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Forget all that was inserted since the last advance."""
+        self.outside.published(False)
         for source in tuple(self.db.dirty.values()):
             source.take_back(0, source.latest)
 
@@ -283,12 +294,12 @@ class Handlers:
     def _figures(self, request: dict[str, Any], blocks: list[Updates]) -> dict[str, Any]:
         worker, outside = self.db.worker, self.outside
         figures = {"rank": worker.index, "steps": worker.steps}
-        return {**figures, "staged_rows": outside.staged_rows, "readers": outside.holds.names()}
+        return {**figures, "staged_rows": len(outside.staged), "readers": outside.holds.names()}
 
     def _reclaim(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         """Two requests, so that no rank renumbers while another still sends: settle everywhere, then this."""
         self.settle()
-        return self.db.symbols.reclaim(np.union1d(symbols_in_use(self.db), self.outside.symbols_in_use()))
+        return self.db.symbols.reclaim(np.union1d(symbols_in_use(self.db), self.outside.staged.symbols_in_use()))
 
     def _forget(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.mesh.forget_texts()

@@ -1,6 +1,7 @@
 """Which batches of which writers were applied: what makes a writer that repeats itself exact.
 
-Kept as ranges of whole numbers for each source, so a writer that counts up takes two numbers however long it runs.
+Kept as ranges of whole numbers for each source, so a writer that counts up takes two numbers however long it runs. Of
+writers, the last `WRITERS` that wrote are remembered: one that was silent while so many others wrote is a new one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from kpg.storage.record import Origin
 
+WRITERS = 100_000
+
 
 class Applied:
     """A set of origins."""
 
-    def __init__(self, ranges: Mapping[str, Sequence[Sequence[int]]] | None = None) -> None:
-        self._ranges: dict[str, list[list[int]]] = {}
+    def __init__(self, ranges: Mapping[str, Sequence[Sequence[int]]] | None = None, writers: int = WRITERS) -> None:
+        self._writers = writers
+        self._ranges: dict[str, list[list[int]]] = {}  # who wrote last comes last
         for source, pairs in (ranges or {}).items():
             self._ranges[source] = [[int(low), int(high)] for low, high in pairs]
 
@@ -28,7 +32,9 @@ class Applied:
         """Remember one more."""
         if origin in self:
             return
-        ranges = self._ranges.setdefault(origin.source, [])
+        ranges = self._ranges[origin.source] = self._ranges.pop(origin.source, [])
+        if len(self._ranges) > self._writers:
+            del self._ranges[next(iter(self._ranges))]
         place = bisect_right(ranges, origin.batch, key=lambda pair: pair[0])
         ranges.insert(place, [origin.batch, origin.batch])
         if place + 1 < len(ranges) and ranges[place + 1][0] == origin.batch + 1:
@@ -50,10 +56,6 @@ class Applied:
         """The greatest batch of a source that was applied."""
         ranges = self._ranges.get(source)
         return ranges[-1][1] if ranges else None
-
-    def forget(self, source: str) -> None:
-        """Let go of a source that will not write again."""
-        self._ranges.pop(source, None)
 
     def to_json(self) -> dict[str, list[list[int]]]:
         """As it is kept in a manifest."""

@@ -70,7 +70,7 @@ class Manifest:
     relations: dict[str, StoredRelation] = field(default_factory=dict)
     applied: dict[str, list[list[int]]] = field(default_factory=dict)
     declarations: dict[str, Any] = field(default_factory=dict)
-    readers: dict[str, list[int]] = field(default_factory=dict)
+    readers: dict[str, Any] = field(default_factory=dict)
 
     @property
     def files(self) -> set[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 from zlib import crc32
 
@@ -36,6 +37,7 @@ from kpg.storage.manifest import (
     number_of,
     schema_from_json,
 )
+from kpg.storage.readers import Reader
 from kpg.storage.record import Transaction, decode_note, decode_transaction, is_note
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -60,18 +62,18 @@ class Relation:
 
 @dataclass(slots=True)
 class Recovered:
-    """What was found: everything acknowledged up to `frontier`, distinguishable from `since` on."""
+    """What was found: everything acknowledged up to `frontier`, each relation distinguishable from its `since` on."""
 
     manifest: Manifest
     frontier: Frontier
-    since: Frontier
+    since: dict[str, Frontier]  # by relation
     next_frame: int
     generation: int
     next_relation: int
     relations: dict[str, Relation]
     applied: Applied
     declarations: dict[str, Any]
-    readers: dict[str, tuple[int, ...]]
+    readers: dict[str, Reader]
     files: list[tuple[Updates, StoredFile]]  # which updates lie in which file already
     replayed: int  # transactions from the log
 
@@ -101,7 +103,7 @@ class Replay:
         self.next_relation = manifest.next_relation
         self.stored = dict(manifest.relations)
         self.declarations = dict(manifest.declarations)
-        self.readers = {name: tuple(time) for name, time in manifest.readers.items()}
+        self.readers = {name: Reader.from_json(each) for name, each in manifest.readers.items()}
         self.applied = Applied(manifest.applied)
         self.transactions: list[Transaction] = []
         self._logged: dict[int, list[Updates]] = {}  # by relation, of the transactions that count
@@ -132,7 +134,7 @@ class Replay:
             case "unregister":
                 self.declarations.pop(note["name"], None)
             case "reader":
-                self.readers[note["name"]] = tuple(note["time"])
+                self.readers[note["name"]] = Reader.from_json({"time": note["time"], "of": note.get("of")})
             case "drop reader":
                 self.readers.pop(note["name"], None)
             case "cut":
@@ -160,10 +162,10 @@ class Replay:
         found: list[tuple[Updates, StoredFile]] = []
         relations = {name: self._load(stored, files, found) for name, stored in self.stored.items()}
         start = Frontier.start(self._manifest.coordinates)
-        since = start
-        for relation in relations.values():
-            for batch in relation.batches:
-                since = since.join(batch.since)
+        since = {
+            name: reduce(Frontier.join, [batch.since for batch in relation.batches], start)
+            for name, relation in relations.items()
+        }
         return Recovered(
             self._manifest, self.frontier, since, next_frame, self.generation, self.next_relation, relations,
             self.applied, self.declarations, self.readers, found, len(self.transactions),

@@ -21,21 +21,21 @@ from typing import Any
 from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.errors import Closed, Corrupt, SchemaMismatch, StorageError, Unavailable, UndefinedName
+from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
 from kpg.storage.checkpoint import Content, Writer, collect, publish
+from kpg.storage.directory import Directory
 from kpg.storage.files import open_files
 from kpg.storage.forks import FORKS
-from kpg.storage.log import SEGMENT_BYTES, Durability, Group, Log, first_of, read_log
+from kpg.storage.log import SEGMENT_BYTES, Durability, Group, Log
 from kpg.storage.manifest import (
     Manifest,
     StoredRelation,
-    frontier_from_json,
     frontier_to_json,
-    number_of,
     schema_to_json,
 )
-from kpg.storage.record import Origin, Transaction, decode_note, encode_note, encode_transaction, is_note, upper_of
-from kpg.storage.recovery import Recovered, Rejected, Relation, Replay, manifests
+from kpg.storage.readers import Reader
+from kpg.storage.record import Origin, Transaction, encode_note, encode_transaction
+from kpg.storage.recovery import Recovered, Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,73 +61,31 @@ class Storage:
         self.files = open_files(place, filesystem)
         self.coordinates = coordinates
         self.durability: Durability = durability
-        self.trouble: str | None = None  # what was wrong with the newest manifest, or the last checkpoint
+        self.trouble: str | None = None  # what was wrong with what was found, or with the last checkpoint
         self.generation = 0
         self._segment_bytes = segment_bytes
         self._forks = FORKS[0]
         self._lock = threading.Lock()
         self._in_flight: dict[Origin, Group] = {}
-        self._found: Recovered | None = None
+        self._recovered = False
         self._log: Log | None = None
         self._bytes_before = 0
         self._closed = False
         try:
-            self._manifests = self._look()
+            self._directory = Directory(self.files, coordinates)
         except BaseException:
             self.files.close()
             raise
-
-    def _look(self) -> list[Manifest]:
-        """The manifests that can be read, newest first; a new directory gets its first."""
-        found = list(manifests(self.files))
-        good = [each for each in found if isinstance(each, Manifest)]
-        bad = [each for each in found if isinstance(each, Corrupt)]
-        if bad and not good:
-            raise bad[0]
-        if bad and isinstance(found[0], Corrupt):
-            self.trouble = f"{found[0].what}; recovered from the manifest before it"
-        self._number = max([number_of(name) or 0 for name in self.files.names()], default=0)
-        if not good:
-            good = [self._create()]
-        if good[0].coordinates != self.coordinates:
-            raise SchemaMismatch(
-                f"{self.files.place} has times of {good[0].coordinates} coordinate(s), not {self.coordinates}",
-                hint=f"Open it with coordinates={good[0].coordinates}.",
-            )
-        return good
-
-    def _create(self) -> Manifest:
-        names = self.files.names()
-        if any(first_of(name) is not None for name in names):
-            raise Corrupt(f"{self.files.place} has a log but no manifest", hint="Restore the directory from a copy.")
-        if names:
-            raise Unavailable(
-                f"{self.files.place} is not empty, and not a db",
-                detail=f"It holds {', '.join(names[:3])}.",
-                hint="Choose an empty directory.",
-            )
-        made = Manifest(0, self.coordinates, Frontier.start(self.coordinates), log=1)
-        publish(self.files, made)
-        return made
 
     # Recovery
 
     def durable_frontier(self) -> Frontier:
         """Up to where everything acknowledged is on disk."""
-        if self._found is not None:
-            return self._frontier
-        frontier = self._manifests[0].frontier
-        for group in read_log(self.files, self._manifests[0].log):
-            for record in group:
-                if not is_note(record):
-                    frontier = frontier.join(upper_of(record))
-                elif (note := decode_note(record))["note"] == "cut":
-                    frontier = frontier_from_json(note["upto"])
-        return frontier
+        return self._directory.durable_frontier() if not self._recovered else self._frontier
 
     def checkpoints(self) -> list[Frontier]:
         """How far each manifest that can be read has come, newest first."""
-        return [manifest.frontier for manifest in self._manifests]
+        return self._directory.checkpoints()
 
     def recover(
         self,
@@ -139,49 +97,23 @@ class Storage:
     ) -> Recovered:
         """Everything acknowledged, or what is complete up to a frontier: then the rest is taken back, durably.
 
-        Given a checkpoint, only manifests of that frontier will do: workers that exchange rows after they have logged
-        them must all begin from the same one.
+        Given a checkpoint, only manifests of that frontier will do.
         """
-        assert self._found is None, "recovered already"
-        troubles: list[Exception] = []
-        for manifest in self._manifests:
-            if checkpoint is not None and manifest.frontier != checkpoint:
-                continue
-            try:
-                replay, next_frame = self._replay(manifest, symbols)
-                cut = upto is not None and replay.cut(upto)
-                self._found = replay.finish(self.files, next_frame)
-                break
-            except (Rejected, StorageError) as error:
-                troubles.append(error)
-        if self._found is None:
+        assert not self._recovered, "recovered already"
+        try:
+            found, cut = self._directory.find(symbols, upto, checkpoint)
+        except StorageError:
             self.close()
-            raise self._hopeless(troubles)
-        if troubles:
-            self.trouble = f"{troubles[0]}; recovered from manifest {self._found.manifest.number}"
-        self._begin(self._found)
+            raise
+        self.trouble = self._directory.trouble
+        self._begin(found)
         if cut or (generation is not None and generation != self.generation):
-            self.generation = self._found.generation if generation is None else generation
+            self.generation = found.generation if generation is None else generation
             self._note("cut", upto=frontier_to_json(self._frontier), generation=self.generation)
-        return self._found
-
-    def _hopeless(self, troubles: list[Exception]) -> Exception:
-        """The error that says why no manifest would do: the newest's, if it is about a file."""
-        if not troubles:
-            return Corrupt(f"{self.files.place} has no such checkpoint", detail="Another worker begins from it.")
-        if isinstance(troubles[0], StorageError):
-            return troubles[0]
-        return Corrupt(f"{self.files.place} cannot be recovered", detail="; ".join(map(str, troubles)))
-
-    def _replay(self, manifest: Manifest, symbols: Symbols) -> tuple[Replay, int]:
-        replay, next_frame = Replay(manifest, symbols), manifest.log
-        for group in read_log(self.files, manifest.log):
-            next_frame += 1
-            for record in group:
-                replay.take(record)
-        return replay, next_frame
+        return found
 
     def _begin(self, found: Recovered) -> None:
+        self._recovered = True
         self._frontier = found.frontier
         self.generation = found.generation
         self.applied = found.applied
@@ -191,6 +123,7 @@ class Storage:
         self._schemas = {relation.id: relation.schema for relation in self.relations.values()}
         self._changed: set[int] = set()  # relations whose rows are no longer just those that were found
         self._next_relation = found.next_relation
+        self._number = self._directory.number
         self._kept = {found.manifest.number: found.manifest}
         self._writer = Writer(self.files, found.files)
         found.files = []
@@ -250,10 +183,10 @@ class Storage:
         self._note("unregister", name=name)
         self.declarations.pop(name, None)
 
-    def set_reader(self, name: str, time: tuple[int, ...]) -> None:
+    def set_reader(self, name: str, reader: Reader) -> None:
         """Remember how far a reader has come."""
-        self._note("reader", name=name, time=time)
-        self.readers[name] = time
+        self._note("reader", name=name, **reader.to_json())
+        self.readers[name] = reader
 
     def drop_reader(self, name: str) -> None:
         """Forget a reader."""
@@ -372,7 +305,8 @@ class Storage:
             stored[name] = StoredRelation(relation.id, relation.schema, relation.key, content.order, batches, later)
         return Manifest(
             number, self.coordinates, self._frontier, next_frame, self.generation, self._next_relation, stored,
-            self.applied.to_json(), dict(self.declarations), {name: list(time) for name, time in self.readers.items()},
+            self.applied.to_json(), dict(self.declarations),
+            {name: each.to_json() for name, each in self.readers.items()},
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:

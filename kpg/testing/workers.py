@@ -96,7 +96,7 @@ class Rank(Database):
         super().__init__(config, worker, cluster.symbols)
         self.cluster = cluster
 
-    def horizon(self) -> Frontier:
+    def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
         """The earliest time that can still be read: the same on all workers."""
         return self.cluster.horizon
 

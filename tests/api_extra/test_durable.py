@@ -411,7 +411,7 @@ def test_a_reader_finds_what_happened_since_it_was_here(tmp_path, durable):
         db.close()
         db = kpg.open(tmp_path / "db")
         edges, answer = edges_of(db)
-        assert db.readers == {"dashboard": (0,)}
+        assert db.readers["dashboard"].time == (0,)
     assert [len(answer.rows(as_of=epoch)) for epoch in range(4)] == [1, 2, 3, 4]
     db.set_reader("dashboard", 2)
     with pytest.raises(kpg.TimeTooEarly):

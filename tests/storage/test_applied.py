@@ -26,8 +26,17 @@ def test_a_writer_that_counts_up_takes_two_numbers():
     for batch in range(1000):
         applied.add(Origin("w", batch))
     assert applied.to_json() == {"w": [[0, 999]]}
-    applied.forget("w")
-    assert applied.to_json() == {}
+
+
+def test_the_writers_that_wrote_last_are_remembered():
+    applied = Applied(writers=2)
+    for number, source in enumerate(["a", "b", "a", "c"]):
+        applied.add(Origin(source, 1))
+        applied.add(Origin(source, 2 + number))
+    assert Origin("a", 1) in applied and Origin("c", 1) in applied and Origin("b", 1) not in applied
+    again = Applied(applied.to_json(), writers=2)
+    again.add(Origin("d", 1))
+    assert list(again.to_json()) == ["c", "d"]
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), ORIGINS), max_size=30))

@@ -12,6 +12,7 @@ from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, Corrupt, InUse, SchemaMismatch, Unavailable
 from kpg.storage.checkpoint import Content
 from kpg.storage.log import Log, read_log
+from kpg.storage.readers import Reader
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.storage import Storage
 from tests.storage.places import EDGES, change, commit, copy_of, files_of, flip, rows_of
@@ -141,7 +142,7 @@ def checkpointed(place, epochs):
         storage.close()
         storage, symbols, _ = opened(place)
         storage.register(f"rule {epoch}", {"epoch": epoch})
-        storage.set_reader("reader", (epoch,))
+        storage.set_reader("reader", Reader((epoch,), frozenset({"rows"})))
         storage.checkpoint({}, symbols)
         storage.close()
 
@@ -164,7 +165,7 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
     storage, symbols, found = opened(place)
     assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
     assert found.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
-    assert found.readers == {"reader": (3,)}
+    assert found.readers == {"reader": Reader((3,), frozenset({"rows"}))}
     if not (harm == "missing" and kind == "manifest-*"):
         assert newest.name in storage.describe()["trouble"]
     commit(storage, symbols, 4, [(4, "x")])
