@@ -107,6 +107,7 @@ def add_bench(commands: Any) -> None:
     bench.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
     bench.add_argument("--seed", type=int, default=0, metavar="N", help="of all random data (0)")
     bench.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures")
+    bench.add_argument("--data", type=Path, metavar="FILE", help="edges to use in place of generated ones (X20-X22)")
     bench.add_argument("--no-peers", action="store_true", help="ask no other systems")
     bench.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     bench.set_defaults(command=bench_command)
@@ -176,7 +177,7 @@ def bench_command(given: argparse.Namespace) -> int:
 
     console, wide = Console(), not sys.stdout.isatty()
     console = Console(width=200) if wide else console
-    options = Options(given.scale, given.seed, given.out, not given.no_peers)
+    options = Options(given.scale, given.seed, given.out, not given.no_peers, data=given.data)
     names = [name.lower() for name in given.names]
     if not names:
         console.print(listing(experiments()))

@@ -16,6 +16,10 @@ FILES = (
     "x14_throughput",
     "x15_merging",
     "x16_proportionality",
+    "x20_dataflow",
+    "x21_points_to",
+    "x22_batch_graphs",
+    "x30_changing_bfs",
 )
 
 

@@ -36,6 +36,7 @@ class Options:
     out: Path = Path("bench-results")
     peers: bool = True
     rehearse: bool = True
+    data: Path | None = None
 
 
 def perform(experiment: Experiment, options: Options, progress: Progress = silent) -> Result:
@@ -54,7 +55,7 @@ def perform(experiment: Experiment, options: Options, progress: Progress = silen
 
     clock = time.monotonic()
     try:
-        experiment.run(Run(result, bars=experiment.bars, peers=options.peers, progress=say))
+        experiment.run(Run(result, bars=experiment.bars, peers=options.peers, progress=say, data=options.data))
         result.status = "complete"
     except KeyboardInterrupt:
         result.reason = "interrupted; what was measured until then is kept"
@@ -113,4 +114,5 @@ def command(name: str, options: Options, *, progress: bool) -> list[str]:
     """What runs one experiment in a new process."""
     made = [sys.executable, "-m", "kpg.cli", "bench", name, "--scale", str(options.scale), "--seed", str(options.seed)]
     made += ["--out", str(options.out)]
+    made += ["--data", str(options.data)] if options.data else []
     return made + ([] if options.peers else ["--no-peers"]) + ([] if progress else ["--no-progress"])

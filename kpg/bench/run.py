@@ -15,6 +15,7 @@ Everything is kept as it is found, so an interrupted run has all that came befor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from kpg.bench.clocks import summary
@@ -38,12 +39,19 @@ class Run:
     """One run of one experiment."""
 
     def __init__(
-        self, result: Result, *, bars: Iterable[Bar] = (), peers: bool = True, progress: Progress = silent
+        self,
+        result: Result,
+        *,
+        bars: Iterable[Bar] = (),
+        peers: bool = True,
+        progress: Progress = silent,
+        data: Path | None = None,
     ) -> None:
         self.result = result
         self.scale = result.scale
         self.seed = result.seed
         self.peers = peers
+        self.data = data  # a file to use in place of generated data
         self.say = progress
         self._bars = tuple(bars)
 

@@ -1,6 +1,7 @@
 """X11: how do latencies of an arrangement follow the offered load?
 
-One worker; from 10M keys and 1M updates a second both are halved, again and again. Latency is from when an update was due.
+One worker; from 10M keys and 1M updates a second both are halved, again and again. Latency is from when an update
+was due.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """X14: how many updates a second go through batch formation, trace maintenance and a maintained count?
 
-Batches of 10,000 updates for each worker, the next as soon as one is accepted. Batch formation is the batcher alone, in
-this process.
+Batches of 10,000 updates for each worker, the next as soon as one is accepted. Batch formation is the batcher alone,
+in this process.
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+"""The single-threaded programs give the answers of a search in plain Python, and of each other."""
+
+import numpy as np
+import pytest
+
+from kpg.bench.baselines import arrays, hashes
+from kpg.bench.baselines.changing import FAR, ChangingDistances
+from kpg.bench.data.graphs import random_graph
+
+pytestmark = pytest.mark.jit  # as plain Python they overflow the hash
+
+
+def searched(edges, root):
+    """Distances by a search in plain Python."""
+    onward = {}
+    for a, b in edges:
+        onward.setdefault(a, []).append(b)
+    found, level = {root: 0}, [root]
+    while level:
+        fresh = [b for a in level for b in onward.get(a, [])]
+        level = []
+        for node in fresh:
+            if node not in found:
+                found[node] = found[min_parent(edges, found, node)] + 1
+                level.append(node)
+    return found
+
+
+def min_parent(edges, found, node):
+    return min((a for a, b in edges if b == node and a in found), key=lambda a: found[a])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_distances_and_components_are_right(seed):
+    edges = random_graph(60, 80, seed)
+    sources, targets = edges[:, 0].copy(), edges[:, 1].copy()
+    root = int(sources[0])
+    starts, ends = arrays.forward(sources, targets, 60)
+    expected = searched(edges.tolist(), root)
+    assert {n: d for n, d in enumerate(arrays.distances(starts, ends, 60, root).tolist()) if d >= 0} == expected
+    nodes, far = hashes.distances(starts, ends, 60, root)
+    assert dict(zip(nodes.tolist(), far.tolist(), strict=True)) == expected
+    least = arrays.components(sources, targets, 60)
+    both = np.concatenate([edges, edges[:, ::-1]]).tolist()
+    assert all(least[node] == min(searched(both, node)) for node in range(60))
+    ends, labels = hashes.components(sources, targets)
+    assert dict(zip(ends.tolist(), labels.tolist(), strict=True)) == {
+        node: least[node] for node in np.unique(edges).tolist()
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_distances_stay_right_while_edges_come_and_go(seed):
+    edges = random_graph(25, 120, seed)
+    root = int(edges[0, 0])
+    state = ChangingDistances(25, edges[:40], root, 80)
+    for step in range(80):
+        state.apply(edges[40 + step : 41 + step], edges[step : step + 1])
+        found = {node: far for node, far in enumerate(state.far.tolist()) if far < FAR}
+        assert found == searched(edges[step + 1 : 41 + step].tolist(), root)
