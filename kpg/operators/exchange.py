@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.consolidate import consolidate, crowded
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
@@ -39,12 +39,39 @@ def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     return split
 
 
+def split_by_lanes(
+    lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...], symbols: Symbols
+) -> Split:
+    """The same by any lanes; where a lane is -1 the key has a constant. `types` are those of the key's lanes."""
+    symbolic = tuple(type_.kind in SYMBOLIC for type_ in types)
+
+    def split(payload: Payload, peers: int) -> list[Payload | None]:
+        parts: list[list[Updates]] = [[] for _ in range(peers)]
+        for updates in updates_of(payload):
+            keys = np.empty((len(lanes), len(updates)), np.int64)
+            for place, lane in enumerate(lanes):
+                keys[place] = constants[place] if lane < 0 else updates.data[lane]
+            for mine, part in zip(parts, divide_by(updates, keys, symbolic, symbols, peers), strict=True):
+                if part is not None:
+                    mine.append(part)
+        return [concatenate(mine) if mine else None for mine in parts]
+
+    return split
+
+
 def divide(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
     """The updates of each worker, by their first lanes; `symbolic` says which of those are text."""
+    return divide_by(updates, updates.data, symbolic, symbols, peers)
+
+
+def divide_by(
+    updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int
+) -> list[Updates | None]:
+    """The updates of each worker, by keys that are given for each."""
     n = len(updates)
     if not n:
         return [None] * peers
-    found = owners_of(updates.data, symbolic, symbols, peers)
+    found = owners_of(keys, symbolic, symbols, peers)
     sizes = found.counts.tolist()
     if max(sizes) == n:  # all are one worker's
         return [updates if size == n else None for size in sizes]

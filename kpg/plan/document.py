@@ -31,7 +31,7 @@ KINDS: Final = {
     for kind in (
         nodes.Installed, nodes.Relation, nodes.Select, nodes.Filter, nodes.FlatMap, nodes.Negate, nodes.Explode,
         nodes.Delay, nodes.Enter, nodes.Concat, nodes.Consolidate, nodes.Arrange, nodes.Join, nodes.Reduce,
-        nodes.Variable, nodes.Leave, nodes.Inspect,
+        nodes.Variable, nodes.Leave, nodes.Inspect, nodes.Changes, nodes.Extend,
     )
 }  # fmt: skip
 
@@ -126,6 +126,8 @@ class Writer:
                 return {"expression": write_expression(value)}
             case nodes.Reduction():
                 return {"reduction": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
+            case nodes.Extender():
+                return {"extender": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
             case tuple() | list():
                 return [self._value(each) for each in value]
             case _ if hasattr(value, "function"):  # a user's function, made fit for lanes
@@ -263,6 +265,8 @@ class Reader:
                 return read_expression(inner)
             case "reduction":
                 return nodes.Reduction(**{name: self._value(each) for name, each in inner.items()})
+            case "extender":
+                return nodes.Extender(**{name: self._value(each) for name, each in inner.items()})
             case "function":
                 return function_of_name(inner)
             case "owner":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kpg.plan import nodes
 from kpg.plan.chains import chain_to
+from kpg.plan.extends import index_of
 from kpg.plan.joins import keys_of, pairs_of
 from kpg.plan.reductions import reads_index
 
@@ -42,10 +43,13 @@ def _of_collection(renderer: Renderer, node: nodes.Node) -> list[Need]:
     match node:
         case nodes.Relation() | nodes.Installed():
             return []
-        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave():
+        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave() | nodes.Changes():
             return [Need(inner) for inner in nodes.inputs_of(node)]
         case nodes.Join():
             return _of_join(node)
+        case nodes.Extend():
+            said = (*node.extenders, *node.gates)
+            return [Need(node.input), *[Need(each.node, index_of(renderer, each)) for each in said]]
         case nodes.Arrange():
             return [Need(node.input, node.keys)]
         case nodes.Reduce():

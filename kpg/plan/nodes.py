@@ -198,6 +198,46 @@ class Join(Node):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Changes(Node):
+    """The head of a delta query: rows that know their initial time, whose rounds are columns of their own."""
+
+    input: Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extender:
+    """A collection that has a say in a step of a delta query: the columns of its key, and where each value is from.
+
+    `key` pairs a column of the tuples, or an expression without columns, with a column of the collection. `strict`:
+    what changes at the same time counts in another delta query. `negative`: it stands for one minus the collection.
+    `single`: it holds at most one row of each key.
+    """
+
+    node: Node
+    key: tuple[tuple[Any, str], ...]
+    strict: bool
+    negative: bool = False
+    single: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extend(Node):
+    """Tuples extended by the columns that extenders have beyond their keys: none, one, or any number of the only one.
+
+    `columns` names, for each column of the schema, where it is from: 0 and a column of the tuples, 1 and a column of
+    the first extender. `low` and `high` name columns that the new one is not before and is before. `gates` are the
+    extenders of later steps.
+    """
+
+    input: Node
+    extenders: tuple[Extender, ...]
+    gates: tuple[Extender, ...]
+    columns: tuple[tuple[int, str], ...]
+    low: str | None = None
+    high: str | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Reduction:
     """What is computed of each group: a kind, and what it needs.
 
@@ -257,6 +297,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return node.inputs
     if isinstance(node, Join):
         return (node.left, node.right)
+    if isinstance(node, Extend):
+        return (node.input, *[each.node for each in (*node.extenders, *node.gates)])
     if isinstance(node, Variable):
         return (node.source,) if node.source else ()
     inner = getattr(node, "input", None)

@@ -17,6 +17,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.operators import iterate
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
+from kpg.plan.extends import render_changes, render_extend
 from kpg.plan.joins import render_join
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.needs import Need, needs_of
@@ -134,6 +135,10 @@ class Renderer(Streams):
                 return self.scopes.leave(self.collection_in(node.input, node.loop), node.scope())
             case nodes.Join():
                 return render_join(self, node, node.columns, node.schema)
+            case nodes.Changes():
+                return render_changes(self, node)
+            case nodes.Extend():
+                return render_extend(self, node)
             case nodes.Reduce():
                 return render_reduction(self, node)
             case nodes.Arrange():

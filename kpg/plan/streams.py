@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.schema import BINARY, SYMBOLIC, Schema
+from kpg.columns.schema import BINARY, SYMBOLIC, Schema, Type
 from kpg.dataflow.channel import Exchange, Pact, Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
 from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
 from kpg.operators.consolidate import Consolidate
-from kpg.operators.exchange import split_by_key
+from kpg.operators.exchange import split_by_key, split_by_lanes
+from kpg.operators.extend import Floor
 from kpg.operators.import_ import import_arrangement
 from kpg.plan import nodes
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
@@ -33,6 +34,7 @@ class Streams:
         self.dataflow = dataflow
         self.context = context
         self.errors: list[Rendered] = []
+        self.floor = Floor((0,) * context.depth)
         self._handles: list[TraceHandle] = []
 
     # Streams
@@ -90,6 +92,15 @@ class Streams:
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
         return Exchange(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
 
+    def by_lanes(
+        self, schema: Schema, lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...]
+    ) -> Pact:
+        """To the worker that has the key made of some lanes (or constants, where the lane is -1) in an arrangement."""
+        if self.dataflow.worker.peers == 1:
+            return Pipeline()
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+        return Exchange(split_by_lanes(lanes, constants, types, self.context.symbols), symbolic)
+
     # Arrangements
 
     def arrange_rendered(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
@@ -130,6 +141,7 @@ class Streams:
         """What another dataflow arranges, mirrored into this one."""
         arranged = import_arrangement(self.dataflow, name, publisher, handle)
         self.keep_handle(arranged.handle)
+        self.floor.raise_to(arranged.handle.since)
         return arranged
 
     def keep_handle(self, handle: TraceHandle) -> None:

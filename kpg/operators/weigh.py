@@ -1,0 +1,88 @@
+"""Weigh: which of several extenders has the fewest rows for each tuple, where no worker has all of them.
+
+    (data)  →  (least, chosen, data)        the first to weigh puts these lanes in front
+    (least, chosen, data)  →  the same, changed where this extender has fewer rows
+
+Each extender weighs on the worker that has the tuple's key. Weights need not be exact: they tell who proposes, and what
+is proposed is validated by the others in any case. So nothing waits here, and rows count whatever their time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.algebra.frontier import CLOSED
+from kpg.columns.updates import Updates
+from kpg.dataflow.operator import Inputs, Operator
+from kpg.kernels.find import find
+from kpg.operators.extend import Index
+from kpg.operators.linear import Fail, Sure, keep
+from kpg.operators.payload import updates_of
+from kpg.trace.extend import NO_OFFSETS, keys_of
+from kpg.trace.table import table_of
+
+WEIGHED = 2  # lanes in front
+
+
+class Weigh(Operator):
+    """Lets one extender weigh; `number` is its place among all. Its key is named by lanes as they come in."""
+
+    def __init__(self, name: str, index: Index, number: int) -> None:
+        super().__init__(name)
+        self.looked = index
+        self.number = number
+
+    def follow_frontiers(self) -> None:
+        """Weights may be of any time: let the trace be compacted as far as others let it."""
+        if self.looked.handle is not None:
+            self.looked.handle.follow(lambda: CLOSED)
+
+    def step(self, inputs: Inputs) -> bool:
+        for message in inputs[0]:
+            for updates in updates_of(message.payload):
+                if len(updates):
+                    self.send(self._weighed(updates), message.times)
+        return False
+
+    def _weighed(self, updates: Updates) -> Updates:
+        weights = self._weights(updates)
+        if self.number == 0:
+            front = np.stack([weights, np.zeros_like(weights)])
+            return Updates(np.concatenate([front, updates.data]), updates.times, updates.diffs)
+        data = updates.data.copy()
+        fewer = weights < data[0]
+        data[0][fewer] = weights[fewer]
+        data[1][fewer] = self.number
+        return Updates(data, updates.times, updates.diffs)
+
+    def _weights(self, updates: Updates) -> np.typing.NDArray[np.int64]:
+        batches = self.looked.batches()
+        table = table_of([batch.row for batch in batches])
+        keys = keys_of(updates.data, self.looked.extender)
+        starts, ends = np.empty((2, len(updates)), np.int64)
+        weights = np.zeros(len(updates), np.int64)
+        for block in range(len(batches)):
+            find(table, block, keys, 0, NO_OFFSETS, starts, ends)
+            weights += ends - starts
+        return weights
+
+    def tidy(self) -> None:
+        if self.frontier(0) == CLOSED:
+            self.looked.release()
+
+    def release(self) -> None:
+        self.looked.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(Sure):
+    """The tuples that one extender proposes for, without what was weighed."""
+
+    number: int
+
+    def apply(self, updates: Updates, fail: Fail) -> Updates:
+        mine = updates.data[1] == self.number
+        kept = updates if mine.all() else keep(updates, mine)
+        return Updates(np.ascontiguousarray(kept.data[WEIGHED:]), kept.times, kept.diffs)

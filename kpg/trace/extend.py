@@ -1,0 +1,165 @@
+"""Tuples extended by what some traces hold of their keys: the primitive of delta queries and worst-case optimal joins.
+
+    extend(T, E)  =  { (projection of tuple and row; join of times; product of diffs)
+                       |  tuple in T, row of the cheapest extender, rows of the others that agree,
+                          each lexicographically before the tuple's initial time (or at it, if not strict) }
+
+delivered in slices of about `limit` updates, not consolidated and in no promised order. See kpg.kernels.extend for what
+an extender's say is. Cost: for each tuple a search in each batch, then the rows of its cheapest extender. Where tuples
+are many against a batch, its keys are laid out as a table once, and a search is one look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.algebra.order import Time
+from kpg.columns.room import room, used
+from kpg.columns.updates import Ints, Updates, trim
+from kpg.kernels.extend import extend, most
+from kpg.kernels.find import find, offsets_of
+from kpg.trace.batch import Batch
+from kpg.trace.table import table_of
+
+CHUNK = 1 << 16  # tuples that are looked up together: their ranges stay in the cache
+NO_OFFSETS = np.empty(0, np.int64)
+DENSE = 4  # a table of keys is made for a batch of at most so many times the tuples, of so many times its rows
+FEW_MOMENTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """An index: what of a tuple is its key (a lane, or a constant), and how its rows count."""
+
+    lanes: tuple[int, ...]  # of the tuple; -1 where the key has a constant
+    constants: tuple[int, ...]  # one for each lane of the key
+    strict: bool
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a step makes of a tuple: how many new lanes, their bounds, and which lanes come out."""
+
+    new: int
+    projection: Ints  # (0, lane of the tuple) or (1, lane after the key)
+    low: int = -1  # the lane that the new one is not before, if any
+    high: int = -1  # the lane that the new one is before, if any
+
+
+class Extension:
+    """An extension of some tuples under way."""
+
+    def __init__(
+        self,
+        tuples: Updates,
+        extenders: Sequence[Extender],
+        batches: Sequence[Sequence[Batch]],
+        shape: Shape,
+        floor: Time,
+    ) -> None:
+        self._tuples, self._extenders, self._shape = tuples, extenders, shape
+        self._kept = [batch for each in batches for batch in each]  # keeps what the table has addresses of
+        self._table = table_of([batch.row for batch in self._kept])
+        self._bounds = np.cumsum([0, *map(len, batches)], dtype=np.int64)
+        self._flags = np.array([(len(each.lanes), each.strict, each.negative) for each in extenders], np.int64).reshape(
+            -1, 3
+        )
+        self._floor = np.array(floor, np.int64)
+        self._offsets = [self._offsets_of(block) for block in range(len(self._kept))]
+        self._meter = np.zeros(2, np.int64)
+        self._chunk = tuples
+        self._next = 0  # the first tuple that is in no chunk yet
+        self._ranges: Ints | None = None
+
+    @property
+    def proposed(self) -> int:
+        """How many rows were looked at to extend tuples: what a bound on the work is about."""
+        return int(self._meter[1])
+
+    def next(self, limit: int) -> Updates | None:
+        """Some more updates, at most `limit` unless one tuple has more; none when all were given."""
+        while True:
+            if self._ranges is None:
+                if self._next >= len(self._tuples):
+                    return None
+                self._look_up()
+            found = self._some(limit)
+            if found is not None:
+                return found
+
+    def _some(self, limit: int) -> Updates | None:
+        """The extensions of some tuples of the chunk, if there are any."""
+        assert self._ranges is not None
+        chunk, start = self._chunk, int(self._meter[0])
+        stop, capacity = most(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
+        moments = FEW_MOMENTS
+        n = 0
+        while capacity:
+            lanes, depth = self._shape.projection.shape[0], len(self._floor)
+            data, times, diffs = room(lanes, capacity), room(depth, capacity), room(1, capacity)
+            n, times_alike, diffs_alike = extend(
+                chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
+                self._ranges, self._floor, self._shape.new, self._shape.low, self._shape.high, self._shape.projection,
+                self._meter, moments, data, times, diffs,
+            )  # fmt: skip
+            if n or self._meter[0] > start:
+                break
+            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more times than there was room for
+        else:
+            self._meter[0] = stop
+        if self._meter[0] == len(chunk):
+            self._ranges = None
+        if not n:
+            return None
+        times = trim(times, 1) if times_alike else used(times, n)
+        return Updates(used(data, n), times, trim(diffs, 1) if diffs_alike else used(diffs, n))
+
+    def _look_up(self) -> None:
+        """Find the rows of the keys of the next chunk."""
+        start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
+        self._next, self._chunk = stop, part(self._tuples, start, stop)
+        ranges = np.empty((2 * len(self._kept), stop - start), np.int64)
+        for index, extender in enumerate(self._extenders):
+            keys = keys_of(self._chunk.data, extender)
+            for block in range(self._bounds[index], self._bounds[index + 1]):
+                low, offsets = self._offsets[block]
+                find(self._table, block, keys, low, offsets, ranges[2 * block], ranges[2 * block + 1])
+        self._ranges = ranges
+        self._meter[0] = 0
+
+    def _offsets_of(self, block: int) -> tuple[int, Ints]:
+        """A table of the keys of a batch, where it pays; and the least of them."""
+        lane = self._kept[block].updates.data[:1]
+        index = int(np.searchsorted(self._bounds, block, side="right")) - 1
+        if not self._extenders[index].lanes or not lane.size or lane.shape[1] > DENSE * len(self._tuples):
+            return 0, NO_OFFSETS
+        low, high = int(lane[0, 0]), int(lane[0, -1])
+        if high - low >= DENSE * lane.shape[1]:
+            return 0, NO_OFFSETS
+        offsets = np.empty(high - low + 2, np.int64)
+        offsets_of(self._table, block, low, offsets)
+        return low, offsets
+
+
+def keys_of(data: Ints, extender: Extender) -> Ints:
+    """The key of each tuple: int64[lanes, n]."""
+    keys = np.empty((len(extender.lanes), data.shape[1]), np.int64)
+    for place, (lane, constant) in enumerate(zip(extender.lanes, extender.constants, strict=True)):
+        keys[place] = constant if lane < 0 else data[lane]
+    return keys
+
+
+def part(updates: Updates, start: int, stop: int) -> Updates:
+    """Some updates of many."""
+    if stop - start == len(updates):
+        return updates
+    times, diffs = updates.times, updates.diffs
+    return Updates(
+        np.ascontiguousarray(updates.data[:, start:stop]),
+        times if times.shape[1] == 1 else np.ascontiguousarray(times[:, start:stop]),
+        diffs if diffs.shape[1] == 1 else np.ascontiguousarray(diffs[:, start:stop]),
+    )

@@ -1,0 +1,129 @@
+"""Tuples are extended by what counts for them, exactly once, however the extenders are batched and cut."""
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates
+from kpg.kernels.find import find, offsets_of
+from kpg.testing import kernels_extend as naive
+from kpg.testing.kernels_operators import block, columns, rows
+from kpg.trace import extend as driver
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.extend import Extender, Extension, Shape
+from kpg.trace.table import table_of
+
+small = st.integers(0, 3)
+
+
+def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
+    """Some updates as a batch."""
+    blocks = [block([u[0] for u in updates], lanes), block([u[1] for u in updates], depth)]
+    tidy = consolidate(Updates(*blocks, block([(u[2],) for u in updates], 1)))
+    start = Frontier.start(depth)
+    return Batch(tidy, 0, Description(start, Frontier(), start))
+
+
+def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[naive.Update]]:
+    one = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
+    return st.lists(one, max_size=8)
+
+
+@given(st.lists(st.tuples(small, small), max_size=12), st.lists(st.tuples(small, small), max_size=8), st.data())
+def test_find_tells_where_the_rows_of_each_key_are(
+    held: list[naive.Row], keys: list[naive.Row], data: st.DataObject
+) -> None:
+    """Keys in any order, of any number of lanes, with and without a table of the first lane."""
+    held, lanes = sorted(held), data.draw(st.integers(0, 2))
+    array = block(held, 2)
+    updates = Updates(array, np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
+    batch = Batch(updates, lanes, Description(Frontier.start(1), Frontier(), Frontier.start(1)))
+    table = table_of([batch.row])
+    wanted = block([key[:lanes] for key in keys], lanes)
+    offsets = np.empty(0, np.int64)
+    if held and lanes and data.draw(st.booleans()):
+        offsets = np.empty(held[-1][0] - held[0][0] + 2, np.int64)
+        offsets_of(table, 0, held[0][0], offsets)
+    starts, ends = np.empty((2, len(keys)), np.int64)
+    find(table, 0, wanted, held[0][0] if held else 0, offsets, starts, ends)
+    for key, start, end in zip(keys, starts, ends, strict=True):
+        expected = naive.find(held, key[:lanes])
+        assert (start, end) == expected or (start == end and expected[0] == expected[1])
+
+
+@given(st.data())
+def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
+    """A10.1 A11.2: any number of extenders, strict or not, negative or not, at any depth, over any batches."""
+    depth = data.draw(st.integers(1, 3))
+    new = data.draw(st.integers(0, 2))
+    count = data.draw(st.integers(1, 1 if new == 2 else 3))
+    lanes = 2
+    tuples = data.draw(updates_of(lanes, depth))
+    tuples = [(d + t[1:][::-1], t, r) for d, t, r in tuples]  # an initial time that may be after or before the time
+    floor = tuple(data.draw(st.integers(0, 1)) for _ in range(1)) + (0,) * (depth - 1)
+    sides, batches, extenders = [], [], []
+    for number in range(count):
+        keys = data.draw(st.permutations(range(lanes)))[: data.draw(st.integers(0, lanes))]
+        inner = data.draw(st.integers(1, depth))
+        held = data.draw(updates_of(len(keys) + new, inner))
+        cut = data.draw(st.integers(0, len(held)))
+        batches.append(
+            [batch for part in (held[:cut], held[cut:]) if len(batch := batch_of(part, len(keys) + new, inner))]
+        )
+        strict, negative = data.draw(st.booleans()), number > 0 and data.draw(st.booleans())
+        sides.append(naive.Side(held, tuple(keys), strict, negative))
+        extenders.append(Extender(tuple(keys), (0,) * len(keys), strict, negative))
+    expected = naive.extend(tuples, sides, new, floor)
+    if not tuples:
+        return
+    prefix = Updates(
+        block([t[0] for t in tuples], lanes + depth - 1),
+        block([t[1] for t in tuples], depth),
+        block([(t[2],) for t in tuples], 1),
+    )
+    projection = [(0, lane) for lane in range(lanes)] + [(1, lane) for lane in range(new)]
+    projection += [(0, lanes + lane) for lane in range(depth - 1)]
+    shape = Shape(new, np.array(projection, np.int64).reshape(-1, 2))
+    extension = Extension(prefix, extenders, batches, shape, floor)
+    limit = data.draw(st.sampled_from([1, 3, 1000]))
+    got: Counter[tuple[naive.Row, naive.Row]] = Counter()
+    while (part := extension.next(limit)) is not None:
+        for row, time, diff in rows(part):
+            got[row, time] += diff[0]
+    assert {what: number for what, number in got.items() if number} == expected
+
+
+@given(st.lists(st.tuples(small, small), max_size=10), st.integers(0, 3), st.integers(0, 4))
+def test_bounds_narrow_what_is_proposed(held: list[naive.Row], low: int, high: int) -> None:
+    """A11.3: a range l <= x < u lets the index be read from l to u only."""
+    data = sorted(set(held))
+    if not data:
+        return
+    batch = batch_of([(row, (0,), 1) for row in data], 2, 1)
+    tuples = Updates(block([(1, low, high)], 3), block([(1,)], 1), block([(1,)], 1))
+    shape = Shape(1, np.array([(1, 0)], np.int64), 1, 2)
+    extension = Extension(tuples, [Extender((0,), (0,), True)], [[batch]], shape, (0,))
+    found = []
+    while (part := extension.next(5)) is not None:
+        found += columns(part.data)
+    assert found == [(b,) for a, b in data if a == 1 and low <= b < high]
+    assert extension.proposed == len(found)
+
+
+def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
+    """A11.2: where one extender has many rows and the other few, only the few are looked at."""
+    n = 10_000
+    many = batch_of([((0, i), (0,), 1) for i in range(n)], 2, 1)
+    few = batch_of([((0, i), (0,), 1) for i in (3, n - 1, n + 5)], 2, 1)
+    tuples = Updates(block([(0,)] * 50, 1), block([(1,)], 1), block([(1,)], 1))
+    both = [Extender((0,), (0,), True), Extender((0,), (0,), False)]
+    extension = Extension(tuples, both, [[many], [few]], Shape(1, np.array([(0, 0), (1, 0)], np.int64)), (0,))
+    total = 0
+    while (part := extension.next(driver.CHUNK)) is not None:
+        total += len(part)
+    assert total == 100 and extension.proposed == 150
