@@ -35,6 +35,7 @@ EXPERIMENTS = {
     "S2": "benchmarks.s02_exchange",
     "S7": "benchmarks.s07_recovery",
     "Q1": "benchmarks.q01_recursion",
+    "Q5": "benchmarks.q05_tenants",
     "S8": "benchmarks.s08_durable",
     "S3": "benchmarks.s03_load",
     "S4": "benchmarks.s04_update",

@@ -17,9 +17,9 @@ import numpy as np
 
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
-from kpg.api.reading import check_readable, read_rows
-from kpg.columns.updates import Updates, constant
-from kpg.errors import DataError, KpgError
+from kpg.api.reading import read_rows
+from kpg.columns.updates import Updates, constant, spread
+from kpg.errors import KpgError
 from kpg.plan import nodes
 from kpg.query.ir.program import Relation
 from kpg.service.interest import Interest
@@ -54,7 +54,7 @@ class Answer:
         interest.failure = self.failure
         self.interests.append(interest)
         if self.output.db.sealed is not None:
-            interest.push(self.rows())
+            interest.push_all(self.rows())
 
     def leave(self, interest: Interest) -> None:
         """Give an interest nothing more."""
@@ -62,8 +62,10 @@ class Answer:
         self.release()
 
     def _hand_on(self, changes: Changes) -> None:
+        updates = changes.updates
+        more = int(spread(updates.diffs, len(updates)).sum())
         for interest in self.interests:
-            interest.push(changes.updates)
+            interest.push(updates, 0, len(updates), more)
 
     def rows(self) -> Updates:
         """The rows as of the last closed time, at that time."""
@@ -76,15 +78,7 @@ class Answer:
 
     def failure(self) -> KpgError | None:
         """Why there is no answer now, if there is none."""
-        try:
-            installed = self.output.readable()
-            if installed.errors is not None and self.output.db.sealed is not None:
-                check_readable(self.output.db, installed, None)
-        except DataError as error:
-            return error
-        except KpgError as error:
-            return error
-        return None
+        return self.output.error()
 
     # Indexes: what is built on this answer reads it by any columns
 

@@ -2,15 +2,18 @@
 
     interest.take()     all changes since it was last asked, up to the time that is closed
 
-Changes arrive as blocks that all who are interested share. If nobody takes them, and they grow over a limit, they are
-summed up: what came and went in between is gone, and the rest has the time of the last. So what waits is bounded by the
-answer itself.
+Changes arrive as blocks that all who are interested share, as a place in one, so that telling costs a microsecond. If
+nobody takes them, they are copied out after some blocks, and once they grow over a limit they are summed up: what came
+and went in between is gone, and the rest has the time of the last. So what waits is bounded by the answer itself.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
@@ -22,6 +25,8 @@ from kpg.service.limits import Limits
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
+
+MOST_BLOCKS = 64  # of others that a subscriber who does not take holds in memory
 
 
 class Interest:
@@ -49,7 +54,9 @@ class Interest:
         self._schema = schema
         self._limits = limits
         self._limit = limits.waiting_rows
-        self._waiting: list[Updates] = []
+        self._lanes = max(1, len(schema))
+        self._most = sys.maxsize if limits.rows is None else limits.rows
+        self._waiting: list[tuple[Updates, int, int]] = []
         self._rows = 0
         self._size = 0  # of the answer, as far as it came here
         self._refused: OverLimit | None = None
@@ -69,28 +76,44 @@ class Interest:
         """How many changes wait to be taken."""
         return self._rows
 
-    def push(self, updates: Updates) -> None:
-        """Changes have come."""
-        if not len(updates) or self._refused is not None:
+    def push(self, updates: Updates, start: int, end: int, more: int) -> None:
+        """Changes have come: those from start to end of a block, by which the answer grows by so many rows."""
+        if self._refused is not None:
             return
-        self._size += int(spread(updates.diffs, len(updates)).sum())
+        self._size += more
+        if self._size > self._most:
+            self._refuse()
+            return
+        self._waiting.append((updates, start, end))
+        self._rows += end - start
+        if len(self._waiting) > MOST_BLOCKS or self._rows > self._limit:
+            self._gather()
+
+    def push_all(self, updates: Updates) -> None:
+        """Changes have come, all of a block."""
+        if len(updates):
+            self.push(updates, 0, len(updates), int(spread(updates.diffs, len(updates)).sum()))
+
+    def _refuse(self) -> None:
         try:
             self._limits.check_rows(self.name, self._size)
         except OverLimit as error:
             self._refused = error
             self._waiting, self._rows = [], 0
-            return
-        self._waiting.append(updates)
-        self._rows += len(updates)
-        if self._rows > self._limit and len(self._waiting) > 1:
-            self._sum_up()
 
-    def _sum_up(self) -> None:
-        last = constant((max(int(part.times.max()) for part in self._waiting),))
-        parts = [Updates(part.data, last, part.diffs) for part in self._waiting]
-        summed = consolidate(concatenate(parts))
-        self._waiting, self._rows = [summed], len(summed)
-        self._limit = max(self._limits.waiting_rows, 2 * self._rows)  # each row is summed up a few times only
+    def _gather(self) -> None:
+        """Copy what waits out of the blocks of others, and sum it up if it is too much."""
+        found = self._own()
+        if self._rows > self._limit:
+            found = consolidate(Updates(found.data, constant((int(found.times.max()),)), found.diffs))
+            self._limit = max(self._limits.waiting_rows, 2 * len(found))  # each row is summed up a few times only
+        self._waiting, self._rows = [(found, 0, len(found))] if len(found) else [], len(found)
+
+    def _own(self) -> Updates:
+        """What waits, as updates of its own; blocks with more lanes than columns have others' marks in front."""
+        if not self._waiting:
+            return no_updates(self._lanes, 1)
+        return concatenate([part(updates, start, end, self._lanes) for updates, start, end in self._waiting])
 
     def take(self) -> Changes:
         """All changes since this was last called, each (row, time) once, earlier times first."""
@@ -100,8 +123,8 @@ class Interest:
         failure = self._refused or self.failure()
         if failure is not None:
             raise failure
-        waiting, self._waiting, self._rows, self._limit = self._waiting, [], 0, self._limits.waiting_rows
-        found = concatenate(waiting) if waiting else no_updates(max(1, len(self._schema)), 1)
+        found = self._own()
+        self._waiting, self._rows, self._limit = [], 0, self._limits.waiting_rows
         return Changes(found, self._schema, self._db, self.upto)
 
     def end(self) -> None:
@@ -111,3 +134,14 @@ class Interest:
 
     def __repr__(self) -> str:
         return f"Interest({self.id}, {self.name!r}, owner={self.owner!r})"
+
+
+def part(updates: Updates, start: int, end: int, lanes: int) -> Updates:
+    """Some of a block's updates, and only their last lanes."""
+    if end - start == len(updates) and lanes == updates.lanes:
+        return updates
+    times, diffs = (
+        block if block.shape[1] == 1 else np.ascontiguousarray(block[:, start:end])
+        for block in (updates.times, updates.diffs)
+    )
+    return Updates(np.ascontiguousarray(updates.data[updates.lanes - lanes :, start:end]), times, diffs)

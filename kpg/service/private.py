@@ -25,7 +25,7 @@ class Private:
         """Give it the rows of now, and from now on each change."""
         interest.failure = self.output.error
         self.output.db.settle()
-        self.output.on_change(lambda changes: interest.push(changes.updates))
+        self.output.on_change(lambda changes: interest.push_all(changes.updates))
         self.output.notify()
 
     def leave(self, interest: Interest) -> None:

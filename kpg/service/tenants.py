@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.columns.updates import Updates
+from kpg.columns.updates import spread
 from kpg.errors import KpgError, UndefinedName
 from kpg.operators.linear import take
 from kpg.query.ir.program import Relation
@@ -123,21 +123,16 @@ class Tenancy:
             updates = take(updates, np.argsort(tokens, kind="stable"))
             tokens = updates.data[0]
         starts = np.flatnonzero(np.concatenate([[True], tokens[1:] != tokens[:-1]]))
-        ends = np.append(starts[1:], len(tokens))
-        for token, start, end in zip(tokens[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
-            tenant = self._tenants.get(token)
+        more = np.add.reduceat(spread(updates.diffs, len(updates))[0], starts).tolist()
+        begins = starts.tolist()
+        tenants = self._tenants
+        for token, start, end, grown in zip(
+            tokens[starts].tolist(), begins, [*begins[1:], len(tokens)], more, strict=True
+        ):
+            tenant = tenants.get(token)
             if tenant is not None:
-                tenant.push(part(updates, start, end))
+                tenant.push(updates, start, end, grown)
 
     def failure(self) -> KpgError | None:
         """Why there is no answer now, if there is none."""
         return self.output.error()
-
-
-def part(updates: Updates, start: int, end: int) -> Updates:
-    """Some updates, without the lane of tokens."""
-    times, diffs = (
-        block if block.shape[1] == 1 else np.ascontiguousarray(block[:, start:end])
-        for block in (updates.times, updates.diffs)
-    )
-    return Updates(np.ascontiguousarray(updates.data[1:, start:end]), times, diffs)
