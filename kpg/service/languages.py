@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch
 from kpg.query.datalog import parse
-from kpg.query.edn import Attribute, parse_query
+from kpg.query.edn import Attribute
+from kpg.query.edn.queries import Reading
+from kpg.query.edn.reader import Form, read_forms
+from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
 from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
@@ -23,11 +26,13 @@ from kpg.query.ir.terms import Constant, Kind, Variable
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.plans.rules import parse_plans
 from kpg.query.source import did_you_mean, failure
+from kpg.service.templates import Template, read_template, template_of
 
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 MOST_FACTS = 1_000  # that a text may state: more are data
 UNNAMED = "query"
+Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +44,50 @@ class Text:
     rules: tuple[Rule, ...]
     reductions: tuple[Reduction, ...]
     bases: tuple[Relation, ...] = ()  # declared and not derived: relations to be
+    parameters: Relation | None = None  # of a query that has some: their token and values
+    query: Form | None = None  # of a query in EDN
 
 
 def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
     """The rules of a text; whatever is wrong with them is raised here."""
     if language == "datalog":
         return read_datalog(text, name or "rules", known)
-    attributes = {each: Attribute(*kinds(relation)) for each, relation in known.items() if each.startswith(":")}
-    elsewhere = {each: kinds(relation) for each, relation in known.items() if not each.startswith(":")}
     if language == "edn":
-        program = parse_query(text, attributes, name=name or UNNAMED, elsewhere=elsewhere)
-    elif language == "plan":
-        program = parse_plans(text, attributes, elsewhere=elsewhere)
-    else:
-        raise ProgramError(f"no language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
-    own = tuple(relation for relation in program.relations if relation.name not in known)
+        return read_edn(read_forms(text), name or UNNAMED, known)
+    if language == "plan":
+        attributes, elsewhere = sorted_out(known)
+        program = parse_plans(text, {each: Attribute(*both) for each, both in attributes.items()}, elsewhere=elsewhere)
+        return checked(program, known)
+    raise ProgramError(f"no language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
+
+
+def read_edn(forms: list[Form], name: str, known: Mapping[str, Relation], template: Template | None = None) -> Text:
+    """Rules, a query, or both in EDN; a query with parameters is one over the relation of these."""
+    attributes, elsewhere = sorted_out(known)
+    template = template or template_of(forms)
+    queries = [form for form in forms if is_query(form)]
+    if template is None:
+        text = checked(Reading(attributes, {}, name, elsewhere).program([], forms), known)
+        return replace(text, query=queries[0]) if queries else text
+    rules = [form for form in forms if not is_query(form)]
+    program, parameters = read_template(template, name, attributes, elsewhere, rules)
+    text = checked(program, {**known, parameters.name: parameters})
+    return replace(text, parameters=parameters, query=template.query)
+
+
+def sorted_out(known: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
+    """The kinds of attributes, and those of all other relations."""
+    both: tuple[Kinds, Kinds] = ({}, {})
+    for name, relation in known.items():
+        both[0 if name.startswith(":") else 1][name] = kinds(relation)
+    return both
+
+
+def checked(program: Program, known: Mapping[str, Relation]) -> Text:
+    """The rules of a program that are its own, once the whole of it was compiled."""
     refuse_taken(program, known)
-    stated = stated_as_rules(program.facts)
-    program = replace(program, rules=(*program.rules, *stated), facts=())
+    own = tuple(relation for relation in program.relations if relation.name not in known)
+    program = replace(program, rules=(*program.rules, *stated_as_rules(program.facts)), facts=())
     compile(program)
     return unique(Text(tuple(program.wanted()), own, program.rules, program.reductions))
 
@@ -164,14 +195,15 @@ def unique(text: Text) -> Text:
     """The same rules, with relations that nobody named called after the first that somebody did."""
     if not text.names:
         raise ParseError("no rule and no query", hint="A text names something that can be asked for.")
-    made = {each.name: f"{each.name} of {text.names[0]}" for each in text.relations if each.name.startswith("@")}
+    end = f" of {text.names[0]}"
+    made = {each.name: each.name.removesuffix(end) + end for each in text.relations if each.name.startswith("@")}
     if not made:
         return text
-    return Text(
-        text.names,
-        tuple(replace(each, name=made.get(each.name, each.name)) for each in text.relations),
-        tuple(renamed_rule(rule, made) for rule in text.rules),
-        tuple(
+    return replace(
+        text,
+        relations=tuple(replace(each, name=made.get(each.name, each.name)) for each in text.relations),
+        rules=tuple(renamed_rule(rule, made) for rule in text.rules),
+        reductions=tuple(
             replace(each, relation=made.get(each.relation, each.relation), source=made.get(each.source, each.source))
             for each in text.reductions
         ),

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kpg.errors import InUse, UndefinedName
-from kpg.query.ir.program import Directive, Program, Relation, Rule
+from kpg.query.ir.program import Directive, Program, Relation
 from kpg.query.ir.verify import atoms_of
 from kpg.query.source import did_you_mean
 from kpg.service.languages import Text
@@ -44,12 +44,11 @@ class RuleStore:
         wanted = (language, source, name)
         return next((each for each in self.texts.values() if (each.language, each.source, each.name) == wanted), None)
 
-    def add(self, language: str, source: str, name: str | None, text: Text) -> Registered:
-        """Keep a text."""
-        reads = {atom.relation for rule in text.rules for atom in atoms_of(rule)}
-        reads |= {each.source for each in text.reductions}
-        made = Registered(self._next, language, source, name, text, frozenset(reads))
-        self._next += 1
+    def add(self, language: str, source: str, name: str | None, text: Text, number: int | None = None) -> Registered:
+        """Keep a text, as the next one or by the number it had."""
+        reads = frozenset(reads_of(text))
+        made = Registered(self._next if number is None else number, language, source, name, text, reads)
+        self._next = made.number + 1
         self.texts[made.number] = made
         self.by_name |= {relation.name: made for relation in text.relations}
         return made
@@ -78,12 +77,12 @@ class RuleStore:
         return [name for each in self.texts.values() for name in each.text.names]
 
     def relations(self) -> dict[str, Relation]:
-        """The relations of all rules that somebody named."""
+        """The relations of all rules that others may read: those that somebody named, and without parameters."""
         return {
             relation.name: relation
             for each in self.texts.values()
             for relation in each.text.relations
-            if not relation.name.startswith("@")
+            if not relation.name.startswith("@") and each.text.parameters is None
         }
 
     def relation(self, name: str) -> Relation:
@@ -109,21 +108,31 @@ class RuleStore:
         names: Iterable[str],
         declared: Mapping[str, Relation],
         cut: frozenset[str] = frozenset(),
-        more: tuple[tuple[Relation, ...], tuple[Rule, ...]] = ((), ()),
+        beside: Text | None = None,
     ) -> Program:
-        """What some answers need, not compiled yet; `more` are relations and rules on top."""
+        """What some answers need, not compiled yet; `beside` is a text that is not registered."""
         wanted = list(names)
-        relations, rules = more
-        own = {relation.name for relation in relations}
-        starts = [*wanted, *(atom.relation for rule in rules for atom in atoms_of(rule))]
-        texts, outside = self.needed([name for name in starts if name not in own], cut)
-        base = [declared[name] if name in declared else self.relation(name) for name in outside]
-        own_relations = [each for text in texts for each in text.text.relations if each.name not in cut]
-        own_rules = [rule for text in texts for rule in text.text.rules if rule.head.relation not in cut]
+        texts, outside = self.needed(wanted, cut) if beside is None else self.needed(reads_of(beside), cut)
+        all_texts = [text.text for text in texts] + ([] if beside is None else [beside])
+        own = {relation.name for relation in beside.relations} if beside is not None else set()
+        outside = [name for name in outside if name not in own]
+        parameters = {text.parameters.name: text.parameters for text in all_texts if text.parameters is not None}
+        base = [self._outside(name, declared, parameters) for name in outside]
+        relations = [each for text in all_texts for each in text.relations if each.name not in cut]
+        rules = [rule for text in all_texts for rule in text.rules if rule.head.relation not in cut]
         inputs = [Directive("input", name) for name in outside]
         return Program(
-            relations=(*base, *own_relations, *relations),
-            rules=(*own_rules, *rules),
+            relations=(*base, *relations),
+            rules=tuple(rules),
             directives=(*inputs, *(Directive("output", name) for name in wanted)),
-            reductions=tuple(each for text in texts for each in text.text.reductions if each.relation not in cut),
+            reductions=tuple(each for text in all_texts for each in text.reductions if each.relation not in cut),
         )
+
+    def _outside(self, name: str, declared: Mapping[str, Relation], parameters: dict[str, Relation]) -> Relation:
+        return declared.get(name) or parameters.get(name) or self.relation(name)
+
+
+def reads_of(text: Text) -> list[str]:
+    """The relations that the rules of a text read, its own among them."""
+    found = {atom.relation for rule in text.rules for atom in atoms_of(rule)}
+    return sorted(found | {each.source for each in text.reductions})

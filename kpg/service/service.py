@@ -8,7 +8,8 @@
     interest.take()                                                             the rows, then each change
     service.uninterest(interest)                                                dropped with the last
 
-One thread, no clocks, no sockets: the same calls in the same order do the same everywhere.
+One thread, no clocks, no sockets: the same calls in the same order do the same everywhere. On a durable db relations,
+their rows and rules are there again after a restart; interests are not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kpg.query.explain import explain
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Relation
 from kpg.service.answers import Answer
+from kpg.service.asking import Arguments, Asking
 from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
 from kpg.service.interest import Interest
@@ -31,7 +33,8 @@ from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
 from kpg.service.relations import Declared, declare_attribute, declare_relation
 from kpg.service.rules import RuleStore
-from kpg.service.sharing import Arguments, Builder, Place, argument_rows, check_sharing, schema_without_tokens
+from kpg.service.sharing import Builder, Place, check_sharing, schema_without_tokens
+from kpg.service.stored import Stored
 from kpg.service.tenants import Tenancy
 
 if TYPE_CHECKING:
@@ -49,10 +52,16 @@ class Service:
         self.catalog = Catalog(db)
         self.rules = RuleStore()
         self.builder = Builder(db, self.catalog, self.rules, limits)
+        self.asking = Asking(self.builder)
         self.interests: dict[int, Interest] = {}
         self._places: dict[int, Place] = {}
         self._owned: defaultdict[Any, set[int]] = defaultdict(set)
         self._next = 1
+        self._stored = Stored(db)
+        for declared in self._stored.relations():
+            self.catalog.add(declared)
+        for number, language, source, name in self._stored.texts():
+            self.rules.add(language, source, name, read_rules(language, source, name, self.known()), number)
 
     # Relations
 
@@ -79,6 +88,7 @@ class Service:
         if found is not None or declared.name in self.rules.by_name:
             raise NameTaken(f"there is {declared.name!r} already", hint="Choose another name.")
         self.catalog.add(declared)
+        self._stored.add_relation(declared)
 
     def close_input(self, relation: str) -> None:
         """No more changes of a relation will come; what is there stays."""
@@ -116,7 +126,9 @@ class Service:
         found = read_rules(language, text, name, self.known())
         for relation in found.bases:
             self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
-        return self.rules.add(language, text, name, found).text.names
+        made = self.rules.add(language, text, name, found)
+        self._stored.add_text(made)
+        return made.text.names
 
     def unregister(self, name: str) -> None:
         """Forget the text that a rule is in; refused while somebody is interested in it, or rules read it."""
@@ -126,7 +138,7 @@ class Service:
         if held:
             hint = "Uninterest it first."
             raise InUse(f"cannot unregister {name!r}", detail=f"There is interest in {held[0]}.", hint=hint)
-        self.rules.remove(name)
+        self._stored.remove_text(self.rules.remove(name))
 
     def known(self) -> dict[str, Relation]:
         """Base relations and rules, as programs name them."""
@@ -153,10 +165,12 @@ class Service:
         schema = schema_without_tokens(relation)
         interest = Interest(self.db, self._next, name, relation.columns, schema, owner, self.limits)
         interest.sharing = chosen
-        if arguments is None:
-            place = self._without_arguments(interest, chosen)
+        if arguments is not None:
+            place = self._with_arguments(interest, chosen, arguments)
+        elif chosen == "tenants":
+            place = self._join(interest, *self.asking.lifted(name))
         else:
-            place = self._with_arguments(interest, chosen, arguments, relation)
+            place = self._without_arguments(interest, chosen)
         self._next += 1
         self.interests[interest.id] = interest
         self._places[interest.id] = place
@@ -172,21 +186,23 @@ class Service:
         answer.join(interest)
         return answer
 
-    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments, relation: Relation) -> Place:
-        columns, rows = argument_rows(relation, arguments)
+    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments) -> Place:
+        columns, rows = self.asking.rows(interest.name, arguments)
         if sharing == "trunk":
             if len(rows) > 1:
                 raise ProgramError("one filter on a trunk has one argument", hint='Use sharing="tenants".')
             private = self.builder.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
             private.join(interest)
             return private
-        make = self.builder.asked if sharing == "nothing" else self.builder.tenancy
-        tenancy = make(interest.name, columns)
+        make = self.asking.asked if sharing == "nothing" else self.asking.tenancy
+        return self._join(interest, make(interest.name, columns), *rows)
+
+    def _join(self, interest: Interest, tenancy: Tenancy, *rows: tuple[Any, ...]) -> Place:
         try:
             tenancy.join(interest, rows)
         except BaseException:
             tenancy.leave(interest)
-            self.builder.forget_unused()
+            self.asking.forget_unused()
             raise
         return tenancy
 
@@ -204,7 +220,7 @@ class Service:
         place = self._places.get(interest.id)
         if not isinstance(place, Tenancy):
             raise ProgramError(f"the arguments of this interest in {interest.name} cannot be changed")
-        columns, rows = argument_rows(place.relation, arguments)
+        columns, rows = self.asking.rows(interest.name, arguments)
         if columns != place.parameters.schema.names[1:]:
             raise ProgramError(f"this interest in {interest.name} gives {', '.join(place.parameters.schema.names[1:])}")
         return place, rows
@@ -220,6 +236,7 @@ class Service:
         interest.end()
         place.leave(interest)
         self.builder.forget_unused()
+        self.asking.forget_unused()
 
     def drop_owner(self, owner: Any) -> None:
         """Drop all interests of an owner who has gone."""

@@ -14,27 +14,25 @@ rule. The default is to derive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from kpg.api.collection import Collection
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
-from kpg.query.demand import demanded
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
-from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.program import schema_of
 from kpg.query.source import did_you_mean
 from kpg.service.answers import Answer
 from kpg.service.catalog import Catalog
 from kpg.service.indexes import Indexed
+from kpg.service.languages import Text
 from kpg.service.limits import Limits
 from kpg.service.private import Private
 from kpg.service.rules import RuleStore
 from kpg.service.synthesis import Synthesis
-from kpg.service.tenants import TOKEN, Tenancy
+from kpg.service.tenants import Tenancy
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -48,9 +46,6 @@ def check_sharing(asked: str, arguments: bool) -> Sharing:
     """A way to share, by name."""
     for known in SHARINGS:
         if known == asked:
-            if known == "tenants" and not arguments:
-                hint = "Give arguments; without them everybody shares one answer anyway."
-                raise ProgramError("tenants differ in their arguments", hint=hint)
             return "tenants" if known == "auto" and arguments else known
     raise ProgramError(f"no way to share is called {asked!r}", hint=did_you_mean(asked, SHARINGS))
 
@@ -64,7 +59,6 @@ class Builder:
         self.rules = rules
         self.limits = limits
         self.answers: dict[tuple[str, bool], Answer] = {}  # by rule, and whether trunks are reused
-        self.tenancies: dict[tuple[str, tuple[str, ...]], Tenancy] = {}  # by rule and bound columns
         self._number = 0
 
     def relation(self, name: str) -> Relation:
@@ -73,11 +67,18 @@ class Builder:
         if name not in declared and name not in self.rules.by_name:
             hint = did_you_mean(name, [*self.rules.names(), *declared])
             raise UndefinedName(f"no rule or relation is called {name!r}", hint=hint)
-        return declared[name] if name in declared else self.rules.relation(name)
+        if name in declared:
+            return declared[name]
+        found = self.rules.relation(name)
+        return found if self.parameters(name) is None else replace(found, columns=found.columns[1:])  # no token
 
-    def program(self, name: str, cut: frozenset[str] = frozenset()) -> Program:
+    def parameters(self, name: str) -> Relation | None:
+        """The parameters of a query that has some."""
+        return self.rules.by_name[name].text.parameters if name in self.rules.by_name else None
+
+    def program(self, name: str, cut: frozenset[str] = frozenset(), beside: Text | None = None) -> Program:
         """What an answer needs."""
-        return self.rules.program([name], self.catalog.relations(), cut)
+        return self.rules.program([name], self.catalog.relations(), cut, beside)
 
     # Answers for all
 
@@ -92,17 +93,21 @@ class Builder:
     def build(self, name: str, reuse: bool, label: str | None = None) -> Answer:
         """A new answer of a rule; with `reuse`, the rules that it reads are answers of their own."""
         relation = self.relation(name)
+        parameters = self.parameters(name)
+        if parameters is not None:
+            names = ", ".join(column.name for column in parameters.columns[1:])
+            raise ProgramError(f"{name} has parameters", detail=f"They are {names}.", hint="Give them as arguments.")
         self.limits.check_memory(name)
         cut = self.trunks(name) if reuse else frozenset()
         trunks = {each: self.answer(each, reuse=True) for each in sorted(cut)}
-        with self._synthesis(trunks) as made:
+        with self.synthesis(trunks) as made:
             for trunk in trunks.values():
                 trunk.users += 1
                 made.held.append(trunk.release)
             collection = made.collections(self.program(name, cut))[name]
             kind = "trunk" if reuse else "answer"
             output = made.install(collection, label or f"{kind} {name}")
-        self._settle()
+        self.settle()
         return Answer(relation, output, made.held)
 
     def trunks(self, name: str) -> frozenset[str]:
@@ -126,56 +131,6 @@ class Builder:
                     found.add(read)
         return frozenset(found)
 
-    # Answers for arguments
-
-    def tenancy(self, name: str, columns: tuple[str, ...]) -> Tenancy:
-        """The dataflow for all tenants that bind some columns of a rule, built if it is not there."""
-        found = self.tenancies.get((name, columns))
-        if found is None or not found.living:
-            found = self.tenancies[name, columns] = self.asked(name, columns)
-        return found
-
-    def asked(self, name: str, columns: tuple[str, ...]) -> Tenancy:
-        """A new dataflow that answers for arguments: what they demand is computed, and no more."""
-        relation = self.relation(name)
-        self.limits.check_memory(name)
-        kinds = {column.name: column.kind for column in relation.columns}
-        label = self._label(f"{name} by {', '.join(columns)}")
-        parameters = self.db.input(
-            f"parameters of {label}",
-            Schema.of({TOKEN: int, **{column: TYPES[kinds[column]] for column in columns}}),
-            keep_on_disk=False,
-        )
-        parameters.keep_by(*columns)
-        try:
-            with self._synthesis({}) as made:
-                rows, reason = self._for_arguments(made, relation, columns, parameters)
-                mine = rows.join(parameters, on=columns)
-                names = {TOKEN: col(TOKEN), **{each: col(each) for each in rows.schema.names}}
-                output = made.install(mine.select(**names), f"tenants of {label}", keep=False)
-        except BaseException:
-            parameters.drop()
-            raise
-        self._settle()
-        return Tenancy(relation, output, parameters, made.held, reason)
-
-    def _for_arguments(
-        self, made: Synthesis, relation: Relation, columns: tuple[str, ...], parameters: Collection
-    ) -> tuple[Collection, str]:
-        """The rows of a rule whose columns hold some parameter, at least, and how they are computed."""
-        name = relation.name
-        program = self.program(name)
-        if relation.bag or name in self.catalog.facts:
-            reason = "it counts its rows, so all are computed" if relation.bag else "it is not computed"
-            return made.collections(program)[name], f"{name} is read by its arguments: {reason}"
-        asked = demanded(program, name, columns)
-        places = {column.name: place for place, column in enumerate(relation.columns)}
-        ordered = sorted(columns, key=places.__getitem__)
-        seeds = schema_of(asked.program.by_name()[asked.seeds]).names
-        given = parameters.select(**{seed: col(column) for seed, column in zip(seeds, ordered, strict=True)}).distinct()
-        rows = made.collections(asked.program, {asked.seeds: given})[asked.answer]
-        return rows, asked.reason
-
     def filtered(self, name: str, argument: dict[str, Any]) -> Private:
         """A filter on the answer for all."""
         trunk = self.answer(name)
@@ -186,7 +141,7 @@ class Builder:
         trunk.users += 1
         try:
             rows = trunk.collection().filter(condition)
-            output = rows.output(self._label(f"filter of {name}"), keep=False)
+            output = rows.output(self.label(f"filter of {name}"), keep=False)
         except BaseException:
             trunk.release()
             raise
@@ -197,40 +152,23 @@ class Builder:
     def forget_unused(self) -> None:
         """Leave out what nobody uses any more."""
         self.answers = {key: answer for key, answer in self.answers.items() if answer.users > 0}
-        self.tenancies = {key: tenancy for key, tenancy in self.tenancies.items() if tenancy.users > 0}
 
-    def _synthesis(self, trunks: dict[str, Answer]) -> Synthesis:
+    def synthesis(self, trunks: dict[str, Answer]) -> Synthesis:
+        """The making of a dataflow, on base relations and some trunks."""
         def find(name: str) -> Indexed:
             return trunks[name] if name in trunks else self.catalog.facts[name].input
 
         return Synthesis(self.db, find, self.limits.rounds)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """See that what was built has all it reads."""
         if self.db.dirty:  # a query without atoms reads a row that is always there
             self.db.advance()
 
-    def _label(self, text: str) -> str:
+    def label(self, text: str) -> str:
+        """A name that no other dataflow has."""
         self._number += 1
         return f"{text} #{self._number}"
-
-
-Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
-
-def argument_rows(relation: Relation, arguments: Arguments) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """The columns that arguments bind, in the order of the relation, and a row of values for each argument."""
-    given = [arguments] if isinstance(arguments, Mapping) else list(arguments)
-    known = [column.name for column in relation.columns]
-    for each in given:
-        if not each or set(each) != set(given[0]):
-            raise ProgramError("each argument gives values for the same columns, at least one")
-        for column in each:
-            if column not in known:
-                raise UndefinedName(f"{relation.name} has no column {column!r}", hint=did_you_mean(column, known))
-    if not given:
-        raise ProgramError(f"no argument for {relation.name}", hint='Give one, as in {"x": 1}, or a list of them.')
-    columns = tuple(column for column in known if column in given[0])
-    return columns, [tuple(each[column] for column in columns) for each in given]
 
 
 def schema_without_tokens(relation: Relation) -> Schema:

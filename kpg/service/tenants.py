@@ -19,15 +19,12 @@ import numpy as np
 from kpg.columns.updates import spread
 from kpg.errors import KpgError, UndefinedName
 from kpg.operators.linear import take
-from kpg.query.ir.program import Relation
 from kpg.service.interest import Interest
 
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
     from kpg.api.input import Input
     from kpg.api.output import Output
-
-TOKEN = " token"  # the column of tokens, first in parameters and answers
 
 Arguments = Iterable[tuple[Any, ...]]
 
@@ -37,13 +34,11 @@ class Tenancy:
 
     def __init__(
         self,
-        relation: Relation,
         output: Output,
         parameters: Input,
         held: Sequence[Callable[[], None]],
         reason: str,
     ) -> None:
-        self.relation = relation
         self.reason = reason
         self.output = output
         self.parameters = parameters

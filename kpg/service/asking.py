@@ -1,0 +1,153 @@
+"""Dataflows that answer for arguments: of all tenants of a rule, or of one client alone.
+
+    by columns of a rule         what the arguments demand is computed, and no more; then cut to each tenant's own
+    by parameters of a query     the query is one over the relation of parameters
+    by constants of a query      likewise: queries of the same shape are one, and their constants are parameters
+
+In each case arguments are rows of an input that begin with the token of a tenant, and so do the rows that come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from kpg.api.collection import Collection
+from kpg.api.input import Input
+from kpg.columns.functions import col
+from kpg.columns.schema import Schema
+from kpg.errors import ProgramError, UndefinedName
+from kpg.query.demand import demanded
+from kpg.query.ir.program import Column, Relation
+from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.program import schema_of
+from kpg.query.source import did_you_mean
+from kpg.service.languages import Text, read_edn
+from kpg.service.sharing import Builder
+from kpg.service.synthesis import Synthesis
+from kpg.service.templates import TOKEN, lift_constants, shape
+from kpg.service.tenants import Tenancy
+
+Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = Callable[[Synthesis, Input], tuple[Collection, str]]
+
+
+class Asking:
+    """Builds dataflows for arguments, and knows those that tenants share."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.tenancies: dict[tuple[str, ...], Tenancy] = {}  # by rule and bound columns, or by shape
+
+    def rows(self, name: str, arguments: Arguments) -> tuple[tuple[str, ...], list[Row]]:
+        """The columns that arguments bind, in order, and a row of values for each argument."""
+        parameters = self.builder.parameters(name)
+        relation = self.builder.relation(name)
+        known = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
+        given = [arguments] if isinstance(arguments, Mapping) else list(arguments)
+        if not given:
+            raise ProgramError(f"no argument for {name}", hint='Give one, as in {"x": 1}, or a list of them.')
+        for each in given:
+            for column in each:
+                if column not in known:
+                    raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, known))
+            if not each or set(each) != set(given[0]):
+                raise ProgramError("each argument gives values for the same columns, at least one")
+        missing = [] if parameters is None else [column for column in known if column not in given[0]]
+        if missing:
+            raise ProgramError(f"{name} has no value for its parameter {missing[0]!r}")
+        columns = tuple(column for column in known if column in given[0])
+        return columns, [tuple(each[column] for column in columns) for each in given]
+
+    def tenancy(self, name: str, columns: tuple[str, ...]) -> Tenancy:
+        """The dataflow of all who bind some columns of a rule, built if it is not there."""
+        found = self.tenancies.get((name, *columns))
+        if found is None or not found.living:
+            found = self.tenancies[name, *columns] = self.asked(name, columns)
+        return found
+
+    def asked(self, name: str, columns: tuple[str, ...]) -> Tenancy:
+        """A new dataflow for arguments."""
+        if self.builder.parameters(name) is not None:
+            return self._of_query(name, self.builder.rules.by_name[name].text, None)
+        relation = self.builder.relation(name)
+        chosen = tuple(column for column in relation.columns if column.name in columns)
+        return self._build(name, chosen, lambda made, given: self._of_rule(made, relation, columns, given))
+
+    def lifted(self, name: str) -> tuple[Tenancy, Row]:
+        """The dataflow of all queries of the shape of this one, and its constants."""
+        text = self.builder.rules.find(name).text
+        if text.query is None or text.parameters is not None:
+            hint = "Give arguments: without them everybody shares one answer anyway."
+            raise ProgramError(f"{name} is no query in EDN whose constants could be lifted", hint=hint)
+        template = lift_constants(text.query)
+        if not template.values:
+            raise ProgramError(f"{name} has no constants", hint="Without them everybody shares one answer anyway.")
+        kind = [type(value).__name__ for value in template.values]
+        key = ("@shape", shape(template.query), *kind)
+        found = self.tenancies.get(key)
+        if found is None or not found.living:
+            called = self.builder.label("shape")
+            known = self.builder.catalog.relations() | self.builder.rules.relations()
+            made = read_edn([template.query], called, {n: r for n, r in known.items() if n != name}, template)
+            found = self.tenancies[key] = self._of_query(called, made, made)
+        return found, template.values
+
+    def forget_unused(self) -> None:
+        """Leave out what nobody uses any more."""
+        self.tenancies = {key: tenancy for key, tenancy in self.tenancies.items() if tenancy.users > 0}
+
+    # Inside
+
+    def _of_query(self, name: str, text: Text, beside: Text | None) -> Tenancy:
+        """A dataflow for the parameters of a query, registered or beside what is."""
+        parameters = text.parameters
+        assert parameters is not None
+
+        def rows(made: Synthesis, given: Input) -> tuple[Collection, str]:
+            program = self.builder.program(name, beside=beside)
+            found = made.collections(program, {parameters.name: given})[name]
+            return found, f"{name} is a query over its parameters"
+
+        return self._build(name, parameters.columns[1:], rows)
+
+    def _of_rule(
+        self, made: Synthesis, relation: Relation, columns: tuple[str, ...], given: Input
+    ) -> tuple[Collection, str]:
+        """The rows of a rule with the token of each tenant that asks for them, and how they are computed."""
+        rows, reason = self._demanded(made, relation, columns, given)
+        mine = rows.join(given, on=columns)
+        return mine.select(**{TOKEN: col(TOKEN), **{each: col(each) for each in rows.schema.names}}), reason
+
+    def _demanded(
+        self, made: Synthesis, relation: Relation, columns: tuple[str, ...], given: Input
+    ) -> tuple[Collection, str]:
+        """The rows of a rule that are asked for, at least."""
+        name = relation.name
+        program = self.builder.program(name)
+        if relation.bag or name in self.builder.catalog.facts:
+            reason = "it counts its rows, so all are computed" if relation.bag else "it is not computed"
+            return made.collections(program)[name], f"{name} is read by its arguments: {reason}"
+        asked = demanded(program, name, columns)
+        seeds = schema_of(asked.program.by_name()[asked.seeds]).names
+        seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
+        return made.collections(asked.program, {asked.seeds: seeded})[asked.answer], asked.reason
+
+    def _build(self, name: str, columns: Sequence[Column], rows: Rows) -> Tenancy:
+        builder = self.builder
+        builder.limits.check_memory(name)
+        label = builder.label(f"{name} by {', '.join(column.name for column in columns)}")
+        schema = Schema.of({TOKEN: int, **{column.name: TYPES[column.kind] for column in columns}})
+        given = builder.db.input(f"parameters of {label}", schema, keep_on_disk=False)
+        given.keep_by(*[column.name for column in columns])
+        try:
+            with builder.synthesis({}) as made:
+                found, reason = rows(made, given)
+                output = made.install(found, f"tenants of {label}", keep=False)
+        except BaseException:
+            given.drop()
+            raise
+        builder.settle()
+        return Tenancy(output, given, made.held, reason)
+

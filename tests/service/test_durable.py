@@ -1,0 +1,36 @@
+"""What a service keeps on disk: relations, attributes, rows and rules; not interests, nor their arguments."""
+
+import kpg
+from kpg.service import Change, Service
+
+TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
+
+
+def test_relations_rules_and_rows_survive_a_restart(tmp_path):
+    """A9.1, A7.3: and interests do not."""
+    with kpg.open(tmp_path / "db") as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.create_attribute(":at", str, semantics="last-write-wins")
+        service.register(TC)
+        service.register("gone(x) :- edge(x, _).")
+        service.register("[:find ?p (count ?e) :where [?e :at ?p]]", language="edn", name="crowd")
+        service.register('always(1, "one").')
+        service.unregister("gone")
+        t = service.transact([Change("edge", (1, 2)), Change("edge", (2, 3)), Change(":at", (1, "here", 5))])
+        asked = service.interest("tc", arguments={"x": 1})
+        assert len(asked.take()) == 2
+        assert service.query("always").num_rows == 1
+    for restart in range(2):
+        with kpg.open(tmp_path / "db") as db:
+            service = Service(db)
+            assert service.time > t and not service.interests and not db.outputs
+            assert service.rules.names() == ["tc", "crowd", "always"]
+            assert service.register(TC) == ("tc",)  # the same again is no error
+            asked = service.interest("tc", arguments={"x": 1})
+            assert [row for row, _, _ in asked.take()] == [(1, 2), (1, 3)]
+            assert service.query("always").to_pylist() == [{"c0": 1, "c1": "one"}]
+            service.transact([Change(":at", (1, "late", 4)), Change("edge", (1, 2)), Change(":at", (2, "there", restart))])
+            assert sorted(service.query("crowd").column(0).to_pylist()) == ["here", "there"]
+            if restart == 0:
+                db.checkpoint()
