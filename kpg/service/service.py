@@ -24,13 +24,13 @@ from kpg.errors import InUse, NameTaken, ProgramError
 from kpg.query.explain import explain
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Relation
-from kpg.service.answers import Answer
 from kpg.service.asking import Arguments, Asking
 from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
+from kpg.service.oneshot import OneShot
 from kpg.service.relations import Declared, declare_attribute, declare_relation
 from kpg.service.rules import RuleStore
 from kpg.service.sharing import Builder, Place, check_sharing, schema_without_tokens
@@ -53,6 +53,7 @@ class Service:
         self.rules = RuleStore()
         self.builder = Builder(db, self.catalog, self.rules, limits)
         self.asking = Asking(self.builder)
+        self._one_shot = OneShot(db, self.builder, self.asking, limits)
         self.interests: dict[int, Interest] = {}
         self._places: dict[int, Place] = {}
         self._owned: defaultdict[Any, set[int]] = defaultdict(set)
@@ -250,22 +251,19 @@ class Service:
         text_or_name: str,
         *,
         language: str | None = None,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Arguments | None = None,
         as_of: int | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        """The rows of an answer as of a time, the last closed one if not said; what is built for it is dropped."""
-        answer = self.builder.answer(text_or_name)
-        answer.users += 1
-        try:
-            return self._read(answer, as_of, limit)
-        finally:
-            answer.release()
-            self.builder.forget_unused()
+        """The rows of an answer as of a time, the last closed one if not said; what is built for it is dropped.
 
-    def _read(self, answer: Answer, as_of: int | None, limit: int | None) -> pa.Table:
-        table = answer.output.snapshot(as_of)
-        self.limits.check_rows(answer.relation.name, table.num_rows)
+        With a language, the text of a query or of rules, of which the last is answered; nothing of it is registered.
+        """
+        if language is None:
+            table = self._one_shot.ask(text_or_name, arguments, as_of)
+        else:
+            table = self._one_shot.ask_text(text_or_name, language, arguments, as_of)
+        self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 
     def explain(self, name: str) -> str:

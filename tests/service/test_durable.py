@@ -30,7 +30,8 @@ def test_relations_rules_and_rows_survive_a_restart(tmp_path):
             asked = service.interest("tc", arguments={"x": 1})
             assert [row for row, _, _ in asked.take()] == [(1, 2), (1, 3)]
             assert service.query("always").to_pylist() == [{"c0": 1, "c1": "one"}]
-            service.transact([Change(":at", (1, "late", 4)), Change("edge", (1, 2)), Change(":at", (2, "there", restart))])
+            changes = [Change(":at", (1, "late", 4)), Change(":at", (2, "there", restart)), Change("edge", (1, 2))]
+            service.transact(changes)
             assert sorted(service.query("crowd").column(0).to_pylist()) == ["here", "there"]
             if restart == 0:
                 db.checkpoint()

@@ -92,7 +92,7 @@ def test_relations_of_any_arity_with_keys(service):
         Change("price", ("s", "j", 3)), Change("at", ("ann", "home", 2.0)),
     ])  # fmt: skip
     service.transact([Change("price", ("s", "i", 2)), Change("at", ("ann", "work", 1.0)), Change("node", ("a",))])
-    assert len(rows(service, "sure")) == 1 and rows(service, "node") == [("a",)]
+    assert service.query("sure").num_rows == 1 and rows(service, "node") == [("a",)]
     assert rows(service, "price") == [("s", "i", 2), ("s", "j", 3)] and rows(service, "at") == [("ann", "home", 2.0)]
 
 

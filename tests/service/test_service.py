@@ -3,7 +3,15 @@
 import pytest
 
 import kpg
-from kpg.errors import NameTaken, NotStratified, SchemaMismatch, TypeMismatch, UndefinedName, UnsafeRule
+from kpg.errors import (
+    NameTaken,
+    NotStratified,
+    SchemaMismatch,
+    TimeNotReached,
+    TypeMismatch,
+    UndefinedName,
+    UnsafeRule,
+)
 from kpg.service import Change, Service
 
 TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
@@ -66,3 +74,105 @@ def test_a_bad_row_is_named_and_nothing_of_its_transaction_happens(service):
         service.transact([Change("edge", (1, 2)), Change("edgy", (1, 2))])
     put(service, (5, 6))
     assert service.query("edge").to_pylist() == [{"x": 5, "y": 6}]
+
+
+# One shot
+
+
+def listed(table):
+    return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+
+
+def test_a_query_is_answered_once_and_leaves_nothing(service):
+    """A9.5, A14.3: by name, with arguments, as text in each language."""
+    put(service, (1, 2), (2, 3), (5, 6))
+    service.register(TC)
+    before = len(service.db.worker.dataflows), set(service.db.inputs)
+    assert listed(service.query("tc")) == [(1, 2), (1, 3), (2, 3), (5, 6)]
+    assert listed(service.query("tc", arguments={"x": 1})) == [(1, 2), (1, 3)]
+    assert listed(service.query("tc", arguments=[{"x": 1, "y": 3}, {"x": 5, "y": 6}])) == [(1, 3), (5, 6)]
+    assert listed(service.query("edge", arguments={"x": 5})) == [(5, 6)]
+    assert listed(service.query("edge", arguments={"y": 3})) == [(2, 3)]
+    assert listed(service.query("ends(y) :- tc(_, y), !edge(y, _).", language="datalog")) == [(3,), (6,)]
+    assert listed(service.query("[:find ?x :where (tc ?x 3)]", language="edn")) == [(1,), (2,)]
+    assert listed(service.query("[:find ?x :in ?y :where (tc ?x ?y)]", language="edn", arguments={"y": 6})) == [(5,)]
+    plan = '{"rules": [{"name": "p", "plan": {"NameExpr": [[0, 1], "tc"]}}]}'
+    assert service.query(plan, language="plan").num_rows == 4
+    assert service.query("tc", limit=2).num_rows == 2
+    assert (len(service.db.worker.dataflows), set(service.db.inputs)) == before and service.rules.names() == ["tc"]
+
+
+def test_a_read_after_a_write_sees_it(service):
+    """A17.13: a write returns its time, and a read as of that time has it."""
+    service.register(TC)
+    interest = service.interest("tc")
+    for x in range(5):
+        time = put(service, (x, x + 1))
+        assert service.query("edge", as_of=time).num_rows == x + 1 and service.query("tc", as_of=time).num_rows
+        assert interest.take().upto > time
+
+
+def test_a_time_that_is_not_there_is_refused_or_kept():
+    """A7.8: as-of reads of the past."""
+    with kpg.open(history=10) as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register(TC)
+        assert service.query("tc").num_rows == 0
+        first, second = put(service, (1, 2)), put(service, (2, 3))
+        assert [service.query("tc", as_of=time).num_rows for time in (first, second)] == [1, 3]
+        assert service.query("tc", arguments={"x": 1}, as_of=first).num_rows == 1
+        with pytest.raises(TimeNotReached):
+            service.query("tc", as_of=second + 5)
+
+
+def test_an_index_that_is_there_is_asked_outside_of_any_dataflow(service):
+    put(service, (1, 2), (2, 3), (2, 4))
+    steps = service.db.worker.steps
+    assert listed(service.query("edge", arguments={"x": 2})) == [(2, 3), (2, 4)]
+    assert service.db.worker.steps == steps
+
+
+# What is shared, and what goes
+
+
+def test_the_last_who_goes_takes_the_dataflow_and_its_indexes_along(service):
+    """A9.5: and a query that comes later shares the index that another made."""
+    put(service, (1, 2), (2, 3))
+    service.register("back(x, y) :- edge(y, x). two(x, z) :- edge(y, x), edge(y, z).")
+    service.register("three(x, z) :- two(x, y), edge(z, y).")
+    before = names(service)
+    first, second = service.interest("three", owner="a"), service.interest("three", owner="b")
+    assert "edge by y" in names(service)  # the reverse index
+    other = service.interest("two", owner="c")
+    assert names(service).count("edge by y") == 1 and names(service).count("answer three") == 1
+    for interest in (first, other):
+        service.uninterest(interest)
+        service.uninterest(interest)
+    assert "answer three" in names(service)
+    put(service, (2, 5))
+    assert len(second.take())
+    service.drop_owner("b")
+    assert names(service) == before and not service.db.outputs
+
+
+def test_both_policies_at_a_rule_boundary_give_the_same_answer(service):
+    """A9.3, A9.4, A12.1: derived anew, or reused from a trunk that is indexed as an attribute is."""
+    put(service, *[(x, x + 1) for x in range(6)])
+    service.register(TC)
+    service.register("meet(x, y) :- tc(x, z), tc(y, z), x < y.")
+    anew, reused = service.interest("meet"), service.interest("meet", sharing="trunk")
+    shown = names(service)
+    assert {"answer meet", "trunk meet", "answer tc", "tc by y"} <= set(shown)
+    assert sorted(anew.take()) == sorted(reused.take())
+    put(service, (2, 3), diff=-1)
+    assert sorted(anew.take()) == sorted(reused.take())
+    service.uninterest(reused)
+    assert not {"trunk meet", "answer tc", "tc by y"} & set(names(service))
+    alone = [service.interest("meet", sharing="nothing") for _ in range(2)]
+    assert sum(name.startswith("answer meet") for name in names(service)) == 3
+    assert sorted(alone[0].take()) == sorted(alone[1].take())
+
+
+def names(service):
+    return [dataflow.name for dataflow in service.db.worker.dataflows.values()]

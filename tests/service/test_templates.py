@@ -51,14 +51,16 @@ def test_the_thesis_static_and_dynamic_queries_agree(service):
 @pytest.mark.parametrize(("query", "arguments", "expected"), [
     ("[:find ?x :in ?a :where [?x :age ?a]]", [{"a": 20}, {"a": 41}, {"a": 1}], [[(2,), (4,)], [(3,)], []]),
     ("[:find ?x :in ?n :where [?x :name ?n]]", [{"n": "ann"}, {"n": "zoe"}], [[(1,)], []]),
-    ("[:find ?x :where [?x :age ?a] [(< ?a <most>)]]", [{"most": 25}, {"most": 35}], [[(2,), (4,)], [(1,), (2,), (4,)]]),
+    ("[:find ?x :where [?x :age ?a] [(< ?a <most>)]]", [{"most": 25}, {"most": 35}],
+     [[(2,), (4,)], [(1,), (2,), (4,)]]),
     ("[:find (count ?x) :in ?a :where [?x :age ?a]]", [{"a": 20}, {"a": 41}], [[(2,)], [(1,)]]),
     ("[:find ?a (count ?x) :in ?y :where [?x :knows ?y] [?x :age ?a]]", [{"y": 2}, {"y": 1}], [[(30, 1)], [(41, 1)]]),
-    ("[:find ?x :in ?a :where [?x :age _] (not [?x :age ?a])]", [{"a": 20}, {"a": 41}], [[(1,), (3,)], [(1,), (2,), (4,)]]),
+    ("[:find ?x :in ?a :where [?x :age _] (not [?x :age ?a])]", [{"a": 20}, {"a": 41}],
+     [[(1,), (3,)], [(1,), (2,), (4,)]]),
     ("[:find ?x :in ?a :where (or [?x :age ?a] [?x :name \"ann\"])]", [{"a": 20}, {"a": 30}],
      [[(1,), (2,), (4,)], [(1,)]]),
-    ("[:find ?x :in ?a ?n :where (or-join [?x] [?x :age ?a] [?x :name ?n])]", [{"a": 20, "n": "ann"}, {"a": 1, "n": "bob"}],
-     [[(1,), (2,), (4,)], [(2,)]]),
+    ("[:find ?x :in ?a ?n :where (or-join [?x] [?x :age ?a] [?x :name ?n])]",
+     [{"a": 20, "n": "ann"}, {"a": 1, "n": "bob"}], [[(1,), (2,), (4,)], [(2,)]]),
 ])  # fmt: skip
 def test_queries_with_parameters(service, query, arguments, expected, how):
     """A12.2: each tenant sees what the query with its own constants gives."""
