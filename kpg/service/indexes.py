@@ -38,6 +38,7 @@ class Shared:
 
     def __init__(self, source: Indexed) -> None:
         self._source = source
+        self.closed = bool(getattr(source, "closed", False))
         self.made: list[Arrangement] = []
 
     def base(self) -> Installed:
@@ -60,9 +61,12 @@ class Shared:
         self.made.clear()
 
 
-def as_collection(db: Database, shared: Shared, schema: Schema) -> Collection:
+class SharedRelation(Collection):
     """A relation to build queries on."""
-    return Collection(db, nodes.Relation(schema, frozenset(), shared))
+
+    def __init__(self, db: Database, shared: Shared, schema: Schema) -> None:
+        super().__init__(db, nodes.Relation(schema, frozenset(), shared))
+        self.closed = shared.closed  # whether it never changes again
 
 
 def prepare(root: nodes.Node) -> None:

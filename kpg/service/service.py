@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.errors import InUse, NameTaken, ProgramError
-from kpg.query.explain import explain
-from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Relation
 from kpg.service.asking import Arguments, Asking
 from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
+from kpg.service.explain import explain
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
@@ -268,7 +267,7 @@ class Service:
 
     def explain(self, name: str) -> str:
         """How a rule is, or would be, computed, and what it shares."""
-        return explain(compile(self.builder.program(name)))
+        return explain(self.builder, self.asking, self.interests.values(), name)
 
     def close(self) -> None:
         """Drop all interests; the db stays open."""

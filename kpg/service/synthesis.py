@@ -18,7 +18,7 @@ from kpg.api.collection import Collection
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
 from kpg.query.lower.program import Lowered, base_relations, schema_of
-from kpg.service.indexes import Indexed, Shared, as_collection, prepare
+from kpg.service.indexes import Indexed, Shared, SharedRelation, prepare
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -50,7 +50,7 @@ class Synthesis:
             schema = schema_of(relations[name])
             if name in outside:
                 shared = self._shared.setdefault(name, Shared(self._find(name)))
-                inputs[name] = as_collection(self.db, shared, schema)
+                inputs[name] = SharedRelation(self.db, shared, schema)
             else:  # no rule of it can ever hold
                 label = f"@nothing {len(self.db.inputs)}"
                 empty = self.db.input(label, schema, keep_on_disk=False)

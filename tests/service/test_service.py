@@ -176,3 +176,36 @@ def test_both_policies_at_a_rule_boundary_give_the_same_answer(service):
 
 def names(service):
     return [dataflow.name for dataflow in service.db.worker.dataflows.values()]
+
+
+def test_explain_says_what_is_read_derived_reused_and_shared(service):
+    """A9.2, A9.3"""
+    put(service, (1, 2))
+    service.register(TC)
+    service.register("meet(x, y) :- tc(x, z), tc(y, z), x < y.")
+    assert "nothing of it is built" in service.explain("meet")
+    assert "a base relation, distinct" in service.explain("edge")
+    service.interest("meet", sharing="trunk")
+    service.interest("tc", arguments={"x": 1})
+    service.interest("tc", arguments={"x": 2}, sharing="nothing")
+    meet, tc = service.explain("meet"), service.explain("tc")
+    assert "at tc: derived anew" in meet and "it is there now (1 users)" in meet and "1 interests" in meet
+    assert "one dataflow for arguments (x): 1 tenants" in tc and "dataflows of their own: 1" in tc
+    assert "index edge by x" in tc and "stratum" in tc
+
+
+def test_the_same_calls_build_the_same_graph(service):
+    """A9.2: dependencies are collected once each and in one order, so that all workers build the same."""
+    texts = [TC, "b(x) :- tc(x, _). a(x) :- b(x), tc(_, x).", "c(x) :- a(x), b(x), tc(x, x), edge(x, _)."]
+    graphs = []
+    for _ in range(2):
+        with kpg.open() as db:
+            other = Service(db)
+            other.create_relation("edge", {"x": int, "y": int})
+            for text in texts:
+                other.register(text)
+            other.interest("c")
+            graphs.append([(each.name, [op.name for op in each.operators]) for each in db.worker.dataflows.values()])
+            program = other.builder.program("c")
+            assert [relation.name for relation in program.relations] == ["edge", "tc", "b", "a", "c"]
+    assert graphs[0] == graphs[1]

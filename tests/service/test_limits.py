@@ -1,0 +1,117 @@
+"""Limits: what one owner may take, and that the others notice nothing when one is met."""
+
+import numpy as np
+import pytest
+
+import kpg
+from kpg.errors import DataError, OverLimit, TooManyRounds
+from kpg.service import Change, Limits, Service
+
+
+def served(db, **limits):
+    service = Service(db, limits=Limits(**limits))
+    service.create_relation("edge", {"x": int, "y": int})
+    service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")
+    service.register("less(x, y) :- edge(x, y), x < y.")
+    return service
+
+
+def test_queries_of_an_owner_are_counted():
+    """A14.3"""
+    with kpg.open() as db:
+        service = served(db, queries=2)
+        first = service.interest("tc", owner="a")
+        service.interest("less", owner="a")
+        with pytest.raises(OverLimit, match="'a' holds 2"):
+            service.interest("less", owner="a")
+        service.interest("less", owner="b")
+        service.uninterest(first)
+        service.interest("less", owner="a")
+
+
+def test_an_answer_that_grows_too_large_is_refused_to_those_who_follow_it_alone():
+    with kpg.open() as db:
+        service = served(db, rows=5)
+        large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
+        service.put("edge", [(1, 2), (2, 3), (3, 4)])
+        for interest in (large,):
+            with pytest.raises(OverLimit, match="6"):
+                interest.take()
+        assert len(small.take()) == 3
+        with pytest.raises(OverLimit):
+            service.query("tc")
+        service.put("edge", [(5, 4)])
+        assert len(small.take()) == 0 and service.query("tc", arguments={"x": 2}).num_rows == 2
+
+
+def test_a_recursion_that_goes_round_too_often_stops_alone():
+    with kpg.open() as db:
+        service = served(db, rounds=6)
+        service.put("edge", [(x, x + 1) for x in range(3)])
+        long, short = service.interest("tc", owner="a"), service.interest("less", owner="b")
+        assert len(long.take()) == 6
+        service.put("edge", [(x, x + 1) for x in range(3, 20)])
+        with pytest.raises(TooManyRounds, match="tc"):
+            long.take()
+        assert len(short.take()) == 20
+        service.uninterest(long)
+        service.put("edge", [(x, x + 1) for x in range(3, 20)], -1)
+        again = service.interest("tc", owner="a")
+        assert len(again.take()) == 6
+
+
+def test_memory_is_looked_at_before_something_is_built():
+    with kpg.open() as db:
+        service = served(db, memory=1)
+        with pytest.raises(OverLimit, match="memory"):
+            service.interest("tc")
+        assert not service.interests and not db.outputs
+
+
+def test_a_row_that_fails_is_told_to_those_whose_answer_it_is_in():
+    """Errors are data: others go on, and taking the row away heals the answer."""
+    with kpg.open() as db:
+        service = served(db)
+        service.register("share(x, z) :- edge(x, y), z = 100 / y.")
+        share, less = service.interest("share"), service.interest("less")
+        service.put("edge", [(1, 2)])
+        assert [row for row, _, _ in share.take()] == [(1, 50)]
+        service.put("edge", [(3, 0)])
+        with pytest.raises(DataError):
+            share.take()
+        assert len(less.take()) == 1
+        service.transact([Change("edge", (3, 0), -1), Change("edge", (1, 4))])
+        assert {row for row, _, diff in share.take() if diff > 0} >= {(1, 25)}
+
+
+def test_who_does_not_take_holds_no_more_than_the_answer():
+    """A slow subscriber gets what changed in all, not each change."""
+    with kpg.open() as db:
+        service = served(db, waiting_rows=100)
+        slow, quick = service.interest("less"), service.interest("less")
+        state = {}
+        for step in range(200):
+            service.put("edge", [(0, 1 + step % 7), (1, 2 + step % 5)], 1 if step % 3 else -1)
+            for row, _, diff in quick.take():
+                state[row] = state.get(row, 0) + diff
+            assert slow.waiting <= 101
+        told = {}
+        for row, _, diff in slow.take():
+            told[row] = told.get(row, 0) + diff
+        assert {row for row, n in told.items() if n} == {row for row, n in state.items() if n}
+
+
+def test_registering_the_closure_of_a_million_edges_costs_nothing():
+    """A9.1: no dataflow, no index, no time."""
+    from time import process_time
+
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.put("edge", np.random.default_rng(1).integers(0, 100_000, (1_000_000, 2)))
+        before = db.describe()
+        began = process_time()
+        service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")
+        assert process_time() - began < 0.2
+        after = db.describe()
+        assert (after["dataflows"], after["arrangements"]) == (before["dataflows"], before["arrangements"])
