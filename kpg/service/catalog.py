@@ -38,9 +38,9 @@ class Catalog:
         self.db = db
         self.facts: dict[str, Facts] = {}
 
-    def add(self, declared: Declared) -> None:
+    def add(self, declared: Declared, keep_on_disk: bool = True) -> None:
         """One more relation."""
-        self.facts[declared.name] = Facts(self.db, declared)
+        self.facts[declared.name] = Facts(self.db, declared, keep_on_disk)
 
     def find(self, name: str) -> Facts:
         """A relation by name."""

@@ -82,6 +82,7 @@ def shared_indexes(builder: Builder, name: str) -> list[str]:
     found = []
     for index in indexes(builder.db):
         if not index.private and index.name.partition(" by ")[0] in outside:
-            found.append(f"index {index.name}: {index.rows:,} rows, {size(index.nbytes)}, read by {len(index.shared_by)}")
+            held = f"{index.rows:,} rows, {size(index.nbytes)}"
+            found.append(f"index {index.name}: {held}, read by {len(index.shared_by)}")
     return found
 

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 class Facts:
     """A base relation and its input."""
 
-    def __init__(self, db: Database, declared: Declared) -> None:
+    def __init__(self, db: Database, declared: Declared, keep_on_disk: bool = True) -> None:
         self.db = db
         self.declared = declared
         self.schema = declared.schema
-        self.input: Input = db.input(declared.name, declared.schema, key=declared.key or None)
+        self.input: Input = db.input(
+            declared.name, declared.schema, key=declared.key or None, keep_on_disk=keep_on_disk
+        )
         self._written: Input | None = None
         if declared.written:
             times = Schema.of({"e": declared.schema.types[0], "t": int})

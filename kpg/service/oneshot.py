@@ -23,7 +23,7 @@ from kpg.query.source import did_you_mean
 from kpg.service.answers import Answer
 from kpg.service.asking import Arguments, Asking, Row
 from kpg.service.interest import Interest
-from kpg.service.languages import Text, read_rules
+from kpg.service.languages import Text
 from kpg.service.limits import Limits
 from kpg.service.sharing import Builder, schema_without_tokens
 
@@ -54,16 +54,13 @@ class OneShot:
             return filtered(self.ask(name, None, as_of), columns, rows)
         return self._asked(name, columns, rows, as_of)
 
-    def ask_text(self, text: str, language: str, arguments: Arguments | None, as_of: int | None) -> pa.Table:
+    def ask_text(self, text: Text, arguments: Arguments | None, as_of: int | None) -> pa.Table:
         """The rows of the last rule of a text, which is not registered."""
-        known = self.builder.catalog.relations() | self.builder.rules.relations()
-        found = read_rules(language, text, None, known)
-        if found.bases:
-            raise UndefinedName(
-                f"no relation is called {found.bases[0].name!r}", hint=did_you_mean(found.bases[0].name, known)
-            )
-        with Beside(self.builder, language, text, found):
-            return self.ask(found.names[-1], arguments, as_of)
+        if text.bases:
+            name = text.bases[0].name
+            raise UndefinedName(f"no relation is called {name!r}", hint=did_you_mean(name, self.builder.catalog.facts))
+        with Beside(self.builder, text):
+            return self.ask(text.names[-1], arguments, as_of)
 
     # Ways
 
@@ -112,13 +109,12 @@ class OneShot:
 class Beside:
     """A text that counts as registered for a moment."""
 
-    def __init__(self, builder: Builder, language: str, source: str, text: Text) -> None:
+    def __init__(self, builder: Builder, text: Text) -> None:
         self._rules = builder.rules
-        self._text = (language, source, text)
+        self._text = text
 
     def __enter__(self) -> None:
-        language, source, text = self._text
-        self._made = self._rules.add(language, source, "", text)
+        self._made = self._rules.add("", "", "", self._text)
 
     def __exit__(self, *ignored: object) -> None:
         self._rules.remove(self._made.text.names[0])

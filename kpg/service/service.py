@@ -29,9 +29,10 @@ from kpg.service.explain import explain
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
+from kpg.service.meta import DECLARED, PREFIX, Meta
 from kpg.service.oneshot import OneShot
 from kpg.service.relations import Declared, declare_attribute, declare_relation
-from kpg.service.rules import RuleStore
+from kpg.service.rules import RuleStore, reads_of
 from kpg.service.sharing import Builder, Place, check_sharing, schema_without_tokens
 from kpg.service.stored import Stored
 from kpg.service.tenants import Tenancy
@@ -58,10 +59,12 @@ class Service:
         self._owned: defaultdict[Any, set[int]] = defaultdict(set)
         self._next = 1
         self._stored = Stored(db)
+        self._meta = Meta(self.catalog, self.rules)
         for declared in self._stored.relations():
             self.catalog.add(declared)
         for number, language, source, name in self._stored.texts():
-            self.rules.add(language, source, name, read_rules(language, source, name, self.known()), number)
+            text = read_rules(language, source, name, self.known())
+            self._meta.need(self.rules.add(language, source, name, text, number).reads)
 
     # Relations
 
@@ -85,10 +88,11 @@ class Service:
         found = self.catalog.facts.get(declared.name)
         if found is not None and found.declared == declared:
             return
-        if found is not None or declared.name in self.rules.by_name:
+        if found is not None or declared.name in self.rules.by_name or declared.name.startswith(PREFIX):
             raise NameTaken(f"there is {declared.name!r} already", hint="Choose another name.")
         self.catalog.add(declared)
         self._stored.add_relation(declared)
+        self._meta.update()
 
     def close_input(self, relation: str) -> None:
         """No more changes of a relation will come; what is there stays."""
@@ -128,6 +132,8 @@ class Service:
             self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
         made = self.rules.add(language, text, name, found)
         self._stored.add_text(made)
+        self._meta.need(made.reads)
+        self._meta.update()
         return made.text.names
 
     def unregister(self, name: str) -> None:
@@ -139,10 +145,12 @@ class Service:
             hint = "Uninterest it first."
             raise InUse(f"cannot unregister {name!r}", detail=f"There is interest in {held[0]}.", hint=hint)
         self._stored.remove_text(self.rules.remove(name))
+        self._meta.update()
 
     def known(self) -> dict[str, Relation]:
         """Base relations and rules, as programs name them."""
-        return self.catalog.relations() | self.rules.relations()
+        own = {declared.name: declared.in_program() for declared in DECLARED}
+        return own | self.catalog.relations() | self.rules.relations()
 
     # Interests
 
@@ -159,6 +167,7 @@ class Service:
         sink: Any = None,
     ) -> Interest:
         """Follow an answer: its rows, then each change. The first interest builds it."""
+        self._meta.need({name})
         self.limits.check_queries(owner, len(self._owned.get(owner, ())))
         relation = self.builder.relation(name)
         chosen = check_sharing(sharing, arguments is not None)
@@ -259,9 +268,12 @@ class Service:
         With a language, the text of a query or of rules, of which the last is answered; nothing of it is registered.
         """
         if language is None:
+            self._meta.need({text_or_name})
             table = self._one_shot.ask(text_or_name, arguments, as_of)
         else:
-            table = self._one_shot.ask_text(text_or_name, language, arguments, as_of)
+            text = read_rules(language, text_or_name, None, self.known())
+            self._meta.need(set(reads_of(text)))
+            table = self._one_shot.ask_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 

@@ -209,3 +209,21 @@ def test_the_same_calls_build_the_same_graph(service):
             program = other.builder.program("c")
             assert [relation.name for relation in program.relations] == ["edge", "tc", "b", "a", "c"]
     assert graphs[0] == graphs[1]
+
+
+def test_what_is_registered_can_be_queried(service):
+    """A9.6: the graph of rules, live, by rules."""
+    service.register(TC)
+    assert not set(names(service))
+    service.register("uses(x, y) :- sys_reads(x, y, _). uses(x, z) :- uses(x, y), sys_reads(y, z, _).")
+    interest = service.interest("uses", arguments={"x": "meet"})
+    assert len(interest.take()) == 0
+    service.register("meet(x, y) :- tc(x, z), tc(y, z), !edge(x, y).")
+    assert sorted(row for row, _, _ in interest.take()) == [("meet", "edge"), ("meet", "tc")]
+    assert listed(service.query("sys_rule", arguments={"name": "tc"})) == [("tc", "datalog", TC)]
+    assert ("meet", "edge", "negates") in listed(service.query("sys_reads"))
+    assert listed(service.query("q(c) :- sys_column(\"edge\", 1, c, \"number\").", language="datalog")) == [("y",)]
+    service.unregister("meet")
+    assert sorted((row, diff) for row, _, diff in interest.take()) == [(("meet", "edge"), -1), (("meet", "tc"), -1)]
+    with pytest.raises(NameTaken):
+        service.create_relation("sys_rule", {"x": int})
