@@ -1,4 +1,4 @@
-"""Least fixed points of relations that only grow: each change adds what follows from it, and nothing is ever taken back.
+"""Least fixed points of relations that only grow: a change adds what follows from it, and nothing is taken back.
 
     growth = Growth(system)
     growth.take([rows of each relation])      the new rows of each derived relation, at once
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,13 @@ from kpg.kernels.saturate import expand
 
 SLICE = 1 << 20  # rows that are extended at a time
 CODE_BITS = 62
+
+
+class Grown(NamedTuple):
+    """New rows of a relation, int64[arity, n], and whether they are in order."""
+
+    rows: Ints
+    tidy: bool
 
 
 @dataclass(slots=True)
@@ -61,7 +69,7 @@ class Growth:
         """The codes of a relation."""
         return Layout(self.bits, self.system.arities[relation])
 
-    def take(self, rows: list[Ints | None]) -> list[Ints]:
+    def take(self, rows: list[Ints | None]) -> list[Grown]:
         """Take in new rows of each relation, int64[arity, n] or None; all new rows of those derived."""
         first = not any(map(len, self._derived))
         self._name([each for each in rows if each is not None])
@@ -92,17 +100,14 @@ class Growth:
             for relation, found in enumerate(current):
                 self._follow(relation, found, fresh)
         if first:
-            return [self._all(relation) for relation in range(self.system.derived)]
-        return [self._decoded(relation, parts) for relation, parts in enumerate(everything)]
-
-    def sorted(self, first: bool) -> bool:
-        """Whether the rows of the first load came out in the order of their values."""
-        return first and self.ids.ordered
+            return [Grown(self._all(relation), self.ids.ordered) for relation in range(self.system.derived)]
+        return [Grown(self._decoded(relation, parts), False) for relation, parts in enumerate(everything)]
 
     def nbytes(self) -> int:
         """What sets and indexes hold."""
         indexes = sum(run.codes.nbytes for index in self._indexes.values() for run in index.runs)
-        return indexes + sum(each.nbytes for each in self._derived) + sum(p.nbytes for parts in self._read for p in parts)
+        read = sum(part.nbytes for parts in self._read for part in parts)
+        return indexes + read + sum(each.nbytes for each in self._derived)
 
     # Ids and codes
 
@@ -133,9 +138,8 @@ class Growth:
             for run in old.runs():
                 made.insert(before[relation].moved(run, pairs[relation]))
             self._derived[relation] = made
-        self._read = [
-            [before[relation].moved(part, pairs[relation]) for part in parts] for relation, parts in enumerate(self._read)
-        ]
+        for relation, parts in enumerate(self._read):
+            self._read[relation] = [before[relation].moved(part, pairs[relation]) for part in parts]
         self._indexes.clear()
 
     def _encode(self, relation: int, rows: Ints) -> Ints:
@@ -181,8 +185,8 @@ class Growth:
 
     def _too_many(self) -> TooManyRounds:
         return TooManyRounds(
-            f"{self.system.name} has not settled after {self.system.max_rounds:,} rounds",
-            hint="Bound the recursion, or allow more rounds with max_rounds.",
+            f"{self.system.name} did not settle within {self.system.max_rounds} rounds",
+            hint="Check that the recursion ends, or allow more with max_rounds=.",
         )
 
     # Rules
@@ -239,7 +243,8 @@ class Growth:
         index, keys, gives = self._meet(atom, bound, variables(course.head))
         layout = self.layout(course.head.relation)
         left = self._head(course.head, bound, tuple(gives))
-        pairs = tuple((gives[t], layout.shift(c)) for c, t in enumerate(course.head.terms) if t in gives)  # type: ignore[index]
+        terms = [(str(term), layout.shift(column)) for column, term in enumerate(course.head.terms)]
+        pairs = tuple((gives[term], bit) for term, bit in terms if term in gives)
         members = self._derived[course.head.relation]
         for run, low, high in index.find(keys):
             found += members.extend(left, low, high, run.part(pairs))

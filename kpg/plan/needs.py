@@ -42,7 +42,7 @@ def _of_collection(renderer: Renderer, node: nodes.Node) -> list[Need]:
     match node:
         case nodes.Relation() | nodes.Installed():
             return []
-        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave():
+        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave() | nodes.Saturated():
             return [Need(inner) for inner in nodes.inputs_of(node)]
         case nodes.Join():
             return _of_join(node)
