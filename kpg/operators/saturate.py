@@ -1,10 +1,11 @@
-"""Saturate: a recursion over collections that only grow, as one operator.
+"""Saturate: a recursion as one operator.
 
     output i, accumulated to t  =  the least relation i that the rules derive from the inputs, accumulated to t
 
-Input i are rows of relation i from outside; each derived relation has an output. A time is worked off once all inputs
-have passed it, in order of time, from the rows that are new at it. It holds no updates but those that wait: the
-relations are sets of row numbers (`kpg.growth`). A retraction is refused.
+Input i are rows of relation i from outside, each once; each derived relation has an output. A time is worked off once
+all inputs have passed it, in order of time, from what changed at it. It holds no updates but those that wait: its
+relations are sets of row numbers, with a level each where rows may go (`kpg.growth`). A system that only grows takes
+rows as often as they come, and refuses to lose one.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.updates import Ints, Updates, constant
+from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import InsertOnly
-from kpg.growth.growth import Growth
+from kpg.growth.growth import Grown, Growth
 from kpg.growth.rules import System
+from kpg.growth.upkeep import Change, Upkeep
 from kpg.operators.sealing import push
 from kpg.trace.batcher import Batcher
 
@@ -32,7 +34,7 @@ class Saturate(Operator):
 
     def __init__(self, system: System) -> None:
         super().__init__(f"saturate {system.name}")
-        self.growth = Growth(system)
+        self.growth = Growth(system) if system.only_grows else Upkeep(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
     def passed(self) -> Frontier:
@@ -54,38 +56,52 @@ class Saturate(Operator):
         if any(not passed.beyond(time) for time in self.usable):
             sealed = [batcher.seal(passed) for batcher in self.batchers]
             for time in sorted({int(time) for each in sealed if len(each) for time in np.unique(each.times)}):
-                self._grow([rows_at(each, time) for each in sealed], time)
+                self._work_off([rows_at(each, time) for each in sealed], time)
         pending = CLOSED
         for batcher in self.batchers:
             pending = pending.meet(batcher.pending())
         self.hold(pending.elements)
         return False
 
-    def _grow(self, rows: list[Ints | None], time: int) -> None:
-        """Send what follows from the rows of one time."""
-        for port, grown in enumerate(self.growth.take(rows)):
-            if grown.rows.shape[1]:
-                self.send(Updates(grown.rows, constant((time,)), constant((1,)), grown.tidy), ((time,),), port)
+    def _work_off(self, changes: list[Change | None], time: int) -> None:
+        """Send what follows from the changes of one time."""
+        if isinstance(self.growth, Upkeep):
+            for port, (came, went) in enumerate(self.growth.change(changes)):
+                self._send(came, time, 1, port)
+                self._send(went, time, -1, port)
+            return
+        if any(each is not None and each.went.shape[1] for each in changes):
+            raise InsertOnly("a row was taken away from an insert-only program", hint=HINT)
+        for port, came in enumerate(self.growth.take([None if each is None else each.came for each in changes])):
+            self._send(came, time, 1, port)
+
+    def _send(self, rows: Grown, time: int, diff: int, port: int) -> None:
+        if rows.rows.shape[1]:
+            self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.tidy), ((time,),), port)
 
     def state(self) -> Iterator[Updates]:
         for batcher in self.batchers:
             yield from batcher.parts()
 
     def release(self) -> None:
-        self.growth = Growth(self.growth.system)
+        self.growth = type(self.growth)(self.growth.system)
         self.batchers = [Batcher(arity, 1) for arity in self.growth.system.arities]
 
 
-def rows_at(updates: Updates, time: int) -> Ints | None:
-    """The rows that are there from a time on; None if there are none."""
+def rows_at(updates: Updates, time: int) -> Change | None:
+    """The rows that came and went at a time; None if there are none."""
     if not len(updates):
         return None
-    if (updates.diffs < 0).any():
-        raise InsertOnly("a row was taken away from an insert-only program", hint=HINT)
-    if updates.times.shape[1] == 1:
-        return updates.data if int(updates.times[0, 0]) == time else None
-    found = updates.times[0] == time
-    return np.ascontiguousarray(updates.data[:, found]) if found.any() else None
+    if updates.times.shape[1] == 1 and updates.diffs.shape[1] == 1:
+        if int(updates.times[0, 0]) != time:
+            return None
+        data, nothing = updates.data, updates.data[:, :0]
+        return Change(data, nothing) if int(updates.diffs[0, 0]) > 0 else Change(nothing, data)
+    at = np.broadcast_to(updates.times[0] == time, len(updates))
+    more = np.broadcast_to(updates.diffs[0] > 0, len(updates))
+    if not at.any():
+        return None
+    return Change(np.ascontiguousarray(updates.data[:, at & more]), np.ascontiguousarray(updates.data[:, at & ~more]))
 
 
 HINT = "Run the program without insert-only, if rows are to be removed."

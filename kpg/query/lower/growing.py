@@ -1,11 +1,13 @@
-"""Which recursions of an insert-only program are saturated, and how: rules on lanes for one operator.
+"""Which recursions are one operator instead of a loop, and how: rules on lanes.
 
-    found = saturable(program, stratum)          None, or why not
-    saturation_of(program, stratum, ...)         the rules as a `kpg.growth` system
+    saturable(program, stratum)      None if rows need never be taken back; else why not
+    keepable(program, stratum)       None if levels keep it right while rows come and go; else why not
+    system_of(program, stratum, ...) the rules as a `kpg.growth` system
 
-A recursion is saturated if nothing it reads, directly or not, can shrink when inputs grow: no negation, no aggregate.
-Its recursive rules must be joins and comparisons of at most three columns a relation; its other rules may be anything.
-What is not saturated runs as a loop, insert-only all the same.
+Of an insert-only program, a recursion is saturated if nothing it reads, directly or not, can shrink when inputs grow: no
+negation, no aggregate. Its recursive rules must be joins and comparisons of at most three columns a relation; its other
+rules may be anything. Where rows may go, each recursive rule must read one row of the recursion, of at most two columns,
+and neither negate nor compute. What is neither runs as a loop, insert-only or not.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from kpg.query.lower.expressions import TYPES
 if TYPE_CHECKING:
     from kpg.columns.symbols import Symbols
 
-MOST_COLUMNS = 3
+MOST_COLUMNS = 3  # whose values, as many as there are, must fit into 62 bits
+KEPT_COLUMNS = 2  # of as many values as there may be
 ORDERED: tuple[Kind, ...] = ("number", "unsigned", "float")  # kinds whose lanes are in the order of their values
 
 
@@ -44,6 +47,24 @@ def saturable(program: Program, stratum: Stratum) -> str | None:
                 return f"{name} has {relations[name].arity} columns"
         if not all(is_plain(literal, rule) for literal in literals(rule)):
             return f"a recursive rule computes values ({rule.at})"
+        if not all(isinstance(term, (Variable, Constant)) for term in rule.head.arguments):
+            return f"a recursive rule computes values ({rule.at})"
+    return None
+
+
+def keepable(program: Program, stratum: Stratum) -> str | None:
+    """Why a recursion cannot be kept by levels; None if it can, as far as is known before its rules are on lanes."""
+    relations = program.by_name()
+    if any(relations[name].made or relations[name].bag for name in stratum.relations):
+        return "it aggregates inside its recursion, or counts rows"
+    for rule in recursive_rules(program, stratum):
+        for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
+            if not 1 <= relations[name].arity <= KEPT_COLUMNS:
+                return f"{name} has {relations[name].arity} columns"
+        if sum(atom.relation in stratum.relations for atom, _ in atoms(rule.body)) > 1:
+            return f"a rule recurs twice ({rule.at})"
+        if not all(is_plain(literal, rule) for literal in literals(rule)):
+            return f"a recursive rule computes or negates ({rule.at})"
         if not all(isinstance(term, (Variable, Constant)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
     return None

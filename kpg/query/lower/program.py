@@ -7,22 +7,24 @@
 A relation that depends on itself is a loop: one for each stratum, with a variable for each of its relations. Each
 relation is a set: `distinct` is left out only where each row is derived once in any case. Nothing is installed here.
 
-With `insert_only`, no row of an input may be removed, and recursions that only grow are saturated by one operator.
+Where its rules allow, a recursion is one operator instead (`kpg/query/lower/growing.py`). With `insert_only`, no row of
+an input may be removed, and that operator keeps nothing to take rows back with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kpg.columns.functions import col
 from kpg.columns.schema import Schema
+from kpg.growth.upkeep import can_be_kept
 from kpg.plan import nodes
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Reduction, Relation, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.expressions import TYPES
-from kpg.query.lower.growing import is_recursive, recursive_rules, saturable, system_of
+from kpg.query.lower.growing import is_recursive, keepable, recursive_rules, saturable, system_of
 from kpg.query.lower.rules import UNIT, Surroundings, build_rule
 from kpg.query.plan import is_set, plan_rule
 
@@ -60,10 +62,9 @@ class Lowered:
             self._add(stratum)
 
     def _add(self, stratum: Stratum) -> None:
-        if stratum.recursive and self._only_grows(stratum):
-            self._saturate(stratum)
-        elif stratum.recursive:
-            self._loop(stratum)
+        if stratum.recursive:
+            if not self._saturated(stratum):
+                self._loop(stratum)
         else:
             for name in stratum.relations:
                 self.collections[name] = self._defined(name, recursive=False)
@@ -89,34 +90,46 @@ class Lowered:
         where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
         return f"the recursion of {', '.join(stratum.relations)} ({where})"
 
-    def _only_grows(self, stratum: Stratum) -> bool:
-        """Whether a recursion is saturated; several workers go round instead, as under times of many coordinates."""
-        if not self.insert_only or saturable(self.program, stratum) is not None:
-            return False
-        return not hasattr(self.db, "workers") and self.db.worker.peers == 1 and self.db.config.coordinates == 1
+    def _saturated(self, stratum: Stratum) -> bool:
+        """Make one operator of relations that depend on each other, fed by what does not depend on them, if it can be.
 
-    def _saturate(self, stratum: Stratum) -> None:
-        """Relations that depend on each other and only grow: one operator, fed by what does not depend on them."""
+        Several workers go round instead, as under times of many coordinates.
+        """
         from kpg.api.collection import Collection
 
+        alone = not hasattr(self.db, "workers") and self.db.worker.peers == 1 and self.db.config.coordinates == 1
+        only_grows = self.insert_only and saturable(self.program, stratum) is None
+        if not alone or not (only_grows or keepable(self.program, stratum) is None):
+            return False
         rules = recursive_rules(self.program, stratum)
         every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
         read = [name for name in every if name not in stratum.relations]
         limit = self.max_rounds or self.db.config.max_rounds
         system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
-        inputs = [self._before(name, stratum) for name in stratum.relations] + [self._rows(name) for name in read]
+        if not only_grows:
+            if not can_be_kept(system):
+                return False
+            system = replace(system, only_grows=False)
+        rows = self._rows if only_grows else self.collections.__getitem__
+        inputs = [self._before(name, stratum, only_grows) for name in stratum.relations] + [rows(name) for name in read]
         saturation = nodes.Saturation(system, tuple(each.node for each in inputs))
         for number, name in enumerate(stratum.relations):
             schema = schema_of(self._relations[name])
             self.collections[name] = Collection(self.db, nodes.Saturated(schema, frozenset(), saturation, number))
+        return True
 
-    def _before(self, name: str, stratum: Stratum) -> Collection:
-        """What a relation of a recursion holds before it recurs; rows may repeat."""
-        around = Surroundings(self._rows, self._keys_of, self._relations, self._unit)
+    def _before(self, name: str, stratum: Stratum, repeat: bool) -> Collection:
+        """What a relation of a recursion holds before it recurs; if rows may `repeat`, as often as they are derived."""
+        read = self._rows if repeat else self.collections.__getitem__
+        around = Surroundings(read, self._keys_of, self._relations, self._unit)
         rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
-        parts: list[Collection] = [] if name not in self.inputs else [self.inputs[name]]
+        parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
         parts += [build_rule(plan_rule(rule), around) for rule in rules]
-        return parts[0].concat(*parts[1:]) if parts else self._nothing(name)
+        if not parts:
+            return self._nothing(name)
+        all_rows = parts[0].concat(*parts[1:])
+        single = len(parts) == 1 and (not rules or is_set(rules[0]))
+        return all_rows if repeat or single else all_rows.distinct()
 
     def _rows(self, name: str) -> Collection:
         """The rows of a relation for who does not mind repetitions."""
