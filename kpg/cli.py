@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ examples:
   kpg run path.dl                        facts from here, outputs here
   kpg run path.dl -F facts/ -D out/      edge.facts from facts/, path.csv to out/
   kpg run path.dl -D -                   outputs to the terminal
+  kpg run path.dl --query 'path(1, _)'   only what is reached from 1
   kpg run path.dl --changes changes.txt  then commit by commit: path_t1.csv, path_t2.csv, ...
   kpg explain path.dl                    how it would be computed, without any data
   kpg bench                              the papers' experiments; kpg bench X16 runs one
@@ -83,6 +85,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("-F", "--fact-dir", type=Path, default=Path("."), metavar="DIR", help="where .input reads (.)")
     run.add_argument("-D", "--output-dir", default=".", metavar="DIR", help="where .output writes (.), or - for stdout")
     run.add_argument("--changes", type=Path, metavar="FILE", help="transactions to commit after the first answer")
+    add_query_options(run)
     run.add_argument(
         "--max-rounds", type=positive, default=MAX_ROUNDS, metavar="N",
         help=f"stop a recursion after so many rounds ({MAX_ROUNDS:,})",
@@ -92,6 +95,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.set_defaults(command=run_command)
     explain = commands.add_parser("explain", help="say how a Datalog program would be computed")
     explain.add_argument("program", type=Path, metavar="PROGRAM", help="a file of Datalog")
+    add_query_options(explain)
     explain.set_defaults(command=explain_command)
     add_bench(commands)
     return parser
@@ -119,6 +123,17 @@ def positive_number(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError("must be above 0")
     return value
+
+
+def add_query_options(command: argparse.ArgumentParser) -> None:
+    """What is asked of a program, and how it may change."""
+    command.add_argument(
+        "--query", action="append", default=[], metavar="ATOM",
+        help="answer this alone, computing only what it needs: 'path(1, _)'; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "--insert-only", action="store_true", help="no fact is ever removed: recursion is faster and smaller"
+    )
 
 
 def positive(text: str) -> int:
@@ -149,6 +164,8 @@ def run_command(given: argparse.Namespace) -> int:
             out=Path(".") if to_stdout else Path(given.output_dir),
             to_stdout=to_stdout,
             changes=given.changes,
+            queries=given.query,
+            insert_only=given.insert_only,
             max_rounds=given.max_rounds,
             memory_limit=given.memory_limit,
             progress=bar.show,
@@ -159,10 +176,20 @@ def run_command(given: argparse.Namespace) -> int:
 def explain_command(given: argparse.Namespace) -> int:
     """`kpg explain`"""
     from kpg.query.datalog.parser import parse_file
+    from kpg.query.datalog.questions import questions
+    from kpg.query.demand import demanded_together
     from kpg.query.explain import explain
     from kpg.query.ir.compile import compile
 
-    print(explain(compile(parse_file(given.program))))
+    program = parse_file(given.program)
+    if given.query:
+        asked = questions(program, given.query)
+        together = demanded_together(asked.program, asked.bound)
+        print(f"{together.reason}\n")
+        program = together.program
+    else:
+        program = compile(program)
+    print(explain(replace(program, insert_only=program.insert_only or given.insert_only)))
     return 0
 
 

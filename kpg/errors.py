@@ -15,6 +15,7 @@
         TimeNotReached      a read as of a time that is not complete yet
         Closed              use of an input, handle or db after its end
         InUse               dropping what others still read
+        InsertOnly          removing rows from what an insert-only program reads
       DataError           an answer failed: rows on which an expression or reducer fails are in its input
       ResourceError       a limit was met; retry may help
         OverBudget          the memory limit
@@ -113,6 +114,10 @@ class Closed(InputError):
 
 class InUse(InputError):
     """Dropping what others still read."""
+
+
+class InsertOnly(InputError):
+    """Removing rows from what an insert-only program reads."""
 
 
 class DataError(KpgError):

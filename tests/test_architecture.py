@@ -10,7 +10,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent / "kpg"
 CONTRACTS = {"types", "errors", "config", "events", "version"}  # importable by all
 COLUMNAR = {"columns", "kernels", "algebra"}
-ENGINE = {"operators", "dataflow", "trace", "progress"} | COLUMNAR
+ENGINE = {"operators", "dataflow", "trace", "progress", "growth"} | COLUMNAR
 API = {"api", "plan", "storage"} | ENGINE
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "progress": {"algebra"},
     "trace": COLUMNAR,  # never dataflow: so a trace is shared across dataflows, processes and restarts
     "dataflow": {"progress"} | COLUMNAR,  # never trace
+    "growth": COLUMNAR,  # recursion over what only grows: knows neither traces nor dataflows
     "operators": ENGINE,
     "plan": ENGINE,
     "api": {"plan", "storage"} | ENGINE,  # the objects people hold

@@ -25,7 +25,7 @@ from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
-from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
+from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.trace.gather import read
@@ -46,7 +46,7 @@ class Input(Collection):
         self.name = name
         self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
         schema.select(self.key)
-        self.closed = self.dropped = False
+        self.closed = self.dropped = self.insert_only = False
         self.kept = kept  # on disk, if the db is durable
         self.is_log = False  # whether the db itself writes it: of that nothing is logged
         self._buffer: list[Updates] = []
@@ -117,9 +117,19 @@ class Input(Collection):
                 self._take(Updates(old.data, time, -old.diffs))
         self._take(Updates(data, time, constant((diff,))))
 
+    def only_grows(self) -> None:
+        """From now on refuse to lose rows: a program that reads this keeps nothing to take them back with."""
+        self.insert_only = True
+
     def _take(self, updates: Updates) -> None:
         if not len(updates):
             return
+        if self.insert_only and int(updates.diffs.min()) < 0:
+            raise InsertOnly(
+                f"cannot remove rows from {self.name}",
+                detail="A program that was declared insert-only reads it.",
+                hint="Run that program without insert-only, if rows are to be removed.",
+            )
         self.db.memory.check(updates.nbytes)
         self._buffer.append(updates)
         self.db.dirty[self.name] = self

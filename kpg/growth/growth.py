@@ -1,4 +1,4 @@
-"""Least fixed points of relations that only grow: each change adds what follows from it, and nothing is ever taken back.
+"""Least fixed points of relations that only grow: a change adds what follows from it, and nothing is taken back.
 
     growth = Growth(system)
     growth.take([rows of each relation])      the new rows of each derived relation, at once
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,16 @@ from kpg.growth.members import Members
 from kpg.growth.rules import Atom, Compare, Course, Literal, System, Term, courses, variables
 from kpg.kernels.saturate import expand
 
+ROW = "#row"  # beside the variables of a course: the row it began with
 SLICE = 1 << 20  # rows that are extended at a time
 CODE_BITS = 62
+
+
+class Grown(NamedTuple):
+    """New rows of a relation, int64[arity, n], and whether they are in order."""
+
+    rows: Ints
+    tidy: bool
 
 
 @dataclass(slots=True)
@@ -61,7 +70,7 @@ class Growth:
         """The codes of a relation."""
         return Layout(self.bits, self.system.arities[relation])
 
-    def take(self, rows: list[Ints | None]) -> list[Ints]:
+    def take(self, rows: list[Ints | None]) -> list[Grown]:
         """Take in new rows of each relation, int64[arity, n] or None; all new rows of those derived."""
         first = not any(map(len, self._derived))
         self._name([each for each in rows if each is not None])
@@ -78,31 +87,33 @@ class Growth:
             if found is not None:
                 fresh[relation].append(self._derived[relation].insert(found))
         everything: list[list[Ints]] = [[] for _ in fresh]
+        for current in self._rounds(fresh):
+            if not first:
+                for relation, found in enumerate(current):
+                    everything[relation].append(found)
+        if first:
+            return [Grown(self._all(relation), self.ids.ordered) for relation in range(self.system.derived)]
+        return [Grown(self._decoded(relation, parts), False) for relation, parts in enumerate(everything)]
+
+    def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
+        """Go round until nothing is new; the new rows of each derived relation, round by round."""
         rounds = 0
         while any(len(part) for parts in fresh for part in parts):
             rounds += 1
-            if rounds > self.system.max_rounds:
-                raise self._too_many()
+            self._check_rounds(rounds)
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
             for relation, found in enumerate(current):
-                if not first:
-                    everything[relation].append(found)
                 self._add(relation, found)
             for relation, found in enumerate(current):
                 self._follow(relation, found, fresh)
-        if first:
-            return [self._all(relation) for relation in range(self.system.derived)]
-        return [self._decoded(relation, parts) for relation, parts in enumerate(everything)]
-
-    def sorted(self, first: bool) -> bool:
-        """Whether the rows of the first load came out in the order of their values."""
-        return first and self.ids.ordered
+            yield current
 
     def nbytes(self) -> int:
         """What sets and indexes hold."""
         indexes = sum(run.codes.nbytes for index in self._indexes.values() for run in index.runs)
-        return indexes + sum(each.nbytes for each in self._derived) + sum(p.nbytes for parts in self._read for p in parts)
+        read = sum(part.nbytes for parts in self._read for part in parts)
+        return indexes + read + sum(each.nbytes for each in self._derived)
 
     # Ids and codes
 
@@ -133,9 +144,8 @@ class Growth:
             for run in old.runs():
                 made.insert(before[relation].moved(run, pairs[relation]))
             self._derived[relation] = made
-        self._read = [
-            [before[relation].moved(part, pairs[relation]) for part in parts] for relation, parts in enumerate(self._read)
-        ]
+        for relation, parts in enumerate(self._read):
+            self._read[relation] = [before[relation].moved(part, pairs[relation]) for part in parts]
         self._indexes.clear()
 
     def _encode(self, relation: int, rows: Ints) -> Ints:
@@ -174,16 +184,21 @@ class Growth:
         name = relation, columns, keys
         if name not in self._indexes:
             made = self._indexes[name] = Index(self.layout(relation), columns, keys)
-            parts = list(self._derived[relation].runs()) if relation < self.system.derived else self._read[relation]
+            parts = self._codes(relation)
             if parts:
                 made.add(np.concatenate(parts))
         return self._indexes[name]
 
-    def _too_many(self) -> TooManyRounds:
-        return TooManyRounds(
-            f"{self.system.name} has not settled after {self.system.max_rounds:,} rounds",
-            hint="Bound the recursion, or allow more rounds with max_rounds.",
-        )
+    def _codes(self, relation: int) -> list[Ints]:
+        """All rows of a relation."""
+        return list(self._derived[relation].runs()) if relation < self.system.derived else self._read[relation]
+
+    def _check_rounds(self, rounds: int) -> None:
+        if rounds > self.system.max_rounds:
+            raise TooManyRounds(
+                f"{self.system.name} did not settle within {self.system.max_rounds} rounds",
+                hint="Check that the recursion ends, or allow more with max_rounds=.",
+            )
 
     # Rules
 
@@ -191,21 +206,23 @@ class Growth:
         """Add what follows from new rows of a relation."""
         for course in self._courses[relation]:
             for at in range(0, len(codes), SLICE):
-                bound = self._begin(course, codes[at : at + SLICE])
+                bound = self._begin(course.start, codes[at : at + SLICE], needed(course, 0))
                 self._go_on(course, 0, bound, fresh[course.head.relation])
 
-    def _begin(self, course: Course, codes: Ints) -> Bound:
-        """The variables of the atom whose rows are new."""
-        layout = self.layout(course.start.relation)
-        for column, term in enumerate(course.start.terms):
+    def _begin(self, start: Atom, codes: Ints, live: set[str]) -> Bound:
+        """The variables of the atom whose rows are new, and which row each comes from."""
+        layout = self.layout(start.relation)
+        rows = np.arange(len(codes))
+        for column, term in enumerate(start.terms):
             if isinstance(term, int):
-                codes = codes[layout.ids(codes, column) == self._id(term)]
-        live = needed(course, 0)
-        return Bound(len(codes), {
+                rows = rows[layout.ids(codes[rows], column) == self._id(term)]
+        codes = codes if len(rows) == len(codes) else codes[rows]
+        found = {
             term: layout.ids(codes, column)
-            for column, term in enumerate(course.start.terms)
+            for column, term in enumerate(start.terms)
             if isinstance(term, str) and term in live
-        })  # fmt: skip
+        }
+        return Bound(len(codes), found | {ROW: rows} if ROW in live else found)
 
     def _go_on(self, course: Course, step: int, bound: Bound, found: list[Ints]) -> None:
         """Do the rest of a course for some rows."""
@@ -221,32 +238,37 @@ class Growth:
         elif step + 1 == len(course.steps):
             self._extend(course, literal, bound, found)
         else:
-            for joined in self._join(course, step, literal, bound):
+            for joined in self._join(literal, bound, needed(course, step + 1)):
                 self._go_on(course, step + 1, joined, found)
 
     def _meet(self, atom: Atom, bound: Bound, live: set[str]) -> tuple[Index, Ints, dict[str, int]]:
         """The index of an atom's relation by what is known, the keys to find, and where it gives which variable."""
         keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in bound.ids]
         gives = [c for c, term in enumerate(atom.terms) if c not in keys and isinstance(term, str) and term in live]
-        index = self._index(atom.relation, (*keys, *gives), len(keys))
+        rest = self._unread(atom, keys + gives)
+        index = self._index(atom.relation, (*keys, *gives, *rest), len(keys))
         prefix = np.zeros(bound.size, np.int64)
         for column in keys:
             prefix = (prefix << self.bits) | self._ids_of(atom.terms[column], bound)
         return index, prefix, {str(atom.terms[c]): len(keys) + at for at, c in enumerate(gives)}
+
+    def _unread(self, atom: Atom, read: list[int]) -> list[int]:
+        """Columns that nobody reads but an index must hold, since it tells rows apart by them."""
+        return []
 
     def _extend(self, course: Course, atom: Atom, bound: Bound, found: list[Ints]) -> None:
         """The last atom: what it adds to the head goes straight into the set."""
         index, keys, gives = self._meet(atom, bound, variables(course.head))
         layout = self.layout(course.head.relation)
         left = self._head(course.head, bound, tuple(gives))
-        pairs = tuple((gives[t], layout.shift(c)) for c, t in enumerate(course.head.terms) if t in gives)  # type: ignore[index]
+        terms = [(str(term), layout.shift(column)) for column, term in enumerate(course.head.terms)]
+        pairs = tuple((gives[term], bit) for term, bit in terms if term in gives)
         members = self._derived[course.head.relation]
         for run, low, high in index.find(keys):
             found += members.extend(left, low, high, run.part(pairs))
 
-    def _join(self, course: Course, step: int, atom: Atom, bound: Bound) -> Iterator[Bound]:
-        """The rows that meet an atom, in parts of bounded size."""
-        live = needed(course, step + 1)
+    def _join(self, atom: Atom, bound: Bound, live: set[str]) -> Iterator[Bound]:
+        """The rows that meet an atom, with the variables that live on, in parts of bounded size."""
         index, keys, gives = self._meet(atom, bound, live)
         kept = {name: column for name, column in bound.ids.items() if name in live}
         for run, low, high in index.find(keys):

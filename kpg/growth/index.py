@@ -15,6 +15,7 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.growth.codes import Layout
 
+FEW = 64  # rows that are put into a run, or taken out, one by one
 ADDRESSED = 1 << 24  # keys with at most so many values are found by address
 
 
@@ -37,6 +38,36 @@ class Run:
             return self._starts[keys], self._starts[keys + 1]
         return np.searchsorted(self.codes, keys << self._rest), np.searchsorted(self.codes, (keys + 1) << self._rest)
 
+    def without(self, codes: Ints) -> None:
+        """Take rows out, where they are."""
+        places = np.searchsorted(self.codes, codes)
+        places = places[(places < len(self.codes)) & (self.codes[np.minimum(places, len(self.codes) - 1)] == codes)]
+        if not len(places):
+            return
+        removed = self.codes[places]
+        self.codes = np.delete(self.codes, places)
+        self._moved(removed, -1)
+
+    def including(self, codes: Ints) -> None:
+        """Put rows in, that are not there."""
+        places = np.searchsorted(self.codes, codes)
+        inside = (places < len(self.codes)) & (self.codes[np.minimum(places, len(self.codes) - 1)] == codes)
+        codes, places = codes[~inside], places[~inside]
+        if len(codes):
+            self.codes = np.insert(self.codes, places, codes)
+            self._moved(codes, 1)
+
+    def _moved(self, codes: Ints, by: int) -> None:
+        """Rows went or came: keys behind them begin elsewhere."""
+        self._parts.clear()
+        if self._starts is None:
+            return
+        if len(codes) > FEW:
+            self._starts = np.searchsorted(self.codes, np.arange(len(self._starts)) << self._rest)
+            return
+        for key in (codes >> self._rest).tolist():
+            self._starts[key + 1 :] += by
+
     def part(self, pairs: tuple[tuple[int, int], ...]) -> Ints:
         """Columns of all rows moved to other bits; made once."""
         if pairs not in self._parts:
@@ -58,10 +89,23 @@ class Index:
         """Take in rows; runs that are not much longer are merged with them."""
         if not len(codes):
             return
-        made = [self._source.moved(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])]
+        made = [self._moved(codes)]
+        if len(codes) <= FEW and self.runs:
+            self.runs[-1].including(distinct(made[0]))
+            return
         while self.runs and len(self.runs[-1].codes) < 2 * sum(map(len, made)):
             made.append(self.runs.pop().codes)
         self.runs.append(Run(distinct(np.concatenate(made)), self.layout, self.keys))
+
+    def remove(self, codes: Ints) -> None:
+        """Take rows out."""
+        moved = distinct(self._moved(codes))
+        for run in self.runs:
+            run.without(moved)
+        self.runs = [run for run in self.runs if len(run.codes)]
+
+    def _moved(self, codes: Ints) -> Ints:
+        return self._source.moved(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
 
     def find(self, keys: Ints) -> Iterator[tuple[Run, Ints, Ints]]:
         """The runs, and in each the range of every key."""

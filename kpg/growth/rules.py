@@ -1,4 +1,4 @@
-"""Rules of a recursion over relations that only grow, and in which order each is evaluated from a change.
+"""Rules of a recursion on lanes, and in which order each is evaluated from a change.
 
 Relations are numbered: first those that the rules derive, then those they read. A term is a variable's name or a lane
 value. A `Course` begins with the atom whose rows are new; then each literal as soon as it can be, atoms that meet what
@@ -50,6 +50,7 @@ class System:
     derived: int
     rules: tuple[Rule, ...]
     max_rounds: int
+    only_grows: bool = True
 
 
 @dataclass(frozen=True, slots=True)

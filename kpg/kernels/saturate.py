@@ -5,6 +5,8 @@ one (`mask` is -1), else a hash table with open addressing whose size is `mask` 
 
     add          the codes of a list that are new, in order, now members
     extend       the same for left[i] + right[j], over all j in [low[i], high[i]): a join, a projection and a set in one
+    lookup       the level of each code, in a hash table that has one for each
+    store        the same, to be set
     expand       the pairs (i, j) of such ranges
     move         columns of codes to other bits of other codes
     members      the codes of a bitmap, in order
@@ -74,6 +76,33 @@ def extend(left, low, high, right, table, mask, out, start):
 
 
 @jit
+def lookup(codes, table, mask, levels, out):
+    """Write the level of each code in a hash table with levels; -1 for those that are not there."""
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        place = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        while table[place] != code and table[place] >= 0:
+            place = (place + 1) & mask
+        out[i] = levels[place] if table[place] == code else -1
+
+
+@jit
+def store(codes, values, table, mask, levels):
+    """Set the level of each code; how many were not in the table."""
+    n = 0
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        place = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        while table[place] != code and table[place] >= 0:
+            place = (place + 1) & mask
+        if table[place] < 0:
+            table[place] = code
+            n += 1
+        levels[place] = values[i] if values.shape[0] > 1 else values[0]
+    return n
+
+
+@jit
 def expand(low, high, lefts, rights):
     """Write all pairs of a row and a place of its range."""
     n = 0
@@ -124,6 +153,8 @@ def examples() -> Iterator[Example]:
     """How these are called."""
     yield add, (COLUMN, COLUMN, NUMBER, COLUMN)
     yield extend, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN, NUMBER)
+    yield lookup, (COLUMN, COLUMN, NUMBER, COLUMN, COLUMN)
+    yield store, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
     yield expand, (COLUMN, COLUMN, COLUMN, COLUMN)
     yield move, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
     yield members, (COLUMN, NUMBER, COLUMN)

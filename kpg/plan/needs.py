@@ -43,7 +43,9 @@ def _of_collection(renderer: Renderer, node: nodes.Node) -> list[Need]:
     match node:
         case nodes.Relation() | nodes.Installed():
             return []
-        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave() | nodes.Changes():
+        case nodes.Concat() | nodes.Consolidate() | nodes.Variable() | nodes.Leave():
+            return [Need(inner) for inner in nodes.inputs_of(node)]
+        case nodes.Changes() | nodes.Saturated():
             return [Need(inner) for inner in nodes.inputs_of(node)]
         case nodes.Join():
             return _of_join(node)

@@ -13,6 +13,7 @@ from typing import Any
 
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan
+from kpg.growth.rules import System
 
 
 @dataclass(eq=False, slots=True)
@@ -281,6 +282,22 @@ class Leave(Node):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Saturation:
+    """A recursion over collections that only grow: its rules, and the rows of each of its relations from outside."""
+
+    system: System
+    inputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Saturated(Node):
+    """One of the relations that a recursion over growing collections derives."""
+
+    saturation: Saturation
+    relation: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Inspect(Node):
     """The same collection, shown to a function as it passes."""
 
@@ -301,6 +318,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return (node.input, *[each.node for each in (*node.extenders, *node.gates)])
     if isinstance(node, Variable):
         return (node.source,) if node.source else ()
+    if isinstance(node, Saturated):
+        return node.saturation.inputs
     inner = getattr(node, "input", None)
     return (inner,) if inner is not None else ()
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from kpg.columns.schema import Schema
-from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import iterate
+from kpg.operators.saturate import saturate
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
 from kpg.plan.extends import render_changes, render_extend
@@ -37,6 +38,7 @@ class Renderer(Streams):
         self.imported: list[Any] = []
         self._collections: dict[nodes.Node, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
+        self._saturations: dict[nodes.Saturation, list[Stream]] = {}
         self._open: list[tuple[nodes.Variable, iterate.Feedback]] = []
 
     # Entries
@@ -141,6 +143,8 @@ class Renderer(Streams):
                 return render_extend(self, node)
             case nodes.Reduce():
                 return render_reduction(self, node)
+            case nodes.Saturated():
+                return self._saturated(node)
             case nodes.Arrange():
                 found = self.arranged(node.input, node.keys)
                 return Rendered(found.arranged.stream, found.schema, found.loop, tidy=True)
@@ -148,6 +152,17 @@ class Renderer(Streams):
                 found = self._import(node.owner.base())
                 return Rendered(found.arranged.stream, found.schema, None, tidy=True)
         return render_chain(self, node)
+
+    def _saturated(self, node: nodes.Saturated) -> Rendered:
+        """A relation of a recursion over growing collections; one operator makes all of them."""
+        made = self._saturations.get(node.saturation)
+        if made is None:
+            inner = node.saturation.inputs
+            parts = [self.reorder(self.collection(each), each.schema) for each in inner]
+            made = self._saturations[node.saturation] = saturate(
+                self.dataflow, node.saturation.system, [part.stream for part in parts]
+            )
+        return Rendered(made[node.relation], node.schema, None)
 
     def _arrange(self, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
         if isinstance(node, nodes.Arrange):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.show import show_reduction, show_rule
+from kpg.query.lower.growing import saturable
 from kpg.query.plan import Join, RulePlan, Without, is_set, plan_rule
 
 
@@ -15,6 +16,9 @@ def explain(program: Program) -> str:
     for number, stratum in enumerate(program.strata, 1):
         word = "recursive" if stratum.recursive else "once"
         lines.append(f"stratum {number}: {', '.join(stratum.relations)} ({word})")
+        if stratum.recursive and program.insert_only:
+            why = saturable(program, stratum)
+            lines.append("  saturated: it only grows" if why is None else f"  a loop, although insert-only: {why}")
         for name in stratum.relations:
             rules = program.rules_of(name)
             for rule in rules:

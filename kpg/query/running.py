@@ -10,6 +10,9 @@ All answers are one dataflow, so what they have in common is computed once. Each
     running = Running(db, program, demand={"path": ("x",)})
     running.arguments["path"].insert([(1,)])      asks for path(1, _): its answer holds the rows of its arguments
 
+With `insert_only`, or if the program says so, inputs refuse to lose rows, and recursions are computed without
+keeping what is only needed for that.
+
 An empty `demand` asks for nothing by argument, but follows the constants and parameters that stand in rules.
 """
 
@@ -49,6 +52,7 @@ class Running:
         max_rounds: int | None = None,
         inputs: dict[str, Input] | None = None,
         demand: Mapping[str, tuple[str, ...]] | None = None,
+        insert_only: bool | None = None,
     ) -> None:
         from kpg.api.arrangement import Arrangement
         from kpg.api.installed import install_together
@@ -63,7 +67,8 @@ class Running:
             self.arguments = {each: argument_input(db, program, seeds) for each, (seeds, _) in asked.asked.items()}
             shared |= {seeds: self.arguments[each] for each, (seeds, _) in asked.asked.items()}
         self.program = program
-        lowered = Lowered(db, program, distinct_inputs, max_rounds, shared)
+        only_grows = program.insert_only if insert_only is None else insert_only
+        lowered = Lowered(db, program, distinct_inputs, max_rounds, only_grows, shared)
         self.inputs = lowered.inputs
         self.collections = lowered.collections
         wanted = program.wanted()

@@ -252,3 +252,36 @@ def test_a_bar_shows_only_what_takes_long(monkeypatch):
     with cli.Bar(enabled=False) as quiet:
         quiet.show("reading", 1, 2)
         assert quiet.progress is None
+
+
+def test_a_question_is_answered_alone(place):
+    """A6.8: `--query` computes what its arguments need; the file has the rows of the arguments."""
+    play(place, queries=['path("b", _)'])
+    assert written(place, "path.csv") == "b\ta\n"
+    play(place, queries=['path(_, "a")', 'path(x, "b")'], insert_only=True)
+    assert sorted(written(place, "path.csv").splitlines()) == ["b\ta", "c\ta", "c\tb"]
+    play(place, queries=['edge("c", _)'])
+    assert written(place, "edge.csv") == "c\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["pth(_, 1)"], "Did you mean 'path'"),
+        (["path(1, _)"], "1 in path.1, _. is not a symbol"),
+        (["path(_)"], "path has 2 columns"),
+        (['path("a", _)', 'path(_, "a")'], "constants in different columns"),
+        (['path("a", _), edge(_, _)'], "is not a question"),
+        (['path("a"'], "question:1"),
+    ],
+)
+def test_wrong_questions_are_refused(place, texts, message):
+    with pytest.raises(kpg.ProgramError, match=message):
+        play(place, queries=texts)
+
+
+def test_explain_says_what_a_question_needs(place, capsys):
+    assert cli.main(["explain", str(place / "program.dl"), "--query", 'path("a", _)', "--insert-only"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("path is computed for its arguments (x), by demand\n")
+    assert "saturated: it only grows" in shown

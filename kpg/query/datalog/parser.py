@@ -34,6 +34,7 @@ REFUSED_QUALIFIERS = {
     "eqrel": ("equivalence relations are", "State reflexivity, symmetry and transitivity as rules."),
 }
 MOST_INCLUDES = 64  # deep
+INSERT_ONLY = "insert-only"
 
 
 def parse(text: str, name: str = "program") -> Program:
@@ -60,6 +61,7 @@ class Reader:
         self.stated: list[Atom] = []
         self.type_at: dict[Position, Position] = {}  # where the type of a column stands, by where its name does
         self.directives: list[Directive] = []
+        self.insert_only = False
         self.open: list[Path] = []
         self.seen: set[Path] = set()
 
@@ -75,7 +77,8 @@ class Reader:
             else:  # something in it must be computed, or is wrong
                 rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
         types = tuple(self.types.resolved().values())
-        return Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
+        made = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
+        return replace(made, insert_only=self.insert_only)
 
     def typed(self, relation: Relation) -> Relation:
         """A relation with the kinds of its columns."""
@@ -146,7 +149,7 @@ class Statements(Bodies):
                 self.include(self.expect("string", "a file in quotes"))
             case ".pragma":
                 while self.token.sort == "string":
-                    self.advance()
+                    self.reader.insert_only |= self.advance().text.strip('"') == INSERT_ONLY
             case ".plan":
                 self.skip_plan()
             case _:

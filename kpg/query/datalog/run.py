@@ -10,7 +10,7 @@ if there are none. At the end out/REL.csv is what the last commit left.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from kpg.errors import UndefinedName
 from kpg.query.datalog.changes import Transaction, read_changes
 from kpg.query.datalog.files import check_options, lines_of, place_of, read_relation, write_relation
 from kpg.query.datalog.parser import parse_file
+from kpg.query.datalog.questions import questions
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Directive, Program
 from kpg.query.running import Running
@@ -125,14 +126,20 @@ def run(
     facts: Path,
     out: Path,
     changes: Path | None = None,
+    queries: Sequence[str] = (),
+    insert_only: bool = False,
     max_rounds: int | None = None,
     memory_limit: int | None = None,
     to_stdout: bool = False,
     stdout: IO[str] | None = None,
     progress: Progress = silent,
 ) -> int:
-    """Run a program on its facts; with changes, commit by commit. How many commits there were."""
-    program = compile(parse_file(path))
+    """Run a program on its facts; with changes, commit by commit. How many commits there were.
+
+    With queries such as `path("a", _)`, only those are answered, and only what they need is computed.
+    """
+    asked = questions(parse_file(path), list(queries)) if queries else None
+    program = compile(parse_file(path) if asked is None else asked.program)
     for directive in program.directives:
         check_options(directive)
     program = printed(program) if to_stdout else program
@@ -140,8 +147,18 @@ def run(
 
     with open_database(memory_limit=memory_limit) as db:
         job = Job(program, facts, out, stdout or sys.stdout, progress)
-        running = Running(db, program, name=path.stem, distinct_inputs=changes is not None, max_rounds=max_rounds)
+        running = Running(
+            db,
+            program,
+            name=path.stem,
+            distinct_inputs=changes is not None,
+            max_rounds=max_rounds,
+            demand=None if asked is None else asked.bound,
+            insert_only=insert_only or None,
+        )
         job.load(running)
+        for name, rows in ({} if asked is None else asked.arguments).items():
+            running.arguments[name].insert(rows)
         progress("computing", 0, 1)
         db.advance()
         job.write(running)

@@ -128,6 +128,7 @@ class Program:
     reductions: tuple[Reduction, ...] = ()
     strata: tuple[Stratum, ...] = ()
     stage: int = 0  # how many rewrites are done
+    insert_only: bool = False  # no row of an input is ever removed
 
     def by_name(self) -> dict[str, Relation]:
         """The relations."""

@@ -6,18 +6,25 @@
 
 A relation that depends on itself is a loop: one for each stratum, with a variable for each of its relations. Each
 relation is a set: `distinct` is left out only where each row is derived once in any case. Nothing is installed here.
+
+Where its rules allow, a recursion is one operator instead (`kpg/query/lower/growing.py`). With `insert_only`, no row of
+an input may be removed, and that operator keeps nothing to take rows back with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kpg.columns.functions import col
 from kpg.columns.schema import Schema
+from kpg.growth.upkeep import can_be_kept
+from kpg.plan import nodes
+from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Reduction, Relation, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.growing import is_recursive, keepable, recursive_rules, saturable, system_of
 from kpg.query.lower.rules import UNIT, Surroundings, build_rule
 from kpg.query.plan import is_set, plan_rule
 
@@ -37,6 +44,7 @@ class Lowered:
     program: Program
     distinct_inputs: bool = True  # False: whoever inserts sees to it that no row is there twice
     max_rounds: int | None = None
+    insert_only: bool = False
     inputs: dict[str, Input] = field(default_factory=dict)
     collections: dict[str, Collection] = field(default_factory=dict)
     _relations: dict[str, Relation] = field(default_factory=dict)
@@ -47,21 +55,23 @@ class Lowered:
         for name in base_relations(self.program):
             if name not in self.inputs:
                 self.inputs[name] = self.db.input(name, schema_of(self._relations[name]))
+        if self.insert_only:
+            for made in self.inputs.values():
+                made.only_grows()
         for stratum in self.program.strata:
             self._add(stratum)
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
-            self._loop(stratum)
+            if not self._saturated(stratum):
+                self._loop(stratum)
         else:
             for name in stratum.relations:
                 self.collections[name] = self._defined(name, recursive=False)
 
     def _loop(self, stratum: Stratum) -> None:
         """Relations that depend on each other: each starts empty, and each round applies all rules once."""
-        rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
-        where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
-        loop = self.db.loop(f"the recursion of {', '.join(stratum.relations)} ({where})", self.max_rounds)
+        loop = self.db.loop(self._name(stratum), self.max_rounds)
         own = [name for name in stratum.relations if not self._relations[name].made]
         variables = {}
         for name in own:
@@ -73,6 +83,58 @@ class Lowered:
             variables[name].set(definition)
         for name, definition in definitions.items():
             self.collections[name] = loop.leave(definition)
+
+    def _name(self, stratum: Stratum) -> str:
+        """What a recursion is called, and where it stands."""
+        rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
+        where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
+        return f"the recursion of {', '.join(stratum.relations)} ({where})"
+
+    def _saturated(self, stratum: Stratum) -> bool:
+        """Make one operator of relations that depend on each other, fed by what does not depend on them, if it can be.
+
+        Several workers go round instead, as under times of many coordinates.
+        """
+        from kpg.api.collection import Collection
+
+        alone = not hasattr(self.db, "workers") and self.db.worker.peers == 1 and self.db.config.coordinates == 1
+        only_grows = self.insert_only and saturable(self.program, stratum) is None
+        if not alone or not (only_grows or keepable(self.program, stratum) is None):
+            return False
+        rules = recursive_rules(self.program, stratum)
+        every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
+        read = [name for name in every if name not in stratum.relations]
+        limit = self.max_rounds or self.db.config.max_rounds
+        system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
+        if not only_grows:
+            if not can_be_kept(system):
+                return False
+            system = replace(system, only_grows=False)
+        rows = self._rows if only_grows else self.collections.__getitem__
+        inputs = [self._before(name, stratum, only_grows) for name in stratum.relations] + [rows(name) for name in read]
+        saturation = nodes.Saturation(system, tuple(each.node for each in inputs))
+        for number, name in enumerate(stratum.relations):
+            schema = schema_of(self._relations[name])
+            self.collections[name] = Collection(self.db, nodes.Saturated(schema, frozenset(), saturation, number))
+        return True
+
+    def _before(self, name: str, stratum: Stratum, repeat: bool) -> Collection:
+        """What a relation of a recursion holds before it recurs; if rows may `repeat`, as often as they are derived."""
+        read = self._rows if repeat else self.collections.__getitem__
+        around = Surroundings(read, self._keys_of, self._relations, self._unit)
+        rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
+        parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
+        parts += [build_rule(plan_rule(rule), around) for rule in rules]
+        if not parts:
+            return self._nothing(name)
+        all_rows = parts[0].concat(*parts[1:])
+        single = len(parts) == 1 and (not rules or is_set(rules[0]))
+        return all_rows if repeat or single else all_rows.distinct()
+
+    def _rows(self, name: str) -> Collection:
+        """The rows of a relation for who does not mind repetitions."""
+        derived = self.program.rules_of(name) or any(each.relation == name for each in self.program.reductions)
+        return self.collections[name] if derived or name not in self.inputs else self.inputs[name]
 
     def _in_between(self, stratum: Stratum) -> list[str]:
         """The relations of a loop that a rewrite made, each after those it reads: no variables, but parts of rules.

@@ -1,0 +1,114 @@
+"""Saturate: a recursion as one operator.
+
+    output i, accumulated to t  =  the least relation i that the rules derive from the inputs, accumulated to t
+
+Input i are rows of relation i from outside, each once; each derived relation has an output. A time is worked off once
+all inputs have passed it, in order of time, from what changed at it. It holds no updates but those that wait: its
+relations are sets of row numbers, with a level each where rows may go (`kpg.growth`). A system that only grows takes
+rows as often as they come, and refuses to lose one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.updates import Updates, constant
+from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.dataflow.operator import Inputs, Operator
+from kpg.errors import InsertOnly
+from kpg.growth.growth import Grown, Growth
+from kpg.growth.rules import System
+from kpg.growth.upkeep import Change, Upkeep
+from kpg.operators.sealing import push
+from kpg.trace.batcher import Batcher
+
+
+class Saturate(Operator):
+    """Keeps the least relations that some rules derive."""
+
+    waits = True
+
+    def __init__(self, system: System) -> None:
+        super().__init__(f"saturate {system.name}")
+        self.growth = Growth(system) if system.only_grows else Upkeep(system)
+        self.batchers = [Batcher(arity, 1) for arity in system.arities]
+
+    def passed(self) -> Frontier:
+        """What may still arrive at any input."""
+        upper = CLOSED
+        for index in range(len(self.batchers)):
+            upper = upper.meet(self.frontier(index))
+        return upper
+
+    def due(self) -> bool:
+        passed = self.passed()
+        return any(not passed.beyond(time) for time in self.held)
+
+    def step(self, inputs: Inputs) -> bool:
+        for batcher, messages in zip(self.batchers, inputs, strict=True):
+            for message in messages:
+                push(batcher, message.payload)
+        passed = self.passed()
+        if any(not passed.beyond(time) for time in self.usable):
+            sealed = [batcher.seal(passed) for batcher in self.batchers]
+            for time in sorted({int(time) for each in sealed if len(each) for time in np.unique(each.times)}):
+                self._work_off([rows_at(each, time) for each in sealed], time)
+        pending = CLOSED
+        for batcher in self.batchers:
+            pending = pending.meet(batcher.pending())
+        self.hold(pending.elements)
+        return False
+
+    def _work_off(self, changes: list[Change | None], time: int) -> None:
+        """Send what follows from the changes of one time."""
+        if isinstance(self.growth, Upkeep):
+            for port, (came, went) in enumerate(self.growth.change(changes)):
+                self._send(came, time, 1, port)
+                self._send(went, time, -1, port)
+            return
+        if any(each is not None and each.went.shape[1] for each in changes):
+            raise InsertOnly("a row was taken away from an insert-only program", hint=HINT)
+        for port, came in enumerate(self.growth.take([None if each is None else each.came for each in changes])):
+            self._send(came, time, 1, port)
+
+    def _send(self, rows: Grown, time: int, diff: int, port: int) -> None:
+        if rows.rows.shape[1]:
+            self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.tidy), ((time,),), port)
+
+    def state(self) -> Iterator[Updates]:
+        for batcher in self.batchers:
+            yield from batcher.parts()
+
+    def release(self) -> None:
+        self.growth = type(self.growth)(self.growth.system)
+        self.batchers = [Batcher(arity, 1) for arity in self.growth.system.arities]
+
+
+def rows_at(updates: Updates, time: int) -> Change | None:
+    """The rows that came and went at a time; None if there are none."""
+    if not len(updates):
+        return None
+    if updates.times.shape[1] == 1 and updates.diffs.shape[1] == 1:
+        if int(updates.times[0, 0]) != time:
+            return None
+        data, nothing = updates.data, updates.data[:, :0]
+        return Change(data, nothing) if int(updates.diffs[0, 0]) > 0 else Change(nothing, data)
+    at = np.broadcast_to(updates.times[0] == time, len(updates))
+    more = np.broadcast_to(updates.diffs[0] > 0, len(updates))
+    if not at.any():
+        return None
+    return Change(np.ascontiguousarray(updates.data[:, at & more]), np.ascontiguousarray(updates.data[:, at & ~more]))
+
+
+HINT = "Run the program without insert-only, if rows are to be removed."
+
+
+def saturate(dataflow: Dataflow, system: System, streams: list[Stream]) -> list[Stream]:
+    """Add a recursion over growing collections; the streams of its derived relations."""
+    operator = Saturate(system)
+    dataflow.add(operator, [(stream, Pipeline()) for stream in streams], depth=1, ports=system.derived)
+    return [Stream(((operator, port),), 1) for port in range(system.derived)]

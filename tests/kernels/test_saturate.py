@@ -1,0 +1,65 @@
+"""Growing sets, as bitmaps and as hash tables, do what the twins do."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kpg.growth import members as module
+from kpg.growth.members import Members
+from kpg.kernels.saturate import decode, expand, move
+from kpg.testing import kernels_saturate as twin
+
+codes = st.lists(st.integers(0, 255) | st.integers(0, 3), max_size=40)
+ranges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted).map(tuple), max_size=6)
+
+
+def ints(values):
+    return np.array(values, np.int64)
+
+
+@pytest.mark.parametrize("width", [8, 40])
+@settings(max_examples=40)
+@given(first=codes, second=codes, bounds=ranges, right=st.lists(st.integers(0, 99), min_size=9, max_size=9))
+def test_members_are_added_once(width, first, second, bounds, right):
+    found, expected = Members(width), set[int]()
+    assert found.insert(ints(first)).tolist() == twin.add(first, expected)
+    left = list(range(len(bounds)))
+    low, high = ints([low for low, _ in bounds]), ints([high for _, high in bounds])
+    new = [part.tolist() for part in found.extend(ints(left), low, high, ints(right))]
+    assert sum(new, []) == twin.extend(left, bounds, right, expected)
+    assert found.insert(ints(second)).tolist() == twin.add(second, expected)
+    assert sum((part.tolist() for part in found.runs()), []) == sorted(expected)
+    assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("width", [16, 40])
+def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatch):
+    monkeypatch.setattr(module, "PART", 128)
+    found = Members(width)
+    everything = np.random.default_rng(1).permutation(30_000)
+    for at in range(0, 30_000, 7_000):
+        assert len(found.insert(everything[at : at + 7_000])) == len(everything[at : at + 7_000])
+    parts = list(found.runs())
+    assert np.concatenate(parts).tolist() == list(range(30_000)) and max(map(len, parts)) <= 128
+    zero = np.zeros(300, np.int64)
+    new = list(found.extend(np.arange(29_900, 30_200), zero, zero + 1, zero))
+    assert np.concatenate(new).tolist() == list(range(30_000, 30_200))
+
+
+@given(bounds=ranges)
+def test_ranges_are_expanded(bounds):
+    expected = twin.expand(bounds)
+    lefts, rights = np.empty(len(expected), np.int64), np.empty(len(expected), np.int64)
+    expand(ints([low for low, _ in bounds]), ints([high for _, high in bounds]), lefts, rights)
+    assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
+
+
+@given(values=st.lists(st.integers(0, 2**30 - 1), max_size=9), swapped=st.booleans())
+def test_columns_are_moved_and_decoded(values, swapped):
+    pairs = [(0, 10), (20, 0)] if swapped else [(10, 0)]
+    out = np.empty(len(values), np.int64)
+    move(ints(values), ints([s for s, _ in pairs]), ints([t for _, t in pairs]), 1023, out)
+    assert out.tolist() == [twin.move(value, pairs, 10) for value in values]
+    decode(ints(values), 10, 1023, np.arange(1024) * 7, out)
+    assert out.tolist() == [((value >> 10) & 1023) * 7 for value in values]

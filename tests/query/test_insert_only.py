@@ -1,0 +1,158 @@
+"""Programs that are declared insert-only: the same answers, by saturation where the recursion only grows: A8.4."""
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, note, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.growth import members
+from kpg.query.datalog import parse
+from kpg.query.ir.compile import compile
+from kpg.query.lower.growing import saturable
+from kpg.query.running import Running
+from kpg.testing.datalog import evaluate
+from tests.query.programs import programs
+
+HEAD = """
+.pragma "insert-only"
+.decl e(x: number, y: number)
+.input e
+.decl f(x: number, y: number, z: number)
+.input f
+.decl p(x: number, y: number)
+.output p
+.decl q(x: number)
+.output q
+"""
+RECURSIONS = {
+    "left": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).",
+    "twice": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z).",
+    "same generation": "p(x, y) :- e(a, x), e(a, y), x != y. p(x, y) :- e(a, x), p(a, b), e(b, y).",
+    "mutual": "q(x) :- e(x, _). q(y) :- q(x), p(x, y). p(x, y) :- q(x), e(y, x), x <= y. p(x, x) :- q(x), p(_, x).",
+    "three columns": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, 7, z), x < 7. p(7, x) :- p(x, x), f(_, _, x).",
+    "itself": "p(x, y) :- e(x, y). p(y, x) :- p(x, y), p(y, x), q(x). q(x) :- p(x, x).",
+}
+
+
+def grown(states):
+    """Each state with all that was before."""
+    rows: dict[str, set] = {}
+    for state in states:
+        rows = {name: rows.get(name, set()) | more for name, more in state.items()}
+        yield rows
+
+
+def check(program, states):
+    """Compare all answers with the oracle's as inputs grow."""
+    with kpg.open() as db, Running(db, compile(program), insert_only=True) as running:
+        before: dict[str, set] = {}
+        for state in grown(states):
+            for name, rows in state.items():
+                running.inputs[name].insert(sorted(rows - before.get(name, set())))
+            before = state
+            db.advance()
+            expected = evaluate(program, state)
+            for name in running.answers:
+                assert sorted(running.rows(name)) == sorted(expected[name]), name
+
+
+@settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(programs())
+def test_answers_are_those_of_the_oracle_as_inputs_grow(written):
+    """A8.4: whatever the program, saturated or not."""
+    note(written.text)
+    check(parse(written.text), written.epochs)
+
+
+VALUES = [0, 7, 3, -5, 10**15, -(10**15), 2**40, 12, 1, 8, 9]
+
+
+@pytest.mark.parametrize("dense", [0, 31])
+@pytest.mark.parametrize("name", RECURSIONS)
+@settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(data=st.data())
+def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, data):
+    """A8.4: with a bitmap and with a hash table; values that come late need more bits and other orders."""
+    pairs = st.lists(st.tuples(*[st.integers(0, len(VALUES) - 1)] * 2), max_size=6)
+    triples = st.lists(st.tuples(*[st.integers(0, len(VALUES) - 1)] * 3), max_size=6)
+    states = [{"e": set(data.draw(pairs)), "f": set(data.draw(triples))} for _ in range(3)]
+    states = [{of: {tuple(VALUES[n] for n in row) for row in rows} for of, rows in state.items()} for state in states]
+    program = parse(HEAD + RECURSIONS[name])
+    assert all(saturable(compile(program), each) is None for each in compile(program).strata if each.recursive)
+    was, members.DENSE_BITS = members.DENSE_BITS, dense
+    try:
+        check(program, states)
+    finally:
+        members.DENSE_BITS = was
+
+
+def test_texts_saturate_too():
+    text = HEAD.replace("number", "symbol") + RECURSIONS["left"]
+    check(parse(text), [{"e": {("a", "b"), ("b", "c")}}, {"e": {("c", "a"), ("", "a")}}])
+
+
+def test_rows_may_repeat_within_and_across_epochs():
+    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+        running.inputs["e"].insert([(1, 2), (1, 2)])
+        db.advance()
+        running.inputs["e"].insert([(1, 2), (2, 3)])
+        db.advance()
+        assert running.rows("p") == [(1, 2), (1, 3), (2, 3)]
+        assert all(int(diff) == 1 for diff in running.answer("p").output().take_changes().to_arrow().column("_diff"))
+
+
+def test_several_epochs_at_once_are_worked_off_one_by_one():
+    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+        watched = running.answer("p").output("changes")
+        running.inputs["e"].update_at([(1, 2), (2, 3), (3, 4)], np.array([5, 3, 3]))
+        db.advance_to(9)
+        found = watched.take_changes().to_arrow()
+        rows = zip(*(found.column(name).to_pylist() for name in ("x", "y", "_time")), strict=True)
+        assert sorted(rows) == [(1, 2, 5), (1, 3, 5), (1, 4, 5), (2, 3, 3), (2, 4, 3), (3, 4, 3)]
+
+
+def test_removing_is_refused_with_a_hint():
+    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+        running.inputs["e"].insert([(1, 2)])
+        with pytest.raises(kpg.InsertOnly, match="cannot remove rows from e"):
+            running.inputs["e"].remove([(1, 2)])
+        with pytest.raises(kpg.InsertOnly):
+            running.inputs["e"].update_at([(1, 2)], db.epoch, -1)
+        db.advance()
+        assert running.rows("p") == [(1, 2)]
+
+
+def test_a_recursion_that_does_not_end_is_stopped():
+    text = HEAD + RECURSIONS["left"]
+    with kpg.open() as db, Running(db, compile(parse(text)), max_rounds=5) as running:
+        running.inputs["e"].insert([(n, n + 1) for n in range(9)])
+        db.advance()
+        with pytest.raises(kpg.TooManyRounds, match="the recursion of p"):
+            running.rows("p")
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("q(x) :- e(x, _). p(x, y) :- e(x, y), !q(y). p(x, z) :- p(x, y), e(y, z).", "p may lose rows"),
+        ("p(x, y) :- e(x, y). p(x, y + 1) :- p(x, y), y < 3.", "a recursive rule computes values"),
+        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(z, n), n = count : { e(z, _) }, y < z.", "p may lose rows"),
+    ],
+)
+def test_what_is_not_saturated_says_why(rules, why):
+    program = compile(parse(HEAD + rules))
+    (stratum,) = (each for each in program.strata if each.recursive)
+    assert why in str(saturable(program, stratum))
+
+
+def test_demand_and_insert_only_go_together():
+    program = compile(parse(HEAD + RECURSIONS["left"]))
+    with kpg.open() as db, Running(db, program, demand={"p": ("x",)}) as running:
+        running.inputs["e"].insert([(1, 2), (2, 3), (3, 1), (4, 1)])
+        running.arguments["p"].insert([(1,)])
+        db.advance()
+        assert running.rows("p") == [(1, 1), (1, 2), (1, 3)]
+        running.arguments["p"].insert([(4,)])
+        db.advance()
+        assert running.rows("p")[3:] == [(4, 1), (4, 2), (4, 3)]
