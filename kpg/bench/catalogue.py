@@ -10,6 +10,9 @@ from kpg.errors import UndefinedName
 from kpg.query.source import did_you_mean
 
 FILES = (
+    "x07_interactive_latency",
+    "x08_interactive_load",
+    "x09_interactive_memory",
     "x11_varying_load",
     "x12_strong_scaling",
     "x13_weak_scaling",
