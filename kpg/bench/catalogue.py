@@ -13,6 +13,7 @@ FILES = (
     "x07_interactive_latency",
     "x08_interactive_load",
     "x09_interactive_memory",
+    "x10_interactive_peers",
     "x11_varying_load",
     "x12_strong_scaling",
     "x13_weak_scaling",
