@@ -135,15 +135,13 @@ def four_path(asked: Collection, by_src: Use, by_dst: Use) -> Collection:
 
 
 def hops(start: Collection, edges: Use, begin: str, end: str) -> Collection:
-    """Where none, one and two edges lead, with how many."""
+    """Where none, one and two edges lead, with how many; some in several ways, of which the least counts in the end."""
     known, parts = start, [start]
     for _ in range(2):
-        onward = edges().select(begin=col(begin), end=col(end)).join(known, on={"begin": "at"})
-        known = onward.select(
-            src=col("src"), dst=col("dst"), at=col("end"), steps=col("steps") + 1
-        )
+        onward = known.rename(src="a", dst="b").join(edges(), on={"at": begin})
+        known = onward.select(src=col("a"), dst=col("b"), at=col(end), steps=col("steps") + 1)
         parts.append(known)
-    return parts[0].concat(*parts[1:]).group_by("src", "dst", "at").min("steps")
+    return parts[0].concat(*parts[1:])
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ def dataflow_program(variables: int, seed: int = 0, flows: float = 1.3, nulls: f
     return Analysed(assign, np.zeros((0, 2), np.int64), null, variables + count)
 
 
-def pointer_program(variables: int, seed: int = 0, flows: float = 1.0, pointers: float = 0.4) -> Analysed:
+def pointer_program(variables: int, seed: int = 0, flows: float = 0.5, pointers: float = 1.0) -> Analysed:
     """Assignments and dereferences: what the points-to analysis reads. A dereference is a node of its own."""
     random = np.random.default_rng(seed)
     count = max(1, round(variables * pointers))
