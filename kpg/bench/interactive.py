@@ -187,6 +187,8 @@ class Kept:
 
 def serve(run: Run, share: bool, edges_per_second: float, questions_per_second: float, seconds: float) -> Kept:
     """Offer changes of edges and questions; a removal is an update too. The answers are checked at the end."""
+    share_of_load = min(1.0, 100 * run.scale)  # a hundredth of the graph bears all of it
+    edges_per_second, questions_per_second = share_of_load * edges_per_second, share_of_load * questions_per_second
     ticks = max(10, round(seconds / TICK_SECONDS))
     at = np.arange(ticks + 1) * TICK_SECONDS / 2
     edge_steps = np.round(at * edges_per_second).astype(np.int64)
