@@ -5,6 +5,7 @@ Cost: linear in the answer for closures; the points-to analysis multiplies matri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,55 @@ import numpy as np
 from kpg.bench.data.graphs import Ints
 
 
+class Onward:
+    """The targets of nodes, for whole columns of nodes."""
+
+    def __init__(self, edges: Ints, nodes: int) -> None:
+        order = np.argsort(edges[:, 0], kind="stable")
+        self.targets = edges[order, 1]
+        self.first = np.searchsorted(edges[order, 0], np.arange(nodes + 1))
+
+    def step(self, at: Ints, beside: Ints) -> tuple[Ints, Ints]:
+        """For each edge from a node of `at`: its target, and what stood beside the node."""
+        counts = self.first[at + 1] - self.first[at]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.targets[np.repeat(self.first[at], counts) + within], np.repeat(beside, counts)
+
+
 def closure(starts: Ints, edges: Ints, nodes: int) -> Ints:
     """Sorted codes  node * nodes + source  of what each start (source, node) leads to along edges; semi-naive."""
-    order = np.argsort(edges[:, 0], kind="stable")
-    targets = edges[order, 1]
-    first = np.searchsorted(edges[order, 0], np.arange(nodes + 1))
-    fresh = np.unique(starts[:, 1] * nodes + starts[:, 0])
-    known = [fresh]
-    seen = fresh
+    onward = Onward(edges, nodes)
+
+    def step(fresh: Ints) -> Ints:
+        target, source = onward.step(fresh // nodes, fresh % nodes)
+        return target * nodes + source
+
+    return fixed_point(starts[:, 1] * nodes + starts[:, 0], step)
+
+
+def same_generation(edges: Ints, nodes: int) -> Ints:
+    """Sorted codes  x * nodes + y  of different nodes with a common ancestor as many steps away; semi-naive."""
+    onward = Onward(edges, nodes)
+    parents = np.unique(edges[:, 0])
+
+    def children(a: Ints, b: Ints) -> Ints:
+        x, beside = onward.step(a, b)
+        y, again = onward.step(beside, x)
+        return again * nodes + y
+
+    start = children(parents, parents)
+    start = start[start // nodes != start % nodes]
+    return fixed_point(start, lambda fresh: children(fresh // nodes, fresh % nodes))
+
+
+def fixed_point(start: Ints, step: Callable[[Ints], Ints]) -> Ints:
+    """All that some numbers lead to, sorted, each once; only what is new is looked at again."""
+    seen = fresh = np.unique(start)
     while len(fresh):
-        at, source = fresh // nodes, fresh % nodes
-        counts = first[at + 1] - first[at]
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        found = np.unique(targets[np.repeat(first[at], counts) + within] * nodes + np.repeat(source, counts))
+        found = np.unique(step(fresh))
         place = np.minimum(np.searchsorted(seen, found), len(seen) - 1)
         fresh = found[seen[place] != found]
         seen = np.union1d(seen, fresh)
-        known.append(fresh)
     return seen
 
 

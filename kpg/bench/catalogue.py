@@ -10,12 +10,19 @@ from kpg.errors import UndefinedName
 from kpg.query.source import did_you_mean
 
 FILES = (
+    "x07_interactive_latency",
+    "x08_interactive_load",
+    "x09_interactive_memory",
+    "x10_interactive_peers",
     "x11_varying_load",
     "x12_strong_scaling",
     "x13_weak_scaling",
     "x14_throughput",
     "x15_merging",
     "x16_proportionality",
+    "x17_datalog_asked",
+    "x18_datalog_full",
+    "x19_components",
     "x20_dataflow",
     "x21_points_to",
     "x22_batch_graphs",

@@ -33,7 +33,7 @@ class Analysed:
     nodes: int
 
 
-def dataflow_program(variables: int, seed: int = 0, flows: float = 1.1, nulls: float = 0.35) -> Analysed:
+def dataflow_program(variables: int, seed: int = 0, flows: float = 1.3, nulls: float = 0.35) -> Analysed:
     """Assignments and null assignments: what the dataflow analysis reads. Sources of null are nodes of their own."""
     random = np.random.default_rng(seed)
     assign = assignments(random, variables, round(variables * flows))
@@ -43,7 +43,7 @@ def dataflow_program(variables: int, seed: int = 0, flows: float = 1.1, nulls: f
     return Analysed(assign, np.zeros((0, 2), np.int64), null, variables + count)
 
 
-def pointer_program(variables: int, seed: int = 0, flows: float = 1.0, pointers: float = 0.4) -> Analysed:
+def pointer_program(variables: int, seed: int = 0, flows: float = 0.5, pointers: float = 1.0) -> Analysed:
     """Assignments and dereferences: what the points-to analysis reads. A dereference is a node of its own."""
     random = np.random.default_rng(seed)
     count = max(1, round(variables * pointers))
@@ -54,8 +54,7 @@ def pointer_program(variables: int, seed: int = 0, flows: float = 1.0, pointers:
     loads, stores = through < 0.15, (through >= 0.15) & (through < 0.3)
     source[loads] = nearby(random, deref, source[loads])
     target[stores] = nearby(random, deref, target[stores])
-    assign = np.unique(np.stack([source, target], axis=1), axis=0)
-    return Analysed(assign[assign[:, 0] != assign[:, 1]], deref, np.zeros((0, 2), np.int64), variables + count)
+    return Analysed(each_once(source, target), deref, np.zeros((0, 2), np.int64), variables + count)
 
 
 def assignments(random: np.random.Generator, variables: int, count: int) -> Ints:
@@ -66,9 +65,14 @@ def assignments(random: np.random.Generator, variables: int, count: int) -> Ints
     turned = random.random(count) < BACKWARDS
     begin, end = np.where(turned, later, layer), np.where(turned, layer, later)
     other = np.where(random.random(count) < ABROAD, random.integers(0, max(1, variables // MODULE), count), module)
-    edges = np.stack([variable(random, module, begin, variables), variable(random, other, end, variables)], axis=1)
-    edges = np.unique(edges, axis=0)
-    return np.asarray(edges[edges[:, 0] != edges[:, 1]], np.int64)
+    return each_once(variable(random, module, begin, variables), variable(random, other, end, variables))
+
+
+def each_once(sources: Ints, targets: Ints) -> Ints:
+    """The edges, each once, sorted, without those from a node to itself."""
+    space = int(max(sources.max(initial=0), targets.max(initial=0))) + 1
+    codes = np.unique((sources * space + targets)[sources != targets])
+    return np.stack([codes // space, codes % space], axis=1)
 
 
 def variable(random: np.random.Generator, module: Ints, layer: Ints, variables: int) -> Ints:

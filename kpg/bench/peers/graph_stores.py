@@ -1,0 +1,119 @@
+"""The four classes of questions about a graph, asked of PostgreSQL and of an embedded graph database (ladybug).
+
+Each is given the same graph, indexed, and the same questions one by one, as prepared statements; the answers come
+back to be compared. Seconds are wall time from asking until the rows are here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.bench.data.graphs import Ints
+from kpg.bench.peers.postgres import server
+
+Rows = list[tuple[int, ...]]
+Questions = dict[str, Ints]  # int64[n, 2] by class
+
+SQL = {
+    "look-up": "SELECT id, value FROM nodes WHERE id = %s",
+    "one-hop": "SELECT src, dst FROM edges WHERE src = %s",
+    "two-hop": "SELECT a.src, b.dst FROM edges a JOIN edges b ON b.src = a.dst WHERE a.src = %s",
+    "four-path": """
+        WITH q AS (SELECT %s::bigint AS a, %s::bigint AS b),
+        f1 AS (SELECT DISTINCT dst AS n FROM edges, q WHERE src = a),
+        f2 AS (SELECT DISTINCT dst AS n FROM edges JOIN f1 ON src = n),
+        b1 AS (SELECT DISTINCT src AS n FROM edges, q WHERE dst = b),
+        b2 AS (SELECT DISTINCT src AS n FROM edges JOIN b1 ON dst = n),
+        f AS (SELECT a AS n, 0 AS d FROM q UNION ALL SELECT n, 1 FROM f1 UNION ALL SELECT n, 2 FROM f2),
+        b AS (SELECT b AS n, 0 AS d FROM q UNION ALL SELECT n, 1 FROM b1 UNION ALL SELECT n, 2 FROM b2)
+        SELECT q.a, q.b, m.d FROM q, (SELECT min(f.d + b.d) AS d FROM f JOIN b USING (n)) m WHERE m.d IS NOT NULL""",
+}
+CYPHER = {
+    "look-up": "MATCH (a:Node) WHERE a.id = $a RETURN a.id, a.value",
+    "one-hop": "MATCH (a:Node)-[:Edge]->(b:Node) WHERE a.id = $a RETURN a.id, b.id",
+    "two-hop": "MATCH (a:Node)-[:Edge]->(:Node)-[:Edge]->(b:Node) WHERE a.id = $a RETURN a.id, b.id",
+    "four-path": "MATCH p = (a:Node)-[:Edge* SHORTEST 1..4]->(b:Node) WHERE a.id = $a AND b.id = $b "
+    "RETURN a.id, b.id, length(p)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Seconds of each question and all rows, by class; seconds to load and index."""
+
+    seconds: dict[str, list[float]]
+    rows: dict[str, Rows]
+    load_seconds: float
+
+
+def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> Asked:
+    """Two tables, three indexes; each class is prepared by being asked once before."""
+    import psycopg
+
+    with server() as address, psycopg.connect(address, autocommit=True, prepare_threshold=0) as connection:
+        began = time.perf_counter()
+        cursor = connection.cursor()
+        cursor.execute("CREATE UNLOGGED TABLE edges (src bigint, dst bigint)")
+        cursor.execute("CREATE UNLOGGED TABLE nodes (id bigint PRIMARY KEY, value bigint)")
+        for table, rows in (("edges", edges), ("nodes", np.stack([np.arange(len(values)), values], axis=1))):
+            with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                for start in range(0, len(rows), 100_000):
+                    copy.write("".join(f"{a}\t{b}\n" for a, b in rows[start : start + 100_000].tolist()))
+        cursor.execute("CREATE INDEX by_src ON edges (src, dst)")
+        cursor.execute("CREATE INDEX by_dst ON edges (dst, src)")
+        cursor.execute("VACUUM ANALYZE")
+        loading = time.perf_counter() - began
+
+        def ask(name: str, pair: list[int]) -> Rows:
+            given = pair if name == "four-path" else pair[:1]
+            return cursor.execute(SQL[name], given).fetchall()
+
+        return all_asked(questions, ask, loading)
+
+
+def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> Asked:
+    """In memory, on one thread."""
+    import ladybug
+
+    database = ladybug.Database(":memory:")
+    connection: Any = ladybug.Connection(database, num_threads=1)
+    began = time.perf_counter()
+    connection.execute("CREATE NODE TABLE Node(id INT64, value INT64, PRIMARY KEY(id))")
+    connection.execute("CREATE REL TABLE Edge(FROM Node TO Node)")
+    node_table = pa.table({"id": np.arange(len(values)), "value": values})
+    edge_table = pa.table({"from": edges[:, 0].copy(), "to": edges[:, 1].copy()})
+    connection.execute("COPY Node FROM $rows", {"rows": node_table})
+    connection.execute("COPY Edge FROM $rows", {"rows": edge_table})
+    loading = time.perf_counter() - began
+
+    def ask(name: str, pair: list[int]) -> Rows:
+        if name == "four-path" and pair[0] == pair[1]:
+            return [(pair[0], pair[1], 0)]
+        given = {"a": pair[0], "b": pair[1]} if name == "four-path" else {"a": pair[0]}
+        return [tuple(row) for row in connection.execute(CYPHER[name], given).get_all()]
+
+    found = all_asked(questions, ask, loading)
+    connection.close()
+    database.close()
+    return found
+
+
+def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loading: float) -> Asked:
+    """Every question, timed."""
+    seconds: dict[str, list[float]] = {}
+    rows: dict[str, Rows] = {}
+    for name, pairs in questions.items():
+        ask(name, pairs[0].tolist())
+        seconds[name], rows[name] = [], []
+        for pair in pairs.tolist():
+            began = time.perf_counter()
+            found = ask(name, pair)
+            seconds[name].append(time.perf_counter() - began)
+            rows[name] += found
+    return Asked(seconds, rows, loading)
