@@ -39,6 +39,7 @@ class Asking:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.tenancies: dict[tuple[str, ...], Tenancy] = {}  # by rule and bound columns, or by shape
+        self.failed: set[tuple[str, ...]] = set()  # where one tenant's arguments took all others down
 
     def rows(self, name: str, arguments: Arguments) -> tuple[tuple[str, ...], list[Row]]:
         """The columns that arguments bind, in order, and a row of values for each argument."""
@@ -61,10 +62,22 @@ class Asking:
         return columns, [tuple(each[column] for column in columns) for each in given]
 
     def tenancy(self, name: str, columns: tuple[str, ...]) -> Tenancy:
-        """The dataflow of all who bind some columns of a rule, built if it is not there."""
-        found = self.tenancies.get((name, *columns))
-        if found is None or not found.living:
-            found = self.tenancies[name, *columns] = self.asked(name, columns)
+        """The dataflow of all who bind some columns of a rule, built if it is not there.
+
+        Where one has failed, whoever comes gets a dataflow of its own: what cannot be computed for one then fails for
+        that one alone.
+        """
+        key = (name, *columns)
+        return self._shared(key, lambda: self.asked(name, columns))
+
+    def _shared(self, key: tuple[str, ...], make: Callable[[], Tenancy]) -> Tenancy:
+        found = self.tenancies.get(key)
+        if found is not None and not found.living:
+            self.failed.add(key)
+        if key in self.failed:
+            return make()
+        if found is None:
+            found = self.tenancies[key] = make()
         return found
 
     def asked(self, name: str, columns: tuple[str, ...]) -> Tenancy:
@@ -86,16 +99,18 @@ class Asking:
             raise ProgramError(f"{name} has no constants", hint="Without them everybody shares one answer anyway.")
         kind = [type(value).__name__ for value in template.values]
         key = ("@shape", shape(template.query), *kind)
-        found = self.tenancies.get(key)
-        if found is None or not found.living:
+
+        def make() -> Tenancy:
             called = self.builder.label("shape")
             known = self.builder.catalog.relations() | self.builder.rules.relations()
-            made = read_edn([template.query], called, {n: r for n, r in known.items() if n != name}, template)
-            found = self.tenancies[key] = self._of_query(called, made, made)
-        return found, template.values
+            text = read_edn([template.query], called, {n: r for n, r in known.items() if n != name}, template)
+            return self._of_query(called, text, text)
+
+        return self._shared(key, make), template.values
 
     def forget_unused(self) -> None:
-        """Leave out what nobody uses any more."""
+        """Leave out what nobody uses any more; what has failed is remembered."""
+        self.failed |= {key for key, tenancy in self.tenancies.items() if not tenancy.living and tenancy.users > 0}
         self.tenancies = {key: tenancy for key, tenancy in self.tenancies.items() if tenancy.users > 0}
 
     # Inside

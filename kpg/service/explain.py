@@ -70,6 +70,9 @@ def living(builder: Builder, asking: Asking, interests: list[Interest], name: st
         if key[0] == name:
             lines.append(f"one dataflow for arguments ({', '.join(key[1:])}): {tenancy.users} tenants")
             lines += [f"  {line}" for line in tenancy.reason.splitlines()]
+    for key in sorted(asking.failed):
+        if key[0] == name:
+            lines.append(f"for arguments ({', '.join(key[1:])}): each on its own, since together they failed")
     alone = [each for each in interests if each.sharing == "nothing"]
     if alone:
         lines.append(f"dataflows of their own: {len(alone)}")

@@ -271,7 +271,7 @@ class Service:
             self._meta.need({text_or_name})
             table = self._one_shot.ask(text_or_name, arguments, as_of)
         else:
-            text = read_rules(language, text_or_name, None, self.known())
+            text = read_rules(language, text_or_name, self.builder.label("query"), self.known())
             self._meta.need(set(reads_of(text)))
             table = self._one_shot.ask_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)

@@ -36,7 +36,8 @@ def test_every_interest_follows_the_oracle(written, asks, data):
                 arguments = {columns[argument[0] % len(columns)].name: argument[1]} if argument and columns else None
                 if any(column.kind != "number" for column in columns):
                     arguments = None
-                interest = service.interest(name, arguments=arguments, sharing=sharing, owner=service.time * 10 + len(followed))
+                owner = service.time * 10 + len(followed)
+                interest = service.interest(name, arguments=arguments, sharing=sharing, owner=owner)
                 followed.append((interest, arguments or {}, Counter()))
             changes = [Change(name, row) for name, rows in now.items() for row in rows - state.get(name, set())]
             changes += [Change(name, row, -1) for name, rows in now.items() for row in state.get(name, set()) - rows]

@@ -115,3 +115,28 @@ def test_registering_the_closure_of_a_million_edges_costs_nothing():
         assert process_time() - began < 0.2
         after = db.describe()
         assert (after["dataflows"], after["arrangements"]) == (before["dataflows"], before["arrangements"])
+
+
+def test_a_tenant_whose_argument_does_not_end_takes_others_down_once_at_most():
+    with kpg.open() as db:
+        service = served(db, rounds=50)
+        service.create_relation("start", {"x": int, "n": int})
+        service.register("up(x, n) :- start(x, n). up(x, n + 1) :- up(x, n), n < 1000.")
+        service.put("start", [(1, 998), (2, 0)])
+        good, other = service.interest("up", arguments={"x": 1}, owner="a"), service.interest("tc", owner="c")
+        assert len(good.take()) == 3
+        bad = service.interest("up", arguments={"x": 2}, owner="b")
+        for interest in (bad, good):
+            with pytest.raises(TooManyRounds):
+                interest.take()
+        service.drop_owner("a")
+        good = service.interest("up", arguments={"x": 1}, owner="a")
+        bad = service.interest("up", arguments={"x": 2}, owner="b")
+        assert len(good.take()) == 3
+        with pytest.raises(TooManyRounds):
+            bad.take()
+        service.put("start", [(1, 997)])
+        assert len(good.take()) == 1 and len(other.take()) == 0
+        assert "each on its own" in service.explain("up")
+        service.close()
+        assert {each.name for each in db.worker.dataflows.values()} <= {"edge", "start"}
