@@ -138,6 +138,8 @@ def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> Text:
     declared = [relation for relation in program.relations if relation.name not in known]
     heads = dict.fromkeys(head.relation for rule in program.rules for head in rule.heads)
     bases = [relation for relation in declared if relation.name not in heads]
+    if not heads and not bases:
+        raise ParseError("no rule and no declaration", hint="A rule is written p(x) :- q(x, _).")
     written = {relation.name for relation in program.relations}
     guessed = [guess(each, program.rules) for each in heads if each not in written]
     wanted = [directive.relation for directive in program.directives if directive.kind != "input"]

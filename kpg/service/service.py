@@ -130,6 +130,8 @@ class Service:
         found = read_rules(language, text, name, self.known())
         for relation in found.bases:
             self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
+        if not found.rules:
+            return ()
         made = self.rules.add(language, text, name, found)
         self._stored.add_text(made)
         self._meta.need(made.reads)

@@ -6,6 +6,7 @@ import kpg
 from kpg.errors import (
     NameTaken,
     NotStratified,
+    ProgramError,
     SchemaMismatch,
     TimeNotReached,
     TypeMismatch,
@@ -227,3 +228,14 @@ def test_what_is_registered_can_be_queried(service):
     assert sorted((row, diff) for row, _, diff in interest.take()) == [(("meet", "edge"), -1), (("meet", "tc"), -1)]
     with pytest.raises(NameTaken):
         service.create_relation("sys_rule", {"x": int})
+
+
+def test_texts_without_rules(service):
+    """Declarations alone make relations; nothing at all is refused."""
+    assert service.register(".decl node(x: symbol)\n.input node") == ()
+    assert service.transact([Change("node", ("a",))]) == 0 and not service.rules.texts
+    for language in ("datalog", "edn", "plan"):
+        with pytest.raises(ProgramError):
+            service.register(" ", language=language)
+    with pytest.raises(ProgramError):
+        service.register("p(x) :- edge(x, _).", language="prolog")
