@@ -272,16 +272,13 @@ class Growth:
         index, keys, gives = self._meet(atom, bound, live)
         kept = {name: column for name, column in bound.ids.items() if name in live}
         for run, low, high in index.find(keys):
-            ends = np.cumsum(high - low)
-            start, done = 0, 0
-            while start < bound.size:
-                stop = max(start + 1, int(np.searchsorted(ends, done + SLICE, side="right")))
-                total = int(ends[stop - 1]) - done
+            for part, total in parts_of(low, high):
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
-                expand(low[start:stop], high[start:stop], lefts, rights)
-                made = {name: column[start:stop][lefts] for name, column in kept.items()}
-                made |= {name: index.layout.ids(run.codes[rights], at) for name, at in gives.items()}
-                start, done = stop, int(ends[stop - 1])
+                expand(low[part], high[part], lefts, rights)
+                made = {name: column[part][lefts] for name, column in kept.items()}
+                if gives:
+                    codes = run.codes[rights]
+                    made |= {name: index.layout.ids(codes, at) for name, at in gives.items()}
                 yield Bound(total, made)
 
     def _head(self, head: Atom, bound: Bound, later: tuple[str, ...]) -> Ints:
@@ -316,6 +313,22 @@ class Growth:
 
     def _id(self, value: int) -> int:
         return int(self.ids.of(np.array([value], np.int64))[0])
+
+
+def parts_of(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
+    """Ranges of rows that have matches in bounded number, or that of one row, and how many those are."""
+    matches = high - low
+    total = int(matches.sum())
+    if total <= SLICE:
+        if total:
+            yield slice(None), total
+        return
+    ends = np.cumsum(matches)
+    start, done = 0, 0
+    while start < len(ends):
+        stop = max(start + 1, int(np.searchsorted(ends, done + SLICE, side="right")))
+        yield slice(start, stop), int(ends[stop - 1]) - done
+        start, done = stop, int(ends[stop - 1])
 
 
 def numbers(literal: Literal) -> list[int]:

@@ -285,15 +285,15 @@ class Settling:
 
     def _doubt(self, level: int, waiting: dict[int, Ints]) -> None:
         """Take the level from rows that nothing below supports."""
-        lost: dict[int, Ints] = {}
         for relation, codes in waiting.items():
             codes = codes[self.of._levels[relation].get(codes) == level]
-            lost[relation] = codes[self._support(relation, codes) != level]
-            self._set(relation, lost[relation], -1, level)
-        for relation, codes in lost.items():
-            self._follow(relation, codes, level, self.doubts)
-        for relation, codes in lost.items():
-            self._look_further(relation, codes, level)
+            if not len(codes):
+                continue
+            best = self._support(relation, codes)
+            lost = best != level
+            self._look_further(relation, codes[lost], best[lost], level)
+            self._set(relation, codes[lost], -1, level)
+            self._follow(relation, codes[lost], level, self.doubts)
 
     def _offer(self, level: int, waiting: dict[int, Ints]) -> None:
         """Give rows a level that is less than theirs, if it is still to be had."""
@@ -301,16 +301,18 @@ class Settling:
             now = self.of._levels[relation].get(codes)
             wanted = (now < 0) | (now > level)
             codes, now = codes[wanted], now[wanted]
-            found = self._support(relation, codes) == level
-            self._look_further(relation, codes[~found & (now < 0)], level)
+            if not len(codes):
+                continue
+            best = self._support(relation, codes)
+            found = best == level
+            pending = ~found & (now < 0)
+            self._look_further(relation, codes[pending], best[pending], level)
             self._set(relation, codes[found], level, now[found])
             self._follow(relation, codes[found], level, self.offers)
 
     def _support(self, relation: int, codes: Ints) -> Ints:
         """The least level that each row could have now; FAR if none."""
         best = np.where(self.of._given[relation].get(codes) >= 0, 0, FAR)
-        if not len(codes):
-            return best
         for track in self.of._backward[relation]:
             for bound in self.of.solutions(track, codes):
                 level = self.of._levels[track.own.relation].get(self.of.code(track.own, bound))
@@ -318,10 +320,10 @@ class Settling:
                 np.minimum.at(best, bound.ids[ROW][there], level[there] + 1)
         return best
 
-    def _look_further(self, relation: int, codes: Ints, level: int) -> None:
-        """Offer rows without a level the next that they could have."""
-        best = np.maximum(self._support(relation, codes), level + 1)
-        self._wait_each(self.offers, relation, codes, best, best < FAR)
+    def _look_further(self, relation: int, codes: Ints, best: Ints, level: int) -> None:
+        """Offer rows without a level the next that they could have; whether they still can is seen then."""
+        if len(codes):
+            self._wait_each(self.offers, relation, codes, np.maximum(best, level + 1), best < FAR)
 
     def _follow(self, relation: int, codes: Ints, level: int, waiting: Waiting) -> None:
         """Doubt, or offer a level to, what follows from rows of a level."""
@@ -336,7 +338,7 @@ class Settling:
 
     def _set(self, relation: int, codes: Ints, level: int, before: Ints | int) -> None:
         if len(codes):
-            self.touched[relation].append((codes, np.broadcast_to(before, codes.shape)))
+            self.touched[relation].append((codes, np.full(len(codes), before)))
             self.of._levels[relation].put(codes, level)
 
     def _wait(self, waiting: Waiting, relation: int, codes: Ints, level: int) -> None:
@@ -345,6 +347,12 @@ class Settling:
 
     def _wait_each(self, waiting: Waiting, relation: int, codes: Ints, levels: Ints, chosen: Flags) -> None:
         codes, levels = codes[chosen], levels[chosen]
+        if not len(codes):
+            return
+        least = int(levels.min())
+        if least == int(levels.max()):
+            self._wait(waiting, relation, codes, least)
+            return
         for level in np.unique(levels).tolist():
             self._wait(waiting, relation, codes[levels == level], level)
 

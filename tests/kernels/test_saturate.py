@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpg.growth import members as module
-from kpg.growth.members import Members
+from kpg.growth.members import Levels, Members
 from kpg.kernels.saturate import decode, expand, move
 from kpg.testing import kernels_saturate as twin
 
@@ -63,3 +63,25 @@ def test_columns_are_moved_and_decoded(values, swapped):
     assert out.tolist() == [twin.move(value, pairs, 10) for value in values]
     decode(ints(values), 10, 1023, np.arange(1024) * 7, out)
     assert out.tolist() == [((value >> 10) & 1023) * 7 for value in values]
+
+
+@pytest.mark.parametrize("width", [8, 40])
+@settings(max_examples=40)
+@given(steps=st.lists(st.tuples(codes, st.integers(-1, 5)), max_size=6))
+def test_levels_are_those_given_last(width, steps):
+    found, expected = Levels(width), {}
+    for given_codes, level in steps:
+        found.put(ints(given_codes), level)
+        expected |= dict.fromkeys(given_codes, level)
+    assert found.get(np.arange(256)).tolist() == [expected.get(code, -1) for code in range(256)]
+    kept, levels = found.items()
+    assert dict(zip(kept.tolist(), levels.tolist(), strict=True)) == {c: n for c, n in expected.items() if n >= 0}
+
+
+def test_levels_outgrow_their_table_and_forget_what_has_none():
+    found = Levels(40)
+    for at in range(0, 9_000, 300):
+        found.put(np.arange(at, at + 300) * 7, at)
+        found.put(np.arange(at, at + 299) * 7, -1)
+    assert found.items()[0].shape == (30,)
+    assert found.nbytes < 9_000 * 16

@@ -4,10 +4,10 @@
     keepable(program, stratum)       None if levels keep it right while rows come and go; else why not
     system_of(program, stratum, ...) the rules as a `kpg.growth` system
 
-Of an insert-only program, a recursion is saturated if nothing it reads, directly or not, can shrink when inputs grow: no
-negation, no aggregate. Its recursive rules must be joins and comparisons of at most three columns a relation; its other
-rules may be anything. Where rows may go, each recursive rule must read one row of the recursion, of at most two columns,
-and neither negate nor compute. What is neither runs as a loop, insert-only or not.
+Of an insert-only program, a recursion is saturated if nothing it reads, directly or not, can shrink when inputs grow:
+no negation, no aggregate. Its recursive rules must be joins and comparisons of at most three columns a relation; its
+other rules may be anything. Where rows may go, each recursive rule must read one row of the recursion, of at most two
+columns, and neither negate nor compute. What is neither runs as a loop, insert-only or not.
 """
 
 from __future__ import annotations
