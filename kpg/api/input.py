@@ -257,6 +257,7 @@ class Input(Collection):
             if self._source is not None:
                 self._source.dataflow.close_source(self._source)
             self.db.worker.tidy()
+            self.db.told()
 
     def drop(self) -> None:
         """Forget the relation and all its rows; refused while others read it."""
