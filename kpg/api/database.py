@@ -365,6 +365,7 @@ class Database:
         self.check()
         for capture in tuple(self.captures):
             capture.close()
+        self.recorder = None
         for dataflow in list(self.worker.dataflows.values())[::-1]:
             self.worker.drop(dataflow)
         self._closed = True

@@ -25,7 +25,12 @@ from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
+<<<<<<< HEAD
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
+=======
+from kpg.dataflow.worker import logged
+from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
+>>>>>>> 0b00c9c (service: clients ask for the log of the db, and query it as the thesis does)
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.trace.gather import read
@@ -285,7 +290,8 @@ class Input(Collection):
         self.schema.select(keys)
         found = self.arranged_by(keys)
         if found is None:
-            made = super().arrange(*keys)
+            with logged(self.db.worker, not self.is_log):  # whoever asks for it, it is the relation's
+                made = super().arrange(*keys)
             self.add_arrangement(made.installed)
             return made
         return Arrangement(self.db, found.share(), self.node)

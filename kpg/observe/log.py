@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from kpg.api.database import Database
 from kpg.api.input import Input
+from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InUse, Unavailable
 from kpg.observe import attributes as log
 from kpg.observe.figures import Figures
@@ -117,6 +118,7 @@ class Log:
     def _figures(self) -> Figures:
         if self._closed:
             raise Closed("the log is closed")
+        self.db.check()
         self._recorder.collect()
         return self._recorder.figures
 
@@ -125,6 +127,9 @@ class Log:
     def close(self) -> None:
         """Forget its relations, unless another log has them; refused while queries read them. May be repeated."""
         if self._closed:
+            return
+        if self.db.recorder is not self._recorder:  # the db was closed before
+            self._closed = True
             return
         for name in list(self.inputs):
             source = self._recorder.sources[name]
@@ -148,9 +153,6 @@ class Log:
 
 @contextmanager
 def unlogged(db: Database) -> Iterator[None]:
-    """What is installed within is not told of in the log; relations of people that it brings to life are."""
-    before, db.worker.logging = db.worker.logging, False
-    try:
+    """What is installed within is not told of in the log; relations of people and their indexes are all the same."""
+    with logged(db.worker, False):
         yield
-    finally:
-        db.worker.logging = before

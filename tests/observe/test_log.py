@@ -390,6 +390,34 @@ def test_rows_are_written_at_most_every_so_often():
         names.release()
 
 
+def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
+    with kpg.open(background=True) as db:
+        log = db.run(Log)
+        db.input("keys", k=int).arrange("k")
+        db.advance()
+        assert "keys" in db.run(lambda inner: {each.dataflow for each in log.operators()})
+        with pytest.raises(kpg.WrongThread):
+            log.operators()
+
+
+def test_a_log_outlives_its_db_without_harm():
+    with kpg.open() as db:
+        log = Log(db, [NAME])
+    log.close()
+
+
+def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
+    monkeypatch.setattr("kpg.observe.recorder.MANY", 20)
+    with kpg.open() as db, Log(db, [NAME, attributes.STEPS], every=3600) as log:
+        keys = db.input("keys", k=int)
+        keys.arrange("k")
+        for number in range(50):
+            keys.insert([(number,)])
+            db.advance()
+        assert log._recorder._events.numbers < 60
+        assert sum(each.steps for each in log.operators()) >= 50
+
+
 def test_a_log_of_several_workers_is_refused():
     class Cluster(kpg.Database):
         workers = 2

@@ -102,3 +102,44 @@ def test_an_interest_can_switch_off_its_own_logging(service):
         loud = service.interest("twice")
         assert any("twice" in each.dataflow for each in log.operators())
         service.uninterest(loud)
+
+
+ALIVE = """
+;; total number of tuples arranged at alive operators
+
+[:find ?name (sum ?size)
+ :where
+ [?x :differential.event/size ?size]
+[?x :timely.event.operates/name ?name]
+(not [?x :timely.event.operates/shutdown? true])]
+"""
+
+
+def test_a_client_asks_about_the_db_as_the_thesis_does(service):
+    """A13.1, A13.3, A13.4: it picks attributes, registers the query as printed, and follows its answer."""
+    asked = [":differential.event/size", ":timely.event.operates/name", ":timely.event.operates/shutdown?"]
+    assert service.observe(asked) == tuple(asked) and service.observe(asked) == ()
+    service.register(ALIVE, language="edn", name="alive")
+    alive = service.interest("alive", log=False)
+    put(service, 1, 2)
+    service.advance()
+    changes = list(alive.take())
+    sizes = {}
+    for (name, size), _, diff in changes:
+        sizes[name, size] = sizes.get((name, size), 0) + diff
+    assert {pair for pair, count in sizes.items() if count} == {("arrange number by x", 2)}
+    for _ in range(3):
+        service.advance()
+    alive.take()
+    service.advance()
+    assert len(alive.take()) == 0  # at rest
+    with pytest.raises(kpg.InUse, match="written by the db itself"):
+        service.transact([Change(":timely.event.operates/name", (1, "x"))])
+
+
+def test_the_log_ends_with_the_service():
+    with kpg.open() as db:
+        service = Service(db)
+        service.observe()
+        service.close()
+        assert db.recorder is None and not db.inputs
