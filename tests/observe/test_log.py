@@ -242,6 +242,9 @@ def test_messages_steps_and_imports_are_told():
         degree = next(each for each in db.describe()["dataflows"] if each["name"] == "degree")
         assert degree["seconds"] > 0 and degree["steps"] > 0
         assert {each.name for each in log.dataflows()} == {"edges", "degree"}
+        head, first, *_ = log.top(3).splitlines()
+        assert head.split() == ["ms", "steps", "rows", "bytes", "dataflow", "operator"]
+        assert first.endswith(log.operators()[0].name) and len(log.top(3).splitlines()) == 4
 
 
 def test_single_steps_are_those_of_the_last_epoch_that_was_told():

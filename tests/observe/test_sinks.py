@@ -8,7 +8,9 @@ import pytest
 import kpg
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.observe.drain import drain
+from kpg.observe.metrics import snapshot
 from kpg.observe.sinks import FileSink, LatencySink, open_sink
+from kpg.observe.workers import WorkersLog
 
 
 class Heard:
@@ -206,3 +208,21 @@ def test_a_sink_follows_the_frontier_of_all_workers(tmp_path):
         found = [json.loads(line) for line in lines(path)]
         assert sorted(each["row"]["k"] for each in found if "row" in each) == list(range(10))
         assert [each for each in found if "row" not in each] == [{"upto": 1}, {"complete": True}]
+
+
+def test_each_worker_tells_what_its_operators_did():
+    """A13.2, A1.17: sizes and time on two workers, and in the figures for a monitor."""
+    with kpg.open(workers=2) as db:
+        keys = db.input("keys", k=int)
+        keys.arrange("k")
+        with WorkersLog(db) as log:
+            keys.insert([(k,) for k in range(100)])
+            db.advance()
+            rows = {worker: each.rows for worker, each in log.operators() if each.name == "arrange keys by k"}
+            assert sorted(rows) == [0, 1] and sum(rows.values()) == 100 and min(rows.values()) > 10
+            assert log.operators()[0][1].seconds > 0
+            found = [each for each in snapshot(db) if each.name == "kpg_dataflow_seconds_total"]
+            assert {dict(each.labels)["worker"] for each in found} == {"0", "1"}
+        assert not [each for each in snapshot(db) if each.name == "kpg_dataflow_seconds_total"]
+    with kpg.open() as alone, pytest.raises(kpg.Unavailable):
+        WorkersLog(alone)
