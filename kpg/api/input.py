@@ -25,12 +25,8 @@ from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
-<<<<<<< HEAD
-from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
-=======
 from kpg.dataflow.worker import logged
-from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
->>>>>>> 0b00c9c (service: clients ask for the log of the db, and query it as the thesis does)
+from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.trace.gather import read
