@@ -5,7 +5,8 @@
 
 The frontier is that of the answer, over all workers. With a granularity changes come at full intervals only, and so
 does the frontier. While the answer fails (rows on which an expression fails) nothing is complete and the sink is told
-nothing; what has changed meanwhile comes when it is healed. A drain ends with its answer or its db, or when closed.
+nothing; what has changed meanwhile comes when it is healed. A drain ends with its answer or its db, when closed, or
+when the sink cannot write or the answer has failed for good: then `failure` says why, and the db goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes
-from kpg.errors import Closed, DataError, ProgramError
+from kpg.errors import Closed, DataError, KpgError, ProgramError
 from kpg.observe.granularity import EpochGranularity
 from kpg.observe.sinks import Sink
 
@@ -39,6 +40,7 @@ class Drain:
         self.db = db
         self.sink = sink
         self.closed = False
+        self.failure: KpgError | None = None  # why it ended by itself, if not with its answer
         self._take = take
         self._frontier = frontier
         self._granularity = granularity
@@ -48,14 +50,16 @@ class Drain:
             self.advance()
 
     def advance(self) -> None:
-        """Give the sink what has changed, then how far that is complete."""
+        """Give the sink what has changed, then how far that is complete; whatever fails ends this drain alone."""
         try:
-            changes, frontier = self._take(), self._frontier()
+            self._lead(self._take(), self._frontier())
         except DataError:
             return  # the answer has no value now
-        except Closed:
+        except KpgError as error:
+            self.failure = None if isinstance(error, Closed) else error
             self.close()
-            return
+
+    def _lead(self, changes: Any, frontier: Frontier | None) -> None:
         if frontier is None:
             self._give(changes)
             return
@@ -107,9 +111,9 @@ def drain(output: Output, sink: Sink, *, granularity: int | None = None) -> Drai
 
 def take_changes(output: Output) -> Changes:
     """What has changed, if there is an answer now."""
+    error = output.error() if hasattr(output, "error") else None  # one on several workers says so by itself
+    if error is not None:
+        raise error
     if getattr(output, "ended", False):
         raise Closed(f"output {output.name} has ended")
-    failure = output.failure() if hasattr(output, "failure") else None  # one on several workers says so by itself
-    if failure is not None:
-        raise DataError(failure)
     return output.take_changes()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates, spread
+from kpg.observe.drain import Drain
 from kpg.observe.granularity import ClockGranularity
 from kpg.service.changes import Changes
 from kpg.service.interest import Interest, part
@@ -57,6 +58,13 @@ class SinkInterest:
     def __init__(self, interest: Interest, output: Output) -> None:
         self._interest = interest
         self._output = output
+        self.drain: Drain | None = None
+        self._failure, interest.failure = interest.failure, self.failure
+
+    def failure(self) -> Exception | None:
+        """Why nothing comes any more, or there is no answer now: told to who takes."""
+        ended = None if self.drain is None else self.drain.failure
+        return ended or self._failure()
 
     def take(self) -> Changes:
         """What has changed; all of it, if nothing can come any more."""

@@ -224,7 +224,7 @@ class Service:
         self._owned[owner].add(interest.id)
         if taker is not None:
             followed = SinkInterest(interest, place.output)
-            self._drains[interest.id] = Drain(self.db, followed.take, followed.frontier, taker)
+            followed.drain = self._drains[interest.id] = Drain(self.db, followed.take, followed.frontier, taker)
         return interest
 
     def _place(self, interest: Interest, sharing: str, arguments: Arguments | None) -> Place:

@@ -117,6 +117,35 @@ def test_an_answer_that_fails_closes_no_epoch_until_it_is_healed():
         assert heard.told == [[((3,), 0, 1)], Frontier.at((2,))]
 
 
+class Full(Heard):
+    """A sink whose disk is full."""
+
+    def take(self, changes):
+        raise kpg.Unavailable("cannot write: no space left")
+
+
+def test_a_sink_that_cannot_write_ends_its_drain_and_nothing_else():
+    with kpg.open() as db:
+        keys = db.input("keys", k=int)
+        heard, full = Heard(), Full()
+        failed, going = drain(keys.output("one"), full), drain(keys.output("two"), heard)
+        keys.insert([(1,)])
+        db.advance()
+        assert failed.closed and full.closed and "no space" in failed.failure.what
+        assert heard.told == [[((1,), 0, 1)], Frontier.at((1,))] and not going.closed
+
+
+def test_an_answer_that_fails_for_good_ends_its_drain_and_nothing_else():
+    with kpg.open(max_rounds=5) as db:
+        seeds = db.input("seeds", n=int)
+        grown = seeds.iterate(lambda n: n.select(n=kpg.col("n") + 1).concat(n).distinct())
+        drained = drain(grown.output("grown"), Heard())
+        seeds.insert([(1,)])
+        db.advance()
+        assert drained.closed and isinstance(drained.failure, kpg.TooManyRounds)
+        db.advance()
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_drain_ends_with_its_answer(keep):
     with kpg.open() as db:

@@ -82,6 +82,25 @@ def test_epochs_are_timed_without_a_reader(service, tmp_path):
     assert len(lines) == before + 2 and all(float(line) >= 0 for line in lines)
 
 
+def test_a_sink_that_cannot_write_is_told_to_who_asked_for_it_alone(service):
+    class Full:
+        def take(self, changes):
+            raise kpg.Unavailable("cannot write: no space left")
+
+        def advance(self, frontier):
+            pass
+
+        def close(self):
+            pass
+
+    full, other = service.interest("twice", sink=Full()), service.interest("twice")
+    put(service, 1, 2)
+    assert len(other.take()) == 1
+    with pytest.raises(kpg.Unavailable, match="no space"):
+        full.take()
+    service.uninterest(full)
+
+
 def test_without_a_directory_clients_have_no_sinks(tmp_path):
     with kpg.open() as db:
         service = Service(db)
