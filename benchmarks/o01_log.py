@@ -1,8 +1,8 @@
 """O1: what does a log of the engine's events cost one change, on 1M keys, through an arrangement and a count?
 
 Rounds of one change without a log, with one that only listens, and with one whose relations are written at each
-advance: all its attributes, and the size of arrangements alone. Without a log each event is one test of an attribute, so E3,
-which has none, must not have become slower by it.
+advance: all its attributes, and the size of arrangements alone. Without a log each event is one test of an attribute,
+so E3, which has none, must not have become slower by it.
 """
 
 from __future__ import annotations

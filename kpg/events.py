@@ -90,6 +90,11 @@ class Events:
         self.freed: list[int] = []
         self.progress: list[int] = []
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers wait in the longest columns."""
+        return len(self.steps) + len(self.messages) + len(self.batches) + len(self.merges)
+
     def take(self) -> Events:
         """All that happened; from here on anew."""
         taken = Events()

@@ -73,6 +73,7 @@ class Database:
         self.outputs: dict[str, Any] = {}
         self.changed: set[Any] = set()  # outputs with changes that somebody listens for
         self.captures: list[Any] = []
+        self.followers: list[Callable[[], None]] = []  # called when times are complete, after listeners
         self.dirty: dict[str, Input] = {}
         self.recorder: Recorder | None = None  # who turns what the engine does into relations, if somebody asked
         self.memory = Memory(config.memory_limit)
@@ -143,6 +144,12 @@ class Database:
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
+        self.told()
+
+    def told(self) -> None:
+        """Times are complete, and listeners know what changed: so may those who follow how far all has come."""
+        for follower in tuple(self.followers):
+            follower()
 
     def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """Give what was inserted to the dataflows and move the clock, without doing any of the work."""
@@ -358,6 +365,7 @@ class Database:
         self.check()
         for capture in tuple(self.captures):
             capture.close()
+        self.recorder = None
         for dataflow in list(self.worker.dataflows.values())[::-1]:
             self.worker.drop(dataflow)
         self._closed = True

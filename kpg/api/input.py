@@ -25,6 +25,7 @@ from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
+from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
 from kpg.operators.source import Source
 from kpg.plan import nodes
@@ -257,6 +258,7 @@ class Input(Collection):
             if self._source is not None:
                 self._source.dataflow.close_source(self._source)
             self.db.worker.tidy()
+            self.db.told()
 
     def drop(self) -> None:
         """Forget the relation and all its rows; refused while others read it."""
@@ -284,7 +286,8 @@ class Input(Collection):
         self.schema.select(keys)
         found = self.arranged_by(keys)
         if found is None:
-            made = super().arrange(*keys)
+            with logged(self.db.worker, not self.is_log):  # whoever asks for it, it is the relation's
+                made = super().arrange(*keys)
             self.add_arrangement(made.installed)
             return made
         return Arrangement(self.db, found.share(), self.node)

@@ -174,6 +174,7 @@ class ClusterDatabase(Database):
         for name in replies[0].value["heard"]:
             if name in self.outputs:
                 self.outputs[name].notify()
+        self.told()
         for reply in replies:
             if reply.value["trouble"] is not None:
                 raise read_error(reply.value["trouble"])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter_ns
 
 from kpg.algebra.frontier import Frontier
@@ -250,3 +251,13 @@ class Worker:
         if dataflow is None and dataflow_id >= self._next_id:
             self._early.setdefault(dataflow_id, []).append(frame)  # a peer has built it before us
         return dataflow
+
+
+@contextmanager
+def logged(worker: Worker, wanted: bool) -> Iterator[None]:
+    """Whether what is installed within is told of to those who listen."""
+    before, worker.logging = worker.logging, wanted
+    try:
+        yield
+    finally:
+        worker.logging = before

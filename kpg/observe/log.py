@@ -15,37 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
-from typing import NamedTuple
 
 from kpg.api.database import Database
 from kpg.api.input import Input
+from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InUse, Unavailable
 from kpg.observe import attributes as log
 from kpg.observe.figures import Figures
+from kpg.observe.ranking import DataflowFigures, OperatorFigures, dataflows_of, operators_of, shown
 from kpg.observe.recorder import EventRecorder
-
-
-class OperatorFigures(NamedTuple):
-    """What is known of one operator: its time in seconds, and what its arrangement holds, if it has one."""
-
-    entity: int
-    dataflow: str
-    name: str
-    steps: int
-    seconds: float
-    rows: int
-    nbytes: int
-
-
-class DataflowFigures(NamedTuple):
-    """What is known of one dataflow: the sums over its operators."""
-
-    entity: int
-    name: str
-    steps: int
-    seconds: float
-    rows: int
-    nbytes: int
 
 
 class Log:
@@ -55,7 +33,7 @@ class Log:
         names = log.known(attributes)
         db.check()
         if db.worker.peers > 1 or hasattr(db, "workers"):
-            raise Unavailable("a log is of a db in this process", hint="Open it without workers=.")
+            raise Unavailable("a log is of a db in this process", hint="Use kpg.observe.workers.WorkersLog.")
         self.db = db
         found = db.recorder
         self._recorder = found if isinstance(found, EventRecorder) else EventRecorder(db)
@@ -86,37 +64,20 @@ class Log:
 
     def operators(self) -> list[OperatorFigures]:
         """All operators that are there, those that took the most time first."""
-        figures = self._figures()
-        name, gone = figures.of(log.NAME), figures.of(log.SHUTDOWN)
-        steps, spent = figures.of(log.STEPS), figures.of(log.SPENT)
-        size, nbytes = figures.of(log.SIZE), figures.of(log.BYTES)
-        own = figures.of(log.DATAFLOW)
-        found = [
-            OperatorFigures(
-                each, name[own[each]], name[each], steps.get(each, 0), spent.get(each, 0) / 1e9,
-                size.get(each, 0), nbytes.get(each, 0),
-            )  # fmt: skip
-            for each in figures.of(log.LOCAL_ID)
-            if each not in gone
-        ]
-        return sorted(found, key=lambda each: -each.seconds)
+        return operators_of(self._figures())
 
     def dataflows(self) -> list[DataflowFigures]:
         """All dataflows that are there, those that took the most time first."""
-        own = self._figures().of(log.DATAFLOW)
-        sums: dict[int, DataflowFigures] = {}
-        for each in self.operators():
-            entity = own[each.entity]
-            so_far = sums.get(entity, DataflowFigures(entity, each.dataflow, 0, 0.0, 0, 0))
-            sums[entity] = DataflowFigures(
-                entity, each.dataflow, so_far.steps + each.steps, so_far.seconds + each.seconds,
-                so_far.rows + each.rows, so_far.nbytes + each.nbytes,
-            )  # fmt: skip
-        return sorted(sums.values(), key=lambda each: -each.seconds)
+        return dataflows_of(self.operators())
+
+    def top(self, most: int = 10) -> str:
+        """The operators that took the most time, as a table to look at."""
+        return shown(self.operators(), most)
 
     def _figures(self) -> Figures:
         if self._closed:
             raise Closed("the log is closed")
+        self.db.check()
         self._recorder.collect()
         return self._recorder.figures
 
@@ -125,6 +86,9 @@ class Log:
     def close(self) -> None:
         """Forget its relations, unless another log has them; refused while queries read them. May be repeated."""
         if self._closed:
+            return
+        if self.db.recorder is not self._recorder:  # the db was closed before
+            self._closed = True
             return
         for name in list(self.inputs):
             source = self._recorder.sources[name]
@@ -148,9 +112,6 @@ class Log:
 
 @contextmanager
 def unlogged(db: Database) -> Iterator[None]:
-    """What is installed within is not told of in the log; relations of people that it brings to life are."""
-    before, db.worker.logging = db.worker.logging, False
-    try:
+    """What is installed within is not told of in the log; relations of people and their indexes are all the same."""
+    with logged(db.worker, False):
         yield
-    finally:
-        db.worker.logging = before

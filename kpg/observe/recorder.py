@@ -26,6 +26,9 @@ from kpg.events import Events
 from kpg.observe import attributes as log
 from kpg.observe.figures import Figures
 
+MANY = 100_000  # numbers of events that are summed up although it is not time to write
+SINGLE_STEPS = 1_000_000  # that are told of at once, the last
+
 
 class Source:
     """The relation of one attribute, and what was written into it."""
@@ -98,11 +101,13 @@ class EventRecorder:
         """Count what has happened so far."""
         taken = self._events.take()
         if log.STEP_OPERATOR in self.sources or log.STEP_START in self.sources or log.STEP_ELAPSED in self.sources:
-            self._steps += taken.steps
+            self._steps = (self._steps + taken.steps)[-3 * SINGLE_STEPS :]
         self.figures.take(taken)
 
     def publish(self) -> None:
         """Write what has happened, if it is time to."""
+        if self._events.numbers > MANY:
+            self.collect()
         if self.db.time and monotonic() >= self._due:
             self._due = monotonic() + self.every
             self.collect()

@@ -18,6 +18,7 @@ from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, constant
+from kpg.errors import InUse
 from kpg.service.relations import Declared
 from kpg.service.semantics import settle
 
@@ -33,9 +34,10 @@ class Facts:
         self.db = db
         self.declared = declared
         self.schema = declared.schema
-        self.input: Input = db.input(
+        found = db.inputs.get(declared.name)
+        self.input: Input = found if found is not None and found.is_log else db.input(
             declared.name, declared.schema, key=declared.key or None, keep_on_disk=keep_on_disk
-        )
+        )  # fmt: skip
         self._written: Input | None = None
         if declared.written:
             times = Schema.of({"e": declared.schema.types[0], "t": int})
@@ -44,6 +46,8 @@ class Facts:
 
     def encode(self, rows: Any) -> Ints:
         """Rows as lanes."""
+        if self.input.is_log:
+            raise InUse(f"{self.declared.name} is written by the db itself")
         if not self.declared.columns and isinstance(rows, list):
             rows = [row or (0,) for row in rows]
         return encode(self._changed, rows, self.db.symbols)

@@ -76,6 +76,14 @@ class Interest:
         """How many changes wait to be taken."""
         return self._rows
 
+    @property
+    def due_in(self) -> float | None:
+        """In how many seconds changes that are held back can be taken; None if there are none."""
+        return None
+
+    def release_all(self) -> None:
+        """Hold nothing back any more: nothing will come."""
+
     def push(self, updates: Updates, start: int, end: int, more: int) -> None:
         """Changes have come: those from start to end of a block, by which the answer grows by so many rows."""
         if self._refused is not None:

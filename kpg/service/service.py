@@ -8,24 +8,35 @@
     interest.take()                                                             the rows, then each change
     service.uninterest(interest)                                                dropped with the last
 
-One thread, no clocks, no sockets: the same calls in the same order do the same everywhere. On a durable db relations,
-their rows and rules are there again after a restart; interests are not.
+One thread, no sockets, no clock but the one it is given, which only granularity asks: the same calls in the same order
+do the same everywhere. On a durable db relations, their rows and rules are there again after a restart; interests are
+not.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kpg.errors import InUse, NameTaken, ProgramError
+from kpg.observe.attributes import ATTRIBUTES
+from kpg.observe.attributes import known as known_attributes
+from kpg.observe.drain import Drain
+from kpg.observe.granularity import ClockGranularity
+from kpg.observe.log import Log, unlogged
+from kpg.observe.sinks import Sink, open_sink
 from kpg.query.ir.program import Relation
 from kpg.service.asking import Arguments, Asking
 from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
 from kpg.service.explain import explain
+from kpg.service.following import GranularInterest, SinkInterest
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
@@ -46,8 +57,19 @@ NO_LIMITS = Limits()
 class Service:
     """Relations, rules and interests on one db, which it owns."""
 
-    def __init__(self, db: Database, *, limits: Limits = NO_LIMITS) -> None:
+    def __init__(
+        self,
+        db: Database,
+        *,
+        limits: Limits = NO_LIMITS,
+        clock: Callable[[], float] = monotonic,
+        sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None: they may not
+    ) -> None:
         self.db = db
+        self._clock = clock
+        self._sinks = sinks
+        self._drains: dict[int, Drain] = {}
+        self._logs: list[Log] = []
         self.limits = limits
         self.catalog = Catalog(db)
         self.rules = RuleStore()
@@ -93,6 +115,18 @@ class Service:
         self.catalog.add(declared)
         self._stored.add_relation(declared)
         self._meta.update()
+
+    def observe(self, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> tuple[str, ...]:
+        """Have attributes of the log of the db as relations, all if none are named; those that were new.
+
+        Ask about them with `log=False`, or the asking is news to the log with each advance; `every` so many seconds,
+        at most, it is written. It ends with the service.
+        """
+        wanted = [name for name in known_attributes(attributes) if name not in self.catalog.facts]
+        self._logs.append(Log(self.db, wanted, every=every))
+        for name in wanted:
+            self.catalog.add(declare_attribute(name, ATTRIBUTES[name].value, "cardinality-one", int))
+        return tuple(wanted)
 
     def close_input(self, relation: str) -> None:
         """No more changes of a relation will come; what is there stays."""
@@ -164,29 +198,43 @@ class Service:
         owner: Any = None,
         sharing: str = "auto",
         joins: str = "auto",
-        granularity: int | None = None,
+        granularity: float | None = None,
         log: bool = True,
-        sink: Any = None,
+        sink: Sink | Mapping[str, Any] | None = None,
     ) -> Interest:
-        """Follow an answer: its rows, then each change. The first interest builds it."""
+        """Follow an answer: its rows, then each change. The first interest builds it.
+
+        granularity   seconds: changes come, summed up, at full intervals only
+        log           False: what is built for it is not told of in the log of the db
+        sink          where changes go instead of to `take`; or what `kpg.observe.sinks.open_sink` makes one of
+        """
         self._meta.need({name})
         self.limits.check_queries(owner, len(self._owned.get(owner, ())))
         relation = self.builder.relation(name)
         chosen = check_sharing(sharing, arguments is not None)
         schema = schema_without_tokens(relation)
-        interest = Interest(self.db, self._next, name, relation.columns, schema, owner, self.limits)
+        given = (self.db, self._next, name, relation.columns, schema, owner, self.limits)
+        held = None if granularity is None else ClockGranularity(granularity, self._clock)
+        interest = Interest(*given) if held is None else GranularInterest(held, *given)
         interest.sharing = chosen
-        if arguments is not None:
-            place = self._with_arguments(interest, chosen, arguments)
-        elif chosen == "tenants":
-            place = self._join(interest, *self.asking.lifted(name))
-        else:
-            place = self._without_arguments(interest, chosen)
+        taker = open_sink(sink, self._sinks) if isinstance(sink, Mapping) else sink
+        with nullcontext() if log else unlogged(self.db):
+            place = self._place(interest, chosen, arguments)
         self._next += 1
         self.interests[interest.id] = interest
         self._places[interest.id] = place
         self._owned[owner].add(interest.id)
+        if taker is not None:
+            followed = SinkInterest(interest, place.output)
+            followed.drain = self._drains[interest.id] = Drain(self.db, followed.take, followed.frontier, taker)
         return interest
+
+    def _place(self, interest: Interest, sharing: str, arguments: Arguments | None) -> Place:
+        if arguments is not None:
+            return self._with_arguments(interest, sharing, arguments)
+        if sharing == "tenants":
+            return self._join(interest, *self.asking.lifted(interest.name))
+        return self._without_arguments(interest, sharing)
 
     def _without_arguments(self, interest: Interest, sharing: str) -> Place:
         label = f"answer {interest.name} #{interest.id}"
@@ -244,6 +292,9 @@ class Service:
         if not self._owned[interest.owner]:
             del self._owned[interest.owner]
         place = self._places.pop(interest.id)
+        drain = self._drains.pop(interest.id, None)
+        if drain is not None:
+            drain.close()
         interest.end()
         place.leave(interest)
         self.builder.forget_unused()
@@ -287,3 +338,5 @@ class Service:
         """Drop all interests; the db stays open."""
         for interest in list(self.interests.values()):
             self.uninterest(interest)
+        while self._logs:
+            self._logs.pop().close()

@@ -242,6 +242,9 @@ def test_messages_steps_and_imports_are_told():
         degree = next(each for each in db.describe()["dataflows"] if each["name"] == "degree")
         assert degree["seconds"] > 0 and degree["steps"] > 0
         assert {each.name for each in log.dataflows()} == {"edges", "degree"}
+        head, first, *_ = log.top(3).splitlines()
+        assert head.split() == ["ms", "steps", "rows", "bytes", "dataflow", "operator"]
+        assert first.endswith(log.operators()[0].name) and len(log.top(3).splitlines()) == 4
 
 
 def test_single_steps_are_those_of_the_last_epoch_that_was_told():
@@ -388,6 +391,34 @@ def test_rows_are_written_at_most_every_so_often():
         db.advance()
         assert first and names.rows() == first
         names.release()
+
+
+def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
+    with kpg.open(background=True) as db:
+        log = db.run(Log)
+        db.input("keys", k=int).arrange("k")
+        db.advance()
+        assert "keys" in db.run(lambda inner: {each.dataflow for each in log.operators()})
+        with pytest.raises(kpg.WrongThread):
+            log.operators()
+
+
+def test_a_log_outlives_its_db_without_harm():
+    with kpg.open() as db:
+        log = Log(db, [NAME])
+    log.close()
+
+
+def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
+    monkeypatch.setattr("kpg.observe.recorder.MANY", 20)
+    with kpg.open() as db, Log(db, [NAME, attributes.STEPS], every=3600) as log:
+        keys = db.input("keys", k=int)
+        keys.arrange("k")
+        for number in range(50):
+            keys.insert([(number,)])
+            db.advance()
+        assert log._recorder._events.numbers < 60
+        assert sum(each.steps for each in log.operators()) >= 50
 
 
 def test_a_log_of_several_workers_is_refused():

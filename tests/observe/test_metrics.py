@@ -3,6 +3,8 @@
 import re
 
 import kpg
+from kpg.observe.attributes import NAME
+from kpg.observe.log import Log
 from kpg.observe.metrics import FAMILIES, Metric, as_prometheus, snapshot
 
 LINE = re.compile(r'^[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? -?[0-9][0-9.e+-]*$')
@@ -27,6 +29,19 @@ def test_figures_are_what_the_db_holds():
         assert value(found, "kpg_epoch") == 1 and value(found, "kpg_inputs") == 1 and value(found, "kpg_outputs") == 1
         assert value(found, "kpg_steps_total") > before
         assert value(found, "kpg_resident_bytes") > 1e6 and value(found, "kpg_memory_limit_bytes") == 1 << 40
+
+
+def test_time_spent_in_a_dataflow_is_told_while_there_is_a_log():
+    with kpg.open() as db:
+        db.input("r", k=int).count("k").output("counts")
+        names = {each.name for each in snapshot(db)}
+        with Log(db, [NAME]):
+            db["r"].insert([(1,)])
+            db.advance()
+            found = snapshot(db)
+        assert "kpg_dataflow_seconds_total" not in names
+        assert 0 < value(found, "kpg_dataflow_seconds_total", dataflow="counts") < 60
+        assert value(found, "kpg_dataflow_steps_total", dataflow="counts") > 0
 
 
 def test_a_db_on_disk_tells_of_its_log(tmp_path):
