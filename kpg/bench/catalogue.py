@@ -26,6 +26,7 @@ FILES = (
     "x20_dataflow",
     "x21_points_to",
     "x22_batch_graphs",
+    "x29_tenants",
     "x30_changing_bfs",
 )
 

@@ -48,8 +48,6 @@ def test_every_estimate_grows_with_the_scale():
 
 
 def test_a_run_leaves_figures_bars_and_pictures(options, tmp_path):
-    """X16: the framework around it."""
-
     def run(run):
         run.latencies("rounds", [0.001 * each for each in range(1, 50)])
         run.line("memory", "shared", [(0, 1.0), (1, 2.0)], x="seconds", y="MB")
