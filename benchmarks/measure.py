@@ -163,11 +163,11 @@ def resident_bytes() -> int:
 
 def load_kernels() -> None:
     """Have all kernels in this process, so that no round waits for one to be read from the cache."""
-    from kpg.kernels.warm import compile_kernel, declared, warm
+    from kpg.kernels.warm import load, warm
 
     warm()
-    for kernel, arguments in declared():
-        compile_kernel(kernel, arguments)
+    for _ in load():
+        pass
 
 
 def settle(db: kpg.Database) -> None:

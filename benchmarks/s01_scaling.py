@@ -15,6 +15,7 @@ from benchmarks import shards
 from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import Clock, wall_clock
 from kpg import graphs
+from kpg.plan.document import name_of_function
 
 WORKERS = 2
 KEY = ("r", "k")
@@ -74,6 +75,9 @@ def run(run: Run) -> None:
 def complete(work: Work, workers: int, own: bool, clock: Clock) -> int:
     """Load everything in a db of its own, after a rehearsal that loads code; how many rows the answer has."""
     with kpg.open(workers=workers) as db:
+        if workers > 1:
+            name = name_of_function(shards.load_kernels)
+            db.ask({"do": "call", "function": name, "options": {}})  # type: ignore[attr-defined]
         rehearse(work, db)
         inputs = {name: declare(db, name, made) for name, made in work.inputs.items()}
         for name, rows in work.constants.items():

@@ -36,6 +36,7 @@ class Installed:
         self.keys = keys
         self.relations = relations  # what it is made of
         self.schema: Schema = found.schema
+        self.placed = found.schema.names[: len(keys) if found.placed_by is None else found.placed_by]
         self.publisher: Publisher = found.publisher
         self.handle: TraceHandle = found.arranged.handle.clone(name)
         self.handle.set_physical(CLOSED)
@@ -121,14 +122,15 @@ def install_together(
 ) -> list[Installed]:
     """One dataflow that keeps several collections arranged, so that what they have in common is made once.
 
-    An error anywhere in it is an error of each. It lives until the last of them is released.
+    An error anywhere in it is an error of each. It lives until the last of them is released. What is extended is an
+    answer, which is read and not joined with: its rows may stay where they come to be.
     """
     made: list[Installed] = []
 
     def build(dataflow: Dataflow) -> None:
         renderer = Renderer(dataflow, db.context, *[node for node, _ in wanted.values()])
         try:
-            found = [_published(renderer, each, *what) for each, what in wanted.items()]
+            found = [_published(renderer, each, *what, extend is not None) for each, what in wanted.items()]
             errors = renderer.finish()
             for each, arranged, (_, keys) in zip(wanted, found, wanted.values(), strict=True):
                 made.append(Installed(db, each, arranged, keys, made_of(renderer)))
@@ -151,9 +153,11 @@ def install_together(
     return made
 
 
-def _published(renderer: Renderer, name: str, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
-    """The arrangement of a node, made by this dataflow and by nobody else yet."""
-    found = renderer.arranged(node, keys)
+def _published(
+    renderer: Renderer, name: str, node: nodes.Node, keys: tuple[str, ...], answer: bool
+) -> RenderedArrangement:
+    """The arrangement of a node, made by this dataflow and by nobody else yet; with an answer no query joins."""
+    found = renderer.published(node, keys) if answer else renderer.arranged(node, keys)
     if found.publisher is not None and found.publisher.dataflow is renderer.dataflow:
         return found
     rendered = renderer.rendered(found.arranged.stream, found.schema, None, tidy=True)

@@ -79,7 +79,7 @@ class Outside:
 
     def placement(self, request: Request, blocks: list[Updates]) -> list[str] | None:
         """The columns whose hash says which rank has a row of a relation or answer; none if that is still open."""
-        return list(self._kept(request["name"])[1].keys) if self._is_kept(request["name"]) else None
+        return list(self._kept(request["name"])[1].placed) if self._is_kept(request["name"]) else None
 
     def shard(self, request: Request, blocks: list[Updates]) -> Result:
         """This rank's rows of an answer or relation as of a time: some keys of it, or all.

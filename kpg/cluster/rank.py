@@ -31,6 +31,7 @@ from kpg.columns.updates import Updates
 from kpg.config import IDLE_FUEL, Config
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
+from kpg.kernels.warm import load
 from kpg.storage.log import Durability
 from kpg.storage.manifest import frontier_from_json, frontier_to_json
 from kpg.storage.storage import Storage
@@ -60,6 +61,7 @@ class Rank:
         self.storage: Storage | None = None
         self.handlers: Handlers | None = None
         self.broken: ClusterError | None = None  # a peer is gone: nothing can be finished in this generation
+        self._kernels = load()
         self.running = True
 
     def _connect(self, bootstrap: dict[str, Any]) -> Connection:
@@ -167,7 +169,9 @@ class Rank:
             if not wire.wait(waiting, 0) and self.handlers.db.worker.rest(IDLE_FUEL):
                 return
             self.handlers.outside.staged.expire()
-        wire.wait(waiting, 1.0)
+        if not wire.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded
+            while next(self._kernels, None) is not None and not wire.wait(waiting, 0):
+                pass
 
     # A generation
 

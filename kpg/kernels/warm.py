@@ -64,6 +64,13 @@ def compile_kernel(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> No
     dispatcher.compile(tuple(typeof(argument) for argument in arguments))
 
 
+def load(package: str = PACKAGE) -> Iterator[str]:
+    """Load what is cached into this process, a kernel with each step: its first call then costs no more than others."""
+    for kernel, arguments in declared(package):
+        compile_kernel(kernel, arguments)
+        yield kernel.__name__
+
+
 def modules(package: str = PACKAGE) -> list[ModuleType]:
     """Every module of the package."""
     path = import_module(package).__path__

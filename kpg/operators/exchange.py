@@ -17,7 +17,7 @@ from kpg.columns.schema import SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
-from kpg.kernels.partition import owners, scatter
+from kpg.kernels.partition import BITS, owners, scatter
 from kpg.operators.payload import Payload, updates_of
 
 MANY = 1 << 13  # updates that are put in order before they are divided
@@ -97,7 +97,7 @@ def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
     ends = lanes * np.cumsum(found.counts)
     starts = ends - lanes * found.counts
     flat = np.empty(block.size, np.int64)
-    scatter(block, found.owner, found.place, starts, found.counts, flat)
+    scatter(block, found.slots, starts, found.counts, flat)
     return [
         flat[start:end].reshape(lanes, count)
         for start, end, count in zip(starts.tolist(), ends.tolist(), found.counts.tolist(), strict=True)
@@ -105,11 +105,15 @@ def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
 
 
 class Owners(NamedTuple):
-    """The worker of each row, its place among the rows of that worker, and how many rows each worker has."""
+    """The worker of each row with its place among the rows of that worker, and how many rows each worker has."""
 
-    owner: Ints
-    place: Ints
+    slots: Ints
     counts: Ints
+
+    @property
+    def owner(self) -> Ints:
+        """The worker of each row."""
+        return self.slots >> BITS
 
 
 def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Owners:
@@ -120,7 +124,6 @@ def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: i
         for lane, is_symbol in enumerate(symbolic):
             if is_symbol:
                 keys[lane] = symbols.hash_of(keys[lane])
-    n = data.shape[1]
-    found = Owners(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(peers, np.int64))
+    found = Owners(np.empty(data.shape[1], np.int64), np.empty(peers, np.int64))
     owners(keys, len(symbolic), peers, *found)
     return found

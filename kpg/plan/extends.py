@@ -164,7 +164,7 @@ def _across_workers(
         stream = renderer.dataflow.add(
             Weigh("weigh", index, number), [(weighed.stream, pact)], depth=tuples.stream.depth
         )
-        weighed = replace(weighed, stream=stream, schema=_weighed_schema(tuples.schema), tidy=False)
+        weighed = replace(weighed, stream=stream, schema=_weighed_schema(tuples.schema), tidy=False, placed=None)
     parts = []
     for number, each in enumerate(proposers):
         mine = renderer.add_stages(weighed, [Chosen(number)], "chosen", tuples.schema)

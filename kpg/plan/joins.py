@@ -14,6 +14,7 @@ from kpg.columns.schema import Schema
 from kpg.operators import linear
 from kpg.operators.join import join
 from kpg.plan import nodes
+from kpg.plan.placement import of_pairs
 from kpg.plan.rendered import Rendered
 from kpg.plan.views import View, views_of
 
@@ -67,4 +68,6 @@ def _join_views(
     projection = [(side, sides[side].schema.index(name)) for side, name in read]
     left, right = sides[0].arranged, sides[1].arranged
     stream = join(renderer.dataflow, "join", left, right, projection)
-    return renderer.add_stages(Rendered(stream, schema, loop, left.width * right.width), stages, "view", schema)
+    placed = of_pairs(columns, list(zip(*keys, strict=True)))
+    pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
+    return renderer.add_stages(pairs, stages, "view", schema)

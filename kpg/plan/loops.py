@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kpg.operators import iterate, linear
 from kpg.plan import nodes
+from kpg.plan.placement import common
 from kpg.plan.rendered import Rendered
 from kpg.progress import summary
 
@@ -37,11 +38,12 @@ def close_variable(renderer: Renderer, node: nodes.Variable, feedback: iterate.F
     """Feed back what the variable is defined to be, less what it started from."""
     loop, definition = node.loop, node.loop.definition(node)
     result = renderer.reorder(renderer.collection_in(definition, loop), node.schema)
-    parts = [result.stream]
+    parts = [result]
     if node.source is not None:
         source = renderer.reorder(renderer.collection_in(node.source, loop), node.schema)
-        parts.append(renderer.add_stages(source, [linear.Negate()], "negate", node.schema).stream)
-    back = replace(result, stream=parts[0].concat(*parts[1:]), tidy=False)
+        parts.append(renderer.add_stages(source, [linear.Negate()], "negate", node.schema))
+    stream = result.stream.concat(*[part.stream for part in parts[1:]])
+    back = replace(result, stream=stream, tidy=False, placed=common(part.placed for part in parts))
     if reaches_linearly(definition, loop):
         back = renderer.consolidate(back)
     renderer.dataflow.connect(back.stream, feedback, 0)

@@ -52,7 +52,7 @@ def maintain(
         renderer.keep_handle(out.handle)
         if share:
             renderer.remember(node, node.keys, made)
-    return renderer.rendered(stream, schema, found.loop, tidy=True)
+    return renderer.rendered(stream, schema, found.loop, tidy=True, placed=tuple(range(len(node.keys))))
 
 
 def sums_tactic(width: int) -> Tactic:

@@ -77,9 +77,8 @@ def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop
     feedback = Feedback(f"errors of {loop.name}", loop.max_rounds)
     earlier = renderer.dataflow.add(feedback, depth=depth)
     renderer.dataflow.add_input(feedback, depth, step_round(depth))
-    found = renderer.arrange_rendered(
-        replace(errors, stream=errors.stream.concat(earlier)), errors.schema.names, f"arrange errors of {loop.name}"
-    )
+    all_rounds = replace(errors, stream=errors.stream.concat(earlier), placed=None)
+    found = renderer.arrange_rendered(all_rounds, errors.schema.names, f"arrange errors of {loop.name}")
     effort = renderer.context.effort
     _, out = reduce(renderer.dataflow, "distinct", found.arranged, _presence_tactic(1), value_lanes=0, effort=effort)
     renderer.keep_handle(out.handle)

@@ -22,6 +22,7 @@ from kpg.plan.extends import render_changes, render_extend
 from kpg.plan.joins import render_join
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.needs import Need, needs_of
+from kpg.plan.placement import common
 from kpg.plan.reductions import render_errors_of_loop, render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.plan.scopes import Scopes, around
@@ -117,7 +118,7 @@ class Renderer(Streams):
         if keys is None:
             self._collections[node] = self._render(node)
         else:
-            self._arrangements[node, keys] = self._arrange(node, keys)
+            self._arrangements[node, keys] = self._arrange_node(node, keys)
 
     # One node, when what it needs is there
 
@@ -126,7 +127,7 @@ class Renderer(Streams):
             case nodes.Concat():
                 parts = [self.reorder(self.collection_in(inner, node.scope()), node.schema) for inner in node.inputs]
                 stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
-                return replace(parts[0], stream=stream, tidy=False)
+                return replace(parts[0], stream=stream, tidy=False, placed=common(part.placed for part in parts))
             case nodes.Consolidate():
                 return self.consolidate(self.collection(node.input))
             case nodes.Variable():
@@ -147,10 +148,10 @@ class Renderer(Streams):
                 return self._saturated(node)
             case nodes.Arrange():
                 found = self.arranged(node.input, node.keys)
-                return Rendered(found.arranged.stream, found.schema, found.loop, tidy=True)
+                return self._stream_of(found)
             case nodes.Relation() | nodes.Installed():
                 found = self._import(node.owner.base())
-                return Rendered(found.arranged.stream, found.schema, None, tidy=True)
+                return self._stream_of(found)
         return render_chain(self, node)
 
     def _saturated(self, node: nodes.Saturated) -> Rendered:
@@ -164,7 +165,20 @@ class Renderer(Streams):
             )
         return Rendered(made[node.relation], node.schema, None)
 
-    def _arrange(self, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
+    def _stream_of(self, found: RenderedArrangement) -> Rendered:
+        """The batches of an arrangement as a stream."""
+        by = found.arranged.key_lanes if found.placed_by is None else found.placed_by
+        return Rendered(found.arranged.stream, found.schema, found.loop, tidy=True, placed=tuple(range(by)))
+
+    def published(self, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
+        """The node arranged for those who only read it: made anew if only a stream of it is there."""
+        if isinstance(node, (nodes.Arrange, nodes.Relation, nodes.Installed)) or (node, keys) in self._arrangements:
+            return self.arranged(node, keys)
+        rendered = self.collection(node)
+        found = self._arrangements.get((node, keys))  # a reduction leaves the arrangement of its output
+        return found if found is not None else self.arrange_in_place(rendered, keys, f"arrange {', '.join(keys)}")
+
+    def _arrange_node(self, node: nodes.Node, keys: tuple[str, ...]) -> RenderedArrangement:
         if isinstance(node, nodes.Arrange):
             return self.arranged(node.input, keys)
         if isinstance(node, (nodes.Relation, nodes.Installed)):

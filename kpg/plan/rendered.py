@@ -14,6 +14,7 @@ from kpg.dataflow.graph import Stream
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.failures import Failures
 from kpg.plan import nodes
+from kpg.plan.placement import Placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Rendered:
     loop: nodes.Loop | None
     width: int = 1
     tidy: bool = False  # carries batches, sorted by the lanes in this order
+    placed: Placed = None  # the lanes whose hash says which worker has a row, if that is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,3 +47,4 @@ class RenderedArrangement:
     schema: Schema
     loop: nodes.Loop | None
     publisher: Publisher | None
+    placed_by: int | None = None  # so many first lanes say which worker has a row, if not all those of the key

@@ -20,6 +20,7 @@ from kpg.operators.exchange import split_by_key, split_by_lanes
 from kpg.operators.extend import Floor
 from kpg.operators.import_ import import_arrangement
 from kpg.plan import nodes
+from kpg.plan.placement import Placed, after_stages
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
@@ -39,9 +40,17 @@ class Streams:
 
     # Streams
 
-    def rendered(self, stream: Stream, schema: Schema, loop: nodes.Loop | None, *, tidy: bool = False) -> Rendered:
+    def rendered(
+        self,
+        stream: Stream,
+        schema: Schema,
+        loop: nodes.Loop | None,
+        *,
+        tidy: bool = False,
+        placed: Placed = None,
+    ) -> Rendered:
         """A stream in a scope, its lanes named."""
-        return Rendered(stream, schema, loop, 1, tidy)
+        return Rendered(stream, schema, loop, 1, tidy, placed)
 
     def reorder(self, rendered: Rendered, schema: Schema) -> Rendered:
         """The same rows with their lanes in another order, or fewer of them."""
@@ -72,19 +81,22 @@ class Streams:
         if fallible:
             self.add_errors(Stream(((operator, 1),), depth), rendered.loop)
         width = next((stage.width for stage in reversed(stages) if stage.width), rendered.width)
-        return Rendered(stream, schema, rendered.loop, width)
+        return Rendered(stream, schema, rendered.loop, width, placed=after_stages(rendered.placed, stages))
 
     def add_errors(self, stream: Stream, loop: nodes.Loop | None) -> None:
         """Count a stream of errors among those of this dataflow."""
         self.errors.append(Rendered(stream, ERRORS, loop))
 
     def consolidate(self, rendered: Rendered) -> Rendered:
-        """The stream with each time's updates summed."""
+        """The stream with each time's updates summed: on the worker where equal ones meet."""
         operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
         operator.schema = rendered.schema
-        pact = self._by_key(rendered.schema, len(rendered.schema))
+        placed = rendered.placed
+        pact: Pact = Pipeline()
+        if placed is None:
+            pact, placed = self._by_key(rendered.schema, len(rendered.schema)), tuple(range(len(rendered.schema)))
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
-        return replace(rendered, stream=stream, tidy=False)
+        return replace(rendered, stream=stream, tidy=False, placed=placed)
 
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
@@ -105,17 +117,29 @@ class Streams:
 
     def arrange_rendered(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
         """Arrange a stream by some of its columns; the others follow in their order."""
+        there = rendered.placed == tuple(rendered.schema.index(key) for key in keys)
+        return self._arrange(rendered, keys, name, there)
+
+    def arrange_in_place(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
+        """The same for one that nobody joins with: its rows stay where they are, if equal ones are together there."""
+        placed = rendered.placed or ()
+        if not placed or tuple(rendered.schema.names[lane] for lane in placed) != keys[: len(placed)]:
+            return self.arrange_rendered(rendered, keys, name)
+        return replace(self._arrange(rendered, keys, name, True), placed_by=len(placed))
+
+    def _arrange(self, rendered: Rendered, keys: tuple[str, ...], name: str, there: bool) -> RenderedArrangement:
+        """Arrange a stream whose rows are where they should be, or must be sent there."""
         rest = tuple(column for column in rendered.schema.names if column not in keys)
         schema = rendered.schema.select(keys + rest)
-        tidy = rendered.tidy and rendered.schema.names == schema.names
-        if tidy and self.dataflow.worker.peers == 1:
+        there |= self.dataflow.worker.peers == 1
+        if rendered.tidy and rendered.schema.names == schema.names and there:
             return self.insert_batches(rendered, len(keys), name)
         ordered = self.reorder(rendered, schema)
         operator, arranged = arrange(
             self.dataflow,
             name,
             ordered.stream,
-            self._by_key(schema, len(keys)),
+            Pipeline() if there else self._by_key(schema, len(keys)),
             key_lanes=len(keys),
             lanes=len(schema),
             width=rendered.width,

@@ -1,0 +1,111 @@
+"""Rows that are where they belong are not sent: and several workers still say what one says."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kpg
+from kpg import col
+from kpg.dataflow.channel import Exchange
+from kpg.operators import linear
+from kpg.plan.placement import after_stages, common, moved, of_pairs
+from kpg.testing.strategies import rows
+from kpg.testing.workers import Cluster
+
+Made = Callable[[kpg.Database], kpg.Collection]
+Step = Callable[[kpg.Collection, kpg.Input], kpg.Collection]
+
+# Each takes columns a, b and gives columns a, b.
+STEPS: dict[str, Step] = {
+    "filter": lambda now, edges: now.filter(col("a") != 2),
+    "turn": lambda now, edges: now.select(a=col("b"), b=col("a")),
+    "repeat": lambda now, edges: now.select(a=col("a"), b=col("a")),
+    "shift": lambda now, edges: now.select(a=col("a") + 1, b=col("b")),
+    "distinct": lambda now, edges: now.distinct(),
+    "count": lambda now, edges: now.count("a").rename(count="b"),
+    "count of b": lambda now, edges: now.count("b").select(a=col("count"), b=col("b")),
+    "least": lambda now, edges: now.group_by("a").min("b"),
+    "join": lambda now, edges: now.join(edges, on={"a": "b"}).select(a=col("a"), b=col("a_right")),
+    "join on both": lambda now, edges: now.join(edges, on={"a": "b", "b": "a"}).select("a", "b"),
+    "others": lambda now, edges: now.negate().concat(edges),
+    "arrange": lambda now, edges: now.arrange("b") if isinstance(now, kpg.Input) else now.distinct(),
+    "closure": lambda now, edges: now.iterate(
+        lambda far: far.join(edges, on={"b": "a"}).select(a=col("a"), b=col("b_right")).concat(now).distinct()
+    ),
+}
+
+
+def program(steps: list[str]) -> Callable[[kpg.Database], kpg.Output]:
+    """Some steps one after the other, from a relation."""
+
+    def build(db: kpg.Database) -> kpg.Output:
+        edges = db.input("edges", a=int, b=int)
+        now: kpg.Collection = edges
+        for step in steps:
+            now = STEPS[step](now, edges)
+        return now.output("answer")
+
+    return build
+
+
+@given(
+    steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4),
+    epochs=st.lists(st.lists(st.tuples(st.integers(0, 2), rows(2, 4)), max_size=8), min_size=1, max_size=3),
+    peers=st.sampled_from([2, 3]),
+)
+def test_several_workers_say_what_one_says(steps, epochs, peers):
+    """A1.5: whatever is known of where rows are, equal keys meet."""
+    alone, together = Cluster(1, program(steps)), Cluster(peers, program(steps))
+    for changes in epochs:
+        for worker, row in changes:
+            alone.insert(0, "edges", row)
+            together.insert(worker % peers, "edges", row)
+        alone.advance()
+        together.advance()
+        assert together.answer() == alone.answer()
+
+
+def exchanges(build: Callable[[kpg.Database], kpg.Output]) -> int:
+    """How many channels send rows elsewhere, beside those that bring rows to their relation."""
+    worker = Cluster(2, build).workers[0]
+    flows = [flow for flow in worker.dataflows.values() if flow.name == "answer"]
+    return sum(isinstance(channel.pact, Exchange) for flow in flows for channel in flow.channels)
+
+
+@pytest.mark.parametrize(
+    ("steps", "sent"),
+    [
+        (["count"], 0),  # the relation is by a, and so are its groups and the answer
+        (["distinct"], 1),  # an index by a and b, which others may join with
+        (["count", "filter"], 0),
+        (["count", "turn"], 1),  # the answer is by what was b, which says nothing of where rows are
+        (["least", "count"], 0),
+        (["shift", "count"], 2),  # the sums, and those that overflow
+        (["join", "count"], 0),  # pairs are with their key
+    ],
+)
+def test_rows_that_are_where_they_belong_stay_there(steps, sent):
+    def build(db: kpg.Database) -> kpg.Output:
+        edges = db.input("edges", a=int, b=int)
+        edges.arrange("a")
+        edges.arrange("b")
+        now: kpg.Collection = edges
+        for step in steps:
+            now = STEPS[step](now, edges)
+        return now.output("answer")
+
+    assert exchanges(build) == sent
+
+
+def test_what_stages_do_to_where_rows_are():
+    assert after_stages((1,), [linear.Pick((2, 1)), linear.Negate()]) == (1,)
+    assert after_stages((1, 0), [linear.Pick((0, 2, 1))]) == (2, 0)
+    assert after_stages((1, 0), [linear.Pick((0, 2))]) is None
+    assert after_stages((0,), [linear.Complement((1,))]) is None
+    assert after_stages(None, [linear.Negate()]) is None
+    assert moved((), ()) == () and moved((0,), [None, 0]) == (1,)
+    assert common([(0,), (0,)]) == (0,) and common([(0,), None]) is None
+    assert of_pairs([(0, "v"), (1, "k2")], [("k", "k2")]) == (1,)
+    assert of_pairs([(0, "v")], [("k", "k2")]) is None
