@@ -60,6 +60,8 @@ ENGINE: dict[str, str] = {
     "Type": "kpg.columns.schema",
     "coalesce": "kpg.columns.functions",
     "col": "kpg.columns.functions",
+    "connect": "kpg.client.blocking",
+    "connect_async": "kpg.client.awaited",
     "decimal": "kpg.columns.schema",
     "lit": "kpg.columns.functions",
     "max_of": "kpg.columns.functions",
@@ -83,6 +85,8 @@ if TYPE_CHECKING:
     from kpg.api.output import Output
     from kpg.api.recursion import Recursion
     from kpg.api.replay import replay
+    from kpg.client.awaited import connect_async
+    from kpg.client.blocking import connect
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
     from kpg.columns.syntax import Expression
@@ -134,6 +138,8 @@ __all__ = [
     "WrongThread",
     "coalesce",
     "col",
+    "connect",
+    "connect_async",
     "decimal",
     "lit",
     "max_of",

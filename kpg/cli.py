@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kpg.errors import KpgError
+from kpg.server import command as serving
+from kpg.shell import command as shells
 
 HELP = """\
 kpg keeps the answers of queries up to date while their inputs change.
@@ -29,6 +31,8 @@ examples:
   kpg run path.dl --changes changes.txt  then commit by commit: path_t1.csv, path_t2.csv, ...
   kpg explain path.dl                    how it would be computed, without any data
   kpg bench                              the papers' experiments; kpg bench X16 runs one
+  kpg serve data/                        a db for many clients, kept in data/
+  kpg shell ws://127.0.0.1:8340          ask it from a terminal; kpg shell alone has a db of its own
 """
 RUN_HELP = """\
 Run a Datalog program, as Soufflé does.
@@ -98,6 +102,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_query_options(explain)
     explain.set_defaults(command=explain_command)
     add_bench(commands)
+    serving.add_to(commands, positive, serve_command)
+    shells.add_to(commands, shell_command)
     return parser
 
 
@@ -226,6 +232,20 @@ def bench_command(given: argparse.Namespace) -> int:
     if failed:
         print(f"kpg: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def serve_command(given: argparse.Namespace) -> int:
+    """`kpg serve`"""
+    settings = serving.settings_of(given)
+    from kpg.server.serving import serve
+
+    serve(settings, lambda line: print(f"kpg: {line}", flush=True))
+    return 0
+
+
+def shell_command(given: argparse.Namespace) -> int:
+    """`kpg shell`"""
+    return shells.run(given)
 
 
 class Bar:

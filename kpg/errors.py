@@ -173,7 +173,9 @@ class NotAuthorised(ClusterError):
 
 
 class ProtocolError(ClusterError):
-    """What came over a connection has no meaning."""
+    """What came over a connection has no meaning; `path` says where in a message of JSON."""
+
+    path: str | None = None
 
 
 class WrongThread(KpgError):

@@ -28,14 +28,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "storage": {"trace"} | COLUMNAR,
     "observe": API,
     "service": API | {"query", "observe"},
-    "server": API | {"query", "storage", "observe", "service"},
+    "protocol": {"columns"},  # messages; neither sockets nor the engine
+    "server": API | {"query", "storage", "observe", "service", "protocol", "opening"},
+    "client": {"protocol", "columns"},  # what a program needs that talks to a server
+    "shell": {"client", "protocol", "server", "columns", "query"},
     "cluster": API | {"storage"},  # workers as processes
     "spark": API | {"storage", "cluster"},
     "opening": API | {"cluster", "storage", "spark"},
     "bench": API | {"graphs", "query", "service", "opening"},  # the papers' experiments; only the command line knows it
     "testing": API | {"query"},  # shipped to users; nobody may import it
-    "cli": API | {"bench", "opening", "cluster", "graphs", "query", "server", "spark", "storage", "observe"},
-    "__init__": API | {"graphs", "opening"},
+    "cli": API | {"bench", "opening", "cluster", "graphs", "query", "server", "shell", "spark", "storage", "observe"},
+    "__init__": API | {"graphs", "opening", "client"},
     **{name: set() for name in CONTRACTS},
 }
 KNOW_EACH_OTHER: set[str] = set()
@@ -43,7 +46,8 @@ ONLY_IN = {
     "numba": {"kernels/jit.py", "kernels/warm.py", "kernels/address.py"},
     "llvmlite": {"kernels/warm.py", "kernels/address.py"},
     "pyspark": {"spark"},
-    "websockets": {"server"},
+    "websockets": {"server", "client"},
+    "prompt_toolkit": {"shell"},
     "hypothesis": {"testing"},
 }
 REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich"}  # always there; extras are imported when used

@@ -1,0 +1,45 @@
+"""Arrow tables as columns and rows of messages, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kpg.columns.schema import Schema
+from kpg.protocol.messages import Column
+
+
+def columns_of(schema: Schema | pa.Schema) -> tuple[Column, ...]:
+    """The columns of a schema."""
+    known = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
+    return tuple(Column(name, str(type_)) for name, type_ in zip(known.names, known.types, strict=True))
+
+
+def schema_from(columns: Sequence[Column]) -> Schema:
+    """The schema that columns say."""
+    return Schema.of([(column.name, column.type) for column in columns])
+
+
+def rows_of(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
+    """The rows of a table as Python values."""
+    if not table.num_columns:
+        return ((),) * table.num_rows
+    return tuple(zip(*[column.to_pylist() for column in table.columns], strict=True))
+
+
+def slices(table: pa.Table, rows: int) -> Iterator[tuple[pa.Table, bool]]:
+    """A table in pieces of at most so many rows, each with whether more follow; an empty one is one piece."""
+    for start in range(0, max(table.num_rows, 1), rows):
+        yield table.slice(start, rows), start + rows < table.num_rows
+
+
+def table_of(schema: Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Rows as an Arrow table."""
+    kept = list(rows)
+    arrow = schema.to_arrow()
+    columns = list(zip(*kept, strict=True)) if kept else [()] * len(schema)
+    return pa.table(
+        [pa.array(column, type=item.type) for column, item in zip(columns, arrow, strict=True)], schema=arrow
+    )

@@ -1,0 +1,62 @@
+"""Changes of an answer, decoded and ready to travel: Arrow and numbers, of which any thread may make messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kpg.errors import KpgError
+from kpg.protocol.failures import failure_of
+from kpg.protocol.messages import Changes, Column, Table
+from kpg.protocol.tables import rows_of, slices
+from kpg.service import Interest
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What was taken from one interest."""
+
+    owner: int
+    interest: int
+    upto: int
+    table: pa.Table
+    times: tuple[int, ...] = ()
+    diffs: tuple[int, ...] = ()
+    failed: KpgError | None = None
+
+    def messages(self, rows: int) -> Iterator[Changes]:
+        """Messages of at most so many rows, all but the last with `more`."""
+        if self.failed is not None:
+            yield Changes(self.interest, self.upto, (), (), (), failed=failure_of(self.failed))
+            return
+        start = 0
+        for piece, more in slices(self.table, rows):
+            end = start + piece.num_rows
+            times, diffs = self.times[start:end], self.diffs[start:end]
+            found = rows_of(piece) if piece.num_columns else ((),) * len(times)
+            yield Changes(self.interest, self.upto, found, times, diffs, more)
+            start = end
+
+
+NOTHING = pa.table({})
+
+
+def take(interest: Interest) -> Parcel:
+    """What waits of an interest, taken; an answer that failed is a parcel that says so."""
+    try:
+        changes = interest.take()
+    except KpgError as error:
+        return Parcel(int(interest.owner), interest.id, interest.upto, NOTHING, failed=error)
+    times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
+    table = changes.table if len(changes.schema) else NOTHING
+    return Parcel(int(interest.owner), interest.id, changes.upto, table, times, diffs)
+
+
+def pages(
+    request: int, table: pa.Table, columns: tuple[Column, ...], time: int | None, rows: int, cut: bool
+) -> Iterator[Table]:
+    """The messages that an answer to a query is."""
+    for piece, more in slices(table, rows):
+        yield Table(request, columns, rows_of(piece), time, more, cut)

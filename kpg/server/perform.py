@@ -1,0 +1,197 @@
+"""What each request does with the service, and its reply: one function a kind, in a table.
+
+Runs on the engine's thread. A function raises KpgError to refuse; it has changed nothing then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kpg.columns.schema import parse_type
+from kpg.errors import SchemaMismatch, Unavailable
+from kpg.protocol import messages as m
+from kpg.query.lower.expressions import TYPES
+from kpg.service import Change, Interest, Service
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a query, before it is made into messages."""
+
+    table: pa.Table
+    time: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A new interest and the reply about it."""
+
+    interest: Interest
+    reply: m.Interested
+
+
+Result = m.AnyReply | Found | Following
+
+
+def perform(service: Service, owner: int, request: m.AnyRequest, rows: int) -> Result:
+    """Do what a session asks."""
+    if isinstance(request, m.Interest):
+        return follow(service, owner, request)
+    if isinstance(request, m.Query):
+        return ask(service, request, rows)
+    return ACTIONS[type(request)](service, request)
+
+
+def ping(service: Service, request: m.Ping) -> m.Done:
+    """The last complete time."""
+    return m.Done(request.id, last(service))
+
+
+def last(service: Service) -> int | None:
+    """The last complete time, if there is one."""
+    return service.time - 1 if service.time > 0 else None
+
+
+def create_relation(service: Service, request: m.CreateRelation) -> m.Done:
+    """A new relation."""
+    columns = {column.name: column.type for column in request.columns}
+    if len(columns) < len(request.columns):
+        raise SchemaMismatch(f"two columns of {request.name} have the same name", hint="Rename one of them.")
+    service.create_relation(
+        request.name, columns, semantics=request.semantics, key=request.key, order=request.order
+    )  # fmt: skip
+    return m.Done(request.id, last(service))
+
+
+def create_attribute(service: Service, request: m.CreateAttribute) -> m.Done:
+    """A new attribute."""
+    service.create_attribute(request.name, request.value, semantics=request.semantics)
+    return m.Done(request.id, last(service))
+
+
+def transact(service: Service, request: m.Transact) -> m.Done:
+    """Changes at one time."""
+    changes = [Change(block.relation, row, block.diff) for block in request.changes for row in block.rows]
+    origin = (request.origin.writer, request.origin.batch) if request.origin else None
+    return m.Done(request.id, service.transact(changes, origin=origin))
+
+
+def register(service: Service, request: m.Register) -> m.Registered:
+    """Rules, stored."""
+    text = request.text if request.text is not None else json.dumps(request.plan)
+    return m.Registered(request.id, tuple(service.register(text, language=request.language, name=request.name)))
+
+
+def unregister(service: Service, request: m.Unregister) -> m.Done:
+    """A rule, forgotten."""
+    service.unregister(request.name)
+    return m.Done(request.id, last(service))
+
+
+def follow(service: Service, owner: int, request: m.Interest) -> Following:
+    """A new interest."""
+    if request.sink is not None:
+        raise Unavailable("this server has no place for sinks", hint="Begin it with --sinks DIR.")
+    made = service.interest(
+        request.name,
+        arguments=request.arguments,
+        owner=owner,
+        sharing=request.sharing,
+        joins=request.joins,
+        log=request.log,
+    )
+    return Following(made, m.Interested(request.id, made.id, made.name, columns_of_interest(made)))
+
+
+def columns_of_interest(interest: Interest) -> tuple[m.Column, ...]:
+    """The columns of an interest's rows, by the types of the engine."""
+    return tuple(m.Column(name, type_name(kind)) for name, kind in interest.columns)
+
+
+def type_name(kind: str) -> str:
+    """The type of a column of this kind, as the engine calls it."""
+    return str(parse_type(next(made for each, made in TYPES.items() if each == kind)))
+
+
+def uninterest(service: Service, request: m.Uninterest) -> m.Done:
+    """An interest, ended."""
+    service.uninterest(service.interests[request.interest])
+    return m.Done(request.id, last(service))
+
+
+def add_arguments(service: Service, request: m.AddArguments) -> m.Done:
+    """More arguments of an interest."""
+    service.add_arguments(service.interests[request.interest], request.arguments)
+    return m.Done(request.id, last(service))
+
+
+def remove_arguments(service: Service, request: m.RemoveArguments) -> m.Done:
+    """Fewer arguments of an interest."""
+    service.remove_arguments(service.interests[request.interest], request.arguments)
+    return m.Done(request.id, last(service))
+
+
+def ask(service: Service, request: m.Query, most: int) -> Found:
+    """The rows of an answer; one more than allowed is asked for, to know whether it was cut."""
+    limit = most if request.limit is None else min(request.limit, most)
+    table = service.query(
+        request.text, language=request.language, arguments=request.arguments, as_of=request.as_of, limit=limit + 1
+    )  # fmt: skip
+    time = request.as_of if request.as_of is not None else service.time - 1
+    return Found(table.slice(0, limit), time, table.num_rows > limit)
+
+
+def explain(service: Service, request: m.Explain) -> m.Explained:
+    """How a rule is computed."""
+    return m.Explained(request.id, service.explain(request.name))
+
+
+def catalog(service: Service, request: m.Catalog) -> m.Catalogued:
+    """What there is."""
+    rules = set(service.rules.names())
+    found = [
+        m.Relation(name, role_of(name, rules), tuple(m.Column(c.name, type_name(c.kind)) for c in relation.columns))
+        for name, relation in sorted(service.known().items())
+    ]
+    return m.Catalogued(request.id, tuple(found), last(service))
+
+
+def role_of(name: str, rules: set[str]) -> Any:
+    """Whether a name is a rule's, an attribute's or a relation's."""
+    return "rule" if name in rules else "attribute" if name.startswith(":") else "relation"
+
+
+def advance(service: Service, request: m.Advance) -> m.Done:
+    """The clock, moved."""
+    return m.Done(request.id, service.advance(request.to))
+
+
+def close_input(service: Service, request: m.CloseInput) -> m.Done:
+    """A relation that will not change any more."""
+    service.close_input(request.relation)
+    return m.Done(request.id, last(service))
+
+
+ACTIONS: dict[type, Callable[[Service, Any], m.AnyReply]] = {
+    m.Ping: ping,
+    m.CreateRelation: create_relation,
+    m.CreateAttribute: create_attribute,
+    m.Transact: transact,
+    m.Register: register,
+    m.Unregister: unregister,
+    m.AddArguments: add_arguments,
+    m.RemoveArguments: remove_arguments,
+    m.Uninterest: uninterest,
+    m.Explain: explain,
+    m.Catalog: catalog,
+    m.Advance: advance,
+    m.CloseInput: close_input,
+    m.Shutdown: ping,
+    m.Take: ping,
+}

@@ -1,0 +1,24 @@
+"""One server for tests that leave it as they found it."""
+
+import pytest
+
+import kpg
+from tests.server.serving import ADMIN, USER, served
+
+
+@pytest.fixture(scope="module")
+def server():
+    with served() as made:
+        yield made
+
+
+@pytest.fixture
+def db(server):
+    with kpg.connect(server.url, token=USER) as made:
+        yield made
+
+
+@pytest.fixture
+def admin(server):
+    with kpg.connect(server.url, token=ADMIN) as made:
+        yield made

@@ -1,0 +1,18 @@
+"""Servers for tests: on a thread, on a free port, with two tokens."""
+
+from dataclasses import replace
+
+from kpg.server.allowance import Allowance
+from kpg.server.listener import Place
+from kpg.server.serving import Served, Settings
+from kpg.server.tokens import tokens_of
+
+ADMIN, USER = "the-admin-token", "the-user-token"
+TOKENS = tokens_of([("admin", ADMIN), ("user", USER)])
+PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
+
+
+def served(allowance: Allowance | None = None, **settings) -> Served:
+    """A server to be entered."""
+    made = Settings(place=Place(port=0), tokens=TOKENS, allowance=allowance or Allowance())
+    return Served(replace(made, **settings))

@@ -1,0 +1,169 @@
+"""Clients that misbehave on real sockets: they are refused or dropped, and nobody else notices."""
+
+import json
+import socket
+import time
+from contextlib import contextmanager
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect as raw
+
+import kpg
+from kpg.protocol import messages as m
+from kpg.protocol.wire import encode
+from kpg.server.allowance import Allowance
+from tests.server.serving import USER, served
+
+
+@contextmanager
+def stranger(server, **options):
+    """A WebSocket that has said nothing yet."""
+    with raw(server.url, proxy=None, **options) as made:
+        yield made
+
+
+def greeted(made):
+    made.send(encode(m.Hello(0, m.VERSION, USER)))
+    assert json.loads(made.recv(5))["type"] == "welcome"
+
+
+def said(made) -> dict:
+    return json.loads(made.recv(5))
+
+
+def closing(made) -> int:
+    """The code with which the server hangs up."""
+    with pytest.raises(ConnectionClosed) as caught:
+        while True:
+            made.recv(5)
+    return caught.value.rcvd.code
+
+
+def test_a_binary_message_is_refused_and_the_connection_ends(server, db):
+    with stranger(server) as made:
+        greeted(made)
+        made.send(b"\x00\x01")
+        assert said(made)["failure"]["error"] == "ProtocolError"
+        assert closing(made) == 1003
+    db.ping()  # others notice nothing
+
+
+def test_an_oversize_message_ends_its_connection_and_no_other():
+    with served(Allowance(message_bytes=10_000)) as server, kpg.connect(server.url, token=USER) as other:
+        with stranger(server, max_size=None) as made:
+            greeted(made)
+            made.send("x" * 20_000)
+            assert closing(made) == 1009
+        other.create_relation("edge", {"x": int})
+        assert other.insert("edge", [(1,)]) == 0
+
+
+def test_who_does_not_say_hello_is_dropped_after_a_while():
+    with served(Allowance(greeting_seconds=0.1)) as server, stranger(server) as made:
+        assert closing(made) in (1000, 1006)
+
+
+def test_nonsense_is_refused_with_its_place_and_the_session_goes_on(server):
+    with stranger(server) as made:
+        greeted(made)
+        for text in ("{", '{"type": "fly", "id": 3}', '{"type": "query", "id": 4}', "null", "\x00"):
+            made.send(text)
+            assert said(made)["failure"]["position"]["path"].startswith("$")
+        made.send(encode(m.Ping(5)))
+        assert said(made)["id"] == 5
+
+
+def test_sessions_beyond_the_limit_are_asked_to_come_later():
+    with served(Allowance(sessions=1)) as server, kpg.connect(server.url, token=USER):
+        with stranger(server) as made:
+            assert closing(made) == 1013
+
+
+def test_a_page_of_another_site_cannot_connect_from_a_browser(server):
+    with pytest.raises(InvalidStatus) as caught, stranger(server, origin="https://evil.example"):
+        pass
+    assert caught.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("ends", ["half", "reset", "garbage"])
+def test_sockets_that_are_half_closed_or_cut_or_speak_nonsense_harm_nobody(server, db, ends):
+    host, port = server.url.removeprefix("ws://").split(":")
+    for _ in range(5):
+        made = socket.create_connection((host, int(port)))
+        if ends == "garbage":
+            made.sendall(b"\x16\x03\x01 not http at all\r\n\r\n")
+        else:
+            made.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
+        if ends == "half":
+            made.shutdown(socket.SHUT_WR)
+            made.settimeout(5)
+            while made.recv(1000):
+                pass
+        made.close()
+    db.ping()
+
+
+def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(server, db):
+    db.create_relation("cut", {"x": int})
+    line = socket.create_connection(server.url.removeprefix("ws://").split(":"))
+    made = raw(server.url, sock=line, proxy=None).__enter__()
+    greeted(made)
+    made.send(encode(m.Interest(1, "cut")))
+    assert said(made)["type"] == "interested"
+    line.shutdown(socket.SHUT_RDWR)
+    until = time.monotonic() + 10
+    while len(server.hub.connected) > 1 and time.monotonic() < until:
+        db.insert("cut", [(1,)])
+    assert len(server.hub.connected) == 1
+
+
+def test_a_client_that_never_reads_gets_sums_and_holds_up_nobody(server, db):
+    """Bad input: clients that never read. What it follows is consolidated; another client goes on as if alone."""
+    db.create_relation("wide", {"k": int, "text": str})
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    line.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
+    with raw(server.url, sock=line, proxy=None, max_queue=1, max_size=None, close_timeout=0.1) as stuck:
+        greeted(stuck)
+        stuck.send(encode(m.Interest(1, "wide")))
+        follows = db.interest("wide")
+        transactions, before = 24, ""
+        for k in range(transactions):
+            big = f"{k} " + "x" * 1_000_000
+            db.transact([("wide", (0, big)), ("wide", (0, before), -1)])
+            before = big
+            assert [row[1][:3] for row in follows.rows()] == [big[:3]]
+            client = max(server.hub.connected.values(), key=lambda each: len(each.outbox))
+            assert len(client.outbox) <= 2
+        assert said(stuck)["type"] == "interested"
+        counts: dict[str, int] = {}
+        steps = 0
+        while counts != {before[:3]: 1}:
+            message = json.loads(stuck.recv(20))
+            steps += not message.get("more", False)
+            for row, diff in zip(message["rows"], message["diffs"], strict=True):
+                counts[row[1][:3]] = counts.get(row[1][:3], 0) + diff
+                if not counts[row[1][:3]]:
+                    del counts[row[1][:3]]
+        assert steps < transactions  # what came and went while it did not read never came
+
+
+def test_a_flood_of_requests_from_one_client_waits_for_that_client(server, db):
+    """Whoever sends without reading is not read any more when its replies pile up."""
+    db.create_relation("flood", {"x": int, "text": str})
+    db.insert("flood", [(k, "y" * 100) for k in range(1_000)])
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    line.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
+    with raw(server.url, sock=line, proxy=None, max_queue=1, close_timeout=0.1) as stuck:
+        greeted(stuck)
+        line.settimeout(0.2)
+        try:
+            for number in range(1, 20_000):
+                stuck.send(encode(m.Query(number, "flood")))
+        except (TimeoutError, ConnectionClosed):
+            pass  # the server does not read any more
+        most = max(len(each.outbox) for each in server.hub.connected.values())
+        assert 0 < most <= 2 * 64 + 1
+        assert db.query("flood", limit=1).num_rows == 1

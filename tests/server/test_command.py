@@ -1,0 +1,98 @@
+"""`kpg serve` as a process of its own: what it prints, that it ends in good order, and what it refuses."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import kpg
+from kpg.cli import main, make_parser
+from tests.server.serving import USER, served
+
+ROOT = Path(__file__).parent.parent.parent
+TOKEN = "an-admin-token-of-tests"
+
+
+@contextmanager
+def process(*arguments: str, token: str | None = TOKEN):
+    """A server, its first line read; killed at the end whatever happens."""
+    known = {**os.environ, "PYTHONPATH": str(ROOT), **({"KPG_TOKEN": token} if token else {})}
+    made = subprocess.Popen(
+        [sys.executable, "-m", "kpg.cli", "serve", "--port", "0", *arguments],
+        env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield made, first_address(made)
+    finally:
+        made.kill()
+        made.wait()
+
+
+def first_address(made) -> str:
+    for line in made.stdout:
+        if found := re.fullmatch(r"kpg: listening on (ws://127\.0\.0\.1:\d+)\n", line):
+            return found[1]
+    raise AssertionError(made.stderr.read())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
+    """Clients are told, what was acknowledged is on disk, the exit status is 0."""
+    with process(str(tmp_path / "db")) as (made, url):
+        db = kpg.connect(url, token=TOKEN)
+        db.create_relation("edge", {"x": int})
+        db.insert("edge", [(7,)])
+        made.send_signal(number)
+        with pytest.raises(kpg.Unreachable, match="the server ends"):
+            while True:
+                db.ping()
+        out, err = made.communicate(timeout=20)
+        assert made.returncode == 0 and "ending: clients are told" in out and not err
+    with served(directory=tmp_path / "db") as server, kpg.connect(server.url, token=USER) as db:
+        db.create_relation("edge", {"x": int})
+        assert db.query("edge").to_pylist() == [{"x": 7}]
+
+
+def test_a_new_token_is_printed_once_and_works():
+    with process(token="") as (made, url):
+        lines = [next(made.stdout) for _ in range(3)]
+        (token,) = [found[1] for line in lines if (found := re.search(r"token \(shown once\): (\S+)", line))]
+        with pytest.raises(kpg.NotAuthorised):
+            kpg.connect(url, token="another-token")
+        with kpg.connect(url, token=token) as db:
+            db.shutdown()
+        made.communicate(timeout=20)
+        assert made.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--workers", "3"], "one worker for now"),
+        (["--host", "0.0.0.0", "--no-token"], "listens on this machine alone"),
+        (["--token-file", "no-such-file"], "cannot read the tokens"),
+        (["--tls-cert", "cert.pem"], "both a certificate and its key"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_a_hint(arguments, says, capsys, monkeypatch):
+    monkeypatch.delenv("KPG_TOKEN", raising=False)
+    assert main(["serve", "--port", "0", *arguments]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named(server, capsys):
+    port = server.url.rsplit(":", 1)[1]
+    assert main(["serve", "--no-token", "--port", port]) == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def test_the_help_teaches_by_examples(capsys):
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["serve", "--help"])
+    shown = capsys.readouterr().out
+    assert "kpg serve --token-file" in shown and "--max-rows" in shown and "SIGTERM" in shown

@@ -1,0 +1,88 @@
+"""The HTTP side: health, schema, metrics in Prometheus' format, one-shot queries, and refusals that say why."""
+
+import http.client
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kpg.server.metrics import HELP
+from tests.server.serving import USER
+
+BEARER = {"Authorization": f"Bearer {USER}"}
+
+
+def ask(server, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+    """Status, type and body."""
+    connection = http.client.HTTPConnection(server.url.removeprefix("ws://"), timeout=5)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_health_needs_no_token(server, db):
+    db.create_relation("healthy", {"x": int})
+    time = db.insert("healthy", [(1,)])
+    status, kind, body = ask(server, "/health")
+    assert status == 200 and kind == "application/json"
+    assert json.loads(body) == {"status": "ok", "time": time, "sessions": 1}
+
+
+def test_the_schema_is_given_out(server):
+    status, _, body = ask(server, "/schema")
+    assert status == 200
+    jsonschema.Draft202012Validator.check_schema(json.loads(body))
+
+
+def test_metrics_are_in_the_format_of_prometheus(server, db):
+    db.ping()
+    status, kind, body = ask(server, "/metrics", **BEARER)
+    assert status == 200 and kind.startswith("text/plain; version=0.0.4")
+    sample = re.compile(r'^[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+]+$')
+    lines = body.splitlines()
+    assert all(line.startswith(("# HELP ", "# TYPE ")) or sample.match(line) for line in lines)
+    samples = [line for line in lines if not line.startswith("#")]
+    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert {re.split(r"[{ ]", line)[0] for line in samples} == typed
+    assert "kpg_sessions 1" in samples and 'kpg_requests_total{outcome="ok",type="ping"} 1' in samples
+
+
+def test_every_metric_is_on_the_page(server):
+    page = (Path(__file__).parent.parent.parent / "docs" / "server.md").read_text()
+    assert [name for name in HELP if f"`{name}`" not in page] == []
+
+
+def test_a_query_is_answered_as_the_message_would_be(server, db):
+    db.create_relation("asked", {"x": int, "name": str})
+    time = db.insert("asked", [(1, "ann"), (2, "bob")])
+    status, _, body = ask(server, "/query?text=asked&limit=1", **BEARER)
+    assert status == 200
+    assert json.loads(body) == {
+        "columns": [{"name": "x", "type": "int64"}, {"name": "name", "type": "string"}],
+        "rows": [[1, "ann"]], "time": time, "cut": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "says"),
+    [
+        ("/query?text=nothing_here", "GET", 404, "nothing_here"),
+        ("/query", "GET", 400, "the member 'text' is missing"),
+        ("/query?text=x&limit=many", "GET", 400, "limit is not a whole number"),
+        ("/query?text=x&colour=red", "GET", 400, "no such member"),
+        ("/nope", "GET", 404, "/health"),
+        ("/query?text=x", "DELETE", 405, "DELETE has no meaning here"),
+    ],
+)
+def test_what_is_wrong_is_said(server, path, method, status, says):
+    found, _, body = ask(server, path, method, **BEARER)
+    assert found == status and says in body
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": USER}])
+@pytest.mark.parametrize("path", ["/metrics", "/query?text=x"])
+def test_rows_and_metrics_need_a_token(server, path, headers):
+    status, _, body = ask(server, path, **headers)
+    assert status == 401 and "Bearer" in json.loads(body)["error"]["hint"]

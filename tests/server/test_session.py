@@ -1,0 +1,215 @@
+"""Sessions without sockets: what may be said when, by whom, and that nothing that comes in can break one."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kpg.errors import KpgError, UndefinedName
+from kpg.protocol import messages as m
+from kpg.protocol.wire import encode
+from kpg.server.allowance import Allowance
+from kpg.server.session import Allow, Ask, Hang, Say, Session
+from kpg.server.tokens import Tokens, tokens_of
+
+TOKENS = tokens_of([("admin", "an-admin-token"), ("user", "a-user-token")])
+SMALL = Allowance(message_bytes=2_000, queries=2, rules=1, pending=3)
+
+
+def opened(token: str = "a-user-token", allowance: Allowance = SMALL) -> Session:
+    session = Session(7, TOKENS, allowance)
+    (said,) = session.receive(encode(m.Hello(0, m.VERSION, token)))
+    assert isinstance(said.message, m.Welcome)
+    return session
+
+
+def refusal(steps) -> m.Failure:
+    """The error that was said, alone or before a hang-up."""
+    assert isinstance(steps[0], Say) and isinstance(steps[0].message, m.Error)
+    return steps[0].message.failure
+
+
+def test_a_good_token_opens_a_session_with_its_role():
+    assert opened("an-admin-token").role == "admin"
+    assert opened("a-user-token").role == "user"
+
+
+@pytest.mark.parametrize("token", [None, "a-user-toke", "an-admin-token ", "x"])
+def test_a_wrong_token_is_refused_and_the_connection_ends(token):
+    session = Session(1, TOKENS, SMALL)
+    steps = session.receive(encode(m.Hello(3, m.VERSION, token)))
+    assert refusal(steps).error == "NotAuthorised" and steps[0].message.id == 3
+    assert isinstance(steps[1], Hang) and session.state == "closed"
+    assert session.receive(encode(m.Hello(4, m.VERSION, "a-user-token"))) == []
+
+
+@pytest.mark.parametrize(
+    "first", [encode(m.Ping(1)), "{", '{"type": "hello", "id": 1, "version": 2}', b"hello", "x" * 3_000]
+)
+def test_strangers_must_say_hello_first_and_get_no_second_try(first):
+    session = Session(1, Tokens(), SMALL)
+    steps = session.receive(first)
+    assert refusal(steps) and isinstance(steps[-1], Hang) and session.state == "closed"
+
+
+def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
+    session = opened()
+    steps = session.receive('{"type": "query", "id": 9, "txt": "edge"}')
+    assert steps[0].message.id == 9 and refusal(steps).hint == "Did you mean 'text'?"
+    assert refusal(steps).position == m.Position(path="$.txt")
+    assert session.receive(encode(m.Ping(10))) == [Ask(m.Ping(10))]
+
+
+@pytest.mark.parametrize("data", [b"\x00", "x" * 2_001])
+def test_binary_and_oversize_messages_end_the_connection_with_a_reason(data):
+    steps = opened().receive(data)
+    assert refusal(steps).hint and steps[1].code in (1003, 1009)
+
+
+@pytest.mark.parametrize("request_", [m.Advance(1), m.CloseInput(1, "edge"), m.Shutdown(1)])
+def test_only_admins_move_the_clock_close_inputs_and_end_the_server(request_):
+    """A14.3: advance, close input and shutdown."""
+    assert refusal(opened("a-user-token").receive(encode(request_))).error == "NotAuthorised"
+    assert opened("an-admin-token").receive(encode(request_)) == [Ask(request_)]
+
+
+def test_only_admins_have_sinks():
+    asked = encode(m.Interest(1, "path", sink=m.Sink("file", "x")))
+    assert refusal(opened().receive(asked)).error == "NotAuthorised"
+
+
+@pytest.mark.parametrize("kind", [m.Uninterest, m.Take])
+def test_nobody_names_an_interest_of_another_session(kind):
+    """A12.4: an interest belongs to the session that made it."""
+    assert refusal(opened().receive(encode(kind(1, 42)))).error == "UndefinedName"
+
+
+def test_limits_are_said_when_they_are_met():
+    session = opened()
+    for number in range(3):
+        assert session.receive(encode(m.Ping(number))) == [Ask(m.Ping(number))]
+    full = refusal(session.receive(encode(m.Ping(3))))
+    assert full.error == "ResourceError" and "may have 3" in full.what
+    session.answered(m.Ping(0), m.Done(0))
+    assert session.receive(encode(m.Ping(3))) == [Ask(m.Ping(3))]
+
+
+def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
+    session = opened()
+    first = m.Interest(1, "a")
+    session.receive(encode(first))
+    session.answered(first, m.Interested(1, 11, "a", ()))
+    session.interested(first, 11, True)
+    session.receive(encode(m.Interest(2, "b")))
+    assert "too many interests" in refusal(session.receive(encode(m.Interest(3, "c")))).what
+
+
+def test_rules_are_counted_and_forgotten_ones_make_room():
+    session = opened()
+    first, second = m.Register(1, "a(1)."), m.Register(2, "b(1).")
+    assert session.receive(encode(first)) == [Ask(first)]
+    session.answered(first, m.Registered(1, ("a",)))
+    assert "too many rules" in refusal(session.receive(encode(second))).what
+    session.answered(m.Unregister(3, "a"), m.Done(3))
+    assert session.receive(encode(second)) == [Ask(second)]
+
+
+def test_an_id_is_not_used_again_before_its_reply():
+    session = opened()
+    session.receive(encode(m.Ping(1)))
+    assert "still waits" in refusal(session.receive(encode(m.Ping(1)))).what
+
+
+def test_changes_are_taken_once_for_each_credit():
+    """A14.1: changes are pushed, no more of them than the client can take."""
+    session = opened()
+    asked = m.Interest(1, "path", credit=2)
+    session.receive(encode(asked))
+    assert session.interested(asked, 5, True) == [Allow(5)]
+    session.queued(5)
+    assert session.sent(5) == [Allow(5)]  # one credit is left
+    session.queued(5)
+    assert session.sent(5) == []  # none is
+    assert session.receive(encode(m.Ack(5))) == [Allow(5)]
+    assert session.receive(encode(m.Ack(5))) == []  # it is allowed already
+    assert session.receive(encode(m.Ack(99))) == []  # ended while it was on its way
+
+
+def test_without_credit_the_next_changes_wait_until_the_last_are_sent():
+    session = opened()
+    asked = m.Interest(1, "path")
+    session.receive(encode(asked))
+    session.interested(asked, 5, True)
+    session.queued(5)
+    assert not session.flows[5].open()
+    assert session.sent(5) == [Allow(5)]
+
+
+def test_a_plan_or_a_text_is_registered_and_not_both():
+    session = opened()
+    assert "either text or plan" in refusal(session.receive(encode(m.Register(1)))).what
+    plan = {"rules": []}
+    assert session.receive(encode(m.Register(1, None, plan, "plan"))) == [Ask(m.Register(1, None, plan, "plan"))]
+
+
+REQUESTS = st.one_of(
+    st.builds(m.Hello, st.integers(0, 5), st.integers(0, 2), st.sampled_from([None, "a-user-token", "an-admin-token"])),
+    st.builds(m.Ping, st.integers(0, 5)),
+    st.builds(m.Interest, st.integers(0, 5), st.sampled_from("ab"), credit=st.none() | st.integers(1, 2)),
+    st.builds(m.Uninterest, st.integers(0, 5), st.integers(0, 5)),
+    st.builds(m.Take, st.integers(0, 5), st.integers(0, 5)),
+    st.builds(m.Ack, st.integers(0, 5), st.integers(1, 3)),
+    st.builds(m.Register, st.integers(0, 5), st.none() | st.just("a(1).")),
+    st.builds(m.Query, st.integers(0, 5), st.text(max_size=3)),
+    st.builds(m.Advance, st.integers(0, 5)),
+    st.builds(m.Shutdown, st.integers(0, 5)),
+)
+GARBAGE = st.text(max_size=20) | st.binary(max_size=5) | st.just("x" * 3_000)
+COMES = REQUESTS.map(encode) | REQUESTS.map(encode) | REQUESTS.map(lambda each: encode(each)[:-2]) | GARBAGE
+
+
+@settings(max_examples=200)
+@given(st.booleans(), st.lists(COMES, max_size=12), st.randoms(use_true_random=False))
+def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(greets, comes, chance):
+    """Bad input: a session's promises hold for any messages and any order of the engine's answers."""
+    session = Session(1, TOKENS, SMALL)
+    asked, answered, hung = [], [], False
+    for data in [encode(m.Hello(0, m.VERSION, "a-user-token"))] * greets + comes:
+        was_open, was_closed = session.state == "open", session.state == "closed"
+        for step in session.receive(data):
+            assert not was_closed
+            match step:
+                case Ask(request):
+                    assert was_open and not isinstance(request, m.Advance | m.Shutdown | m.CloseInput)
+                    asked.append(request)
+                case Hang():
+                    hung = True
+                case Say(message):
+                    json.loads(encode(message))
+        while asked and chance.random() < 0.5 and session.state == "open":
+            request = asked.pop(chance.randrange(len(asked)))
+            answered += finish(session, request, chance)
+    assert hung == (session.state == "closed")
+    if session.state == "open":
+        for request in list(asked):
+            answered += finish(session, request, chance)
+        assert not session.pending
+    session.close()
+    assert session.receive(encode(m.Ping(1))) == []
+    assert all(isinstance(each, m.Error | m.Done | m.Interested) for each in answered)
+
+
+def finish(session: Session, request, chance) -> list:
+    """The engine answers a request in one way or another."""
+    if chance.random() < 0.3:
+        result: m.AnyReply | KpgError = UndefinedName("there is nothing of that name")
+    elif isinstance(request, m.Interest):
+        result = m.Interested(request.id, chance.randrange(6), "a", ())
+    else:
+        result = m.Done(request.id, 1)
+    said = [step.message for step in session.answered(request, result)]
+    assert [each.id for each in said] == [request.id]
+    if isinstance(result, m.Interested):
+        session.interested(request, result.interest, True)
+    return said
