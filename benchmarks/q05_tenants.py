@@ -3,9 +3,9 @@
 Each client follows the readings of one device, joined with where it stands. An epoch is a second: ten clients come,
 500 measurements replace older ones, the epoch is closed, and all clients take what changed for them; the clock runs
 from the measurements until the last client has its changes, another until the epoch is closed, with all changes cut
-into those of each client: that one must not grow with the clients. Shared nothing: a dataflow each, from base relations.
-Shared trunk: a filter each, on one answer. Multi-tenant: one dataflow, routed by token. The first two are stopped at a
-time limit. At the end each client must know the last reading of its device, and of no other.
+into those of each client: that one must not grow with the clients. Shared nothing: a dataflow each, from base
+relations. Shared trunk: a filter each, on one answer. Multi-tenant: one dataflow, routed by token. The first two are
+stopped at a time limit. At the end each client must know the last reading of its device, and of no other.
 """
 
 from __future__ import annotations
