@@ -71,6 +71,7 @@ class Database:
         self.inputs: dict[str, Input] = {}
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
         self.outputs: dict[str, Any] = {}
+        self.holders: weakref.WeakSet[Any] = weakref.WeakSet()  # of changes on their way to readers, beside outputs
         self.changed: set[Any] = set()  # outputs with changes that somebody listens for
         self.captures: list[Any] = []
         self.followers: list[Callable[[], None]] = []  # called when times are complete, after listeners

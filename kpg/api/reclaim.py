@@ -38,7 +38,7 @@ def kept_rows(db: Database) -> Iterator[tuple[Schema, Updates]]:
     for source in db.inputs.values():
         for updates in source.buffered():
             yield source.schema, updates
-    for output in db.outputs.values():
-        yield from output.unread()
+    for holder in (*db.outputs.values(), *db.holders):
+        yield from holder.unread()
     if db.durable is not None:
         yield from db.durable.kept_rows()

@@ -10,7 +10,7 @@ and went in between is gone, and the rest has the time of the last. So what wait
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,7 @@ class Interest:
         self._rows = 0
         self._size = 0  # of the answer, as far as it came here
         self._refused: OverLimit | None = None
+        db.holders.add(self)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -134,6 +135,11 @@ class Interest:
         found = self._own()
         self._waiting, self._rows, self._limit = [], 0, self._limits.waiting_rows
         return Changes(found, self._schema, self._db, self.upto)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """What waits: its symbols are in use."""
+        if self._waiting and len(self._schema):
+            yield self._schema, self._own()
 
     def end(self) -> None:
         """Nothing more will come."""

@@ -99,14 +99,17 @@ class Builder:
             raise ProgramError(f"{name} has parameters", detail=f"They are {names}.", hint="Give them as arguments.")
         self.limits.check_memory(name)
         cut = self.trunks(name) if reuse else frozenset()
-        trunks = {each: self.answer(each, reuse=True) for each in sorted(cut)}
+        trunks: dict[str, Answer] = {}
+        usual = f"{'trunk' if reuse else 'answer'} {name}"
+        if usual in self.db.outputs:  # one that failed, and that others have not let go of
+            usual = self.label(usual)
         with self.synthesis(trunks) as made:
-            for trunk in trunks.values():
+            for each in sorted(cut):
+                trunk = trunks[each] = self.answer(each, reuse=True)
                 trunk.users += 1
                 made.held.append(trunk.release)
             collection = made.collections(self.program(name, cut))[name]
-            kind = "trunk" if reuse else "answer"
-            output = made.install(collection, label or f"{kind} {name}")
+            output = made.install(collection, label or usual)
         self.settle()
         return Answer(relation, output, made.held)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kpg
-from kpg.errors import DataError, OverLimit, TooManyRounds
+from kpg.errors import DataError, OverLimit, ProgramError, TooManyRounds
 from kpg.service import Change, Limits, Service
 
 
@@ -54,10 +54,12 @@ def test_a_recursion_that_goes_round_too_often_stops_alone():
         with pytest.raises(TooManyRounds, match="tc"):
             long.take()
         assert len(short.take()) == 20
-        service.uninterest(long)
         service.put("edge", [(x, x + 1) for x in range(3, 20)], -1)
-        again = service.interest("tc", owner="a")
+        again = service.interest("tc", owner="a")  # while the one that failed is still held
         assert len(again.take()) == 6
+        service.uninterest(long)
+        service.put("edge", [(7, 8)])
+        assert len(again.take()) == 1
 
 
 def test_memory_is_looked_at_before_something_is_built():
@@ -140,3 +142,25 @@ def test_a_tenant_whose_argument_does_not_end_takes_others_down_once_at_most():
         assert "each on its own" in service.explain("up")
         service.close()
         assert {each.name for each in db.worker.dataflows.values()} <= {"edge", "start"}
+
+
+def test_texts_that_wait_to_be_read_are_not_reclaimed():
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("word", {"x": str})
+        service.register("said(x) :- word(x).")
+        one, tenant = service.interest("said"), service.interest("said", arguments={"x": "old 3"})
+        service.put("word", [(f"old {x}",) for x in range(9)])
+        service.put("word", [(f"old {x}",) for x in range(9)], -1)
+        service.put("word", [("kept",)])
+        db.reclaim()
+        service.put("word", [(f"new {x}",) for x in range(9)])
+        told = sorted((row[0], diff) for row, _, diff in one.take())
+        expected = [(f"old {x}", diff) for x in range(9) for diff in (-1, 1)] + [("kept", 1)]
+        assert told == sorted(expected + [(f"new {x}", 1) for x in range(9)])
+        assert [(row, diff) for row, _, diff in tenant.take()] == [(("old 3",), 1), (("old 3",), -1)]
+
+
+def test_a_service_is_on_one_clock_in_one_process():
+    with kpg.open(coordinates=2) as db, pytest.raises(ProgramError, match="one clock"):
+        Service(db)
