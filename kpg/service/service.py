@@ -15,9 +15,7 @@ not.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from os import PathLike
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -27,26 +25,23 @@ import pyarrow as pa
 from kpg.errors import InUse, NameTaken, ProgramError
 from kpg.observe.attributes import ATTRIBUTES
 from kpg.observe.attributes import known as known_attributes
-from kpg.observe.drain import Drain
-from kpg.observe.granularity import ClockGranularity
-from kpg.observe.log import Log, unlogged
-from kpg.observe.sinks import Sink, open_sink
+from kpg.observe.log import Log
+from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.asking import Arguments, Asking
 from kpg.service.catalog import Catalog
 from kpg.service.changes import Change
 from kpg.service.explain import explain
-from kpg.service.following import GranularInterest, SinkInterest
 from kpg.service.interest import Interest
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
 from kpg.service.meta import DECLARED, PREFIX, Meta
 from kpg.service.oneshot import OneShot
+from kpg.service.register import Asked, Register
 from kpg.service.relations import Declared, declare_attribute, declare_relation
 from kpg.service.rules import RuleStore, reads_of
-from kpg.service.sharing import Builder, Place, check_sharing, schema_without_tokens
+from kpg.service.sharing import Builder
 from kpg.service.stored import Stored
-from kpg.service.tenants import Tenancy
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -70,9 +65,6 @@ class Service:
                 "a service needs a db of one clock, in this process", hint="Open it without coordinates= and workers=."
             )
         self.db = db
-        self._clock = clock
-        self._sinks = sinks
-        self._drains: dict[int, Drain] = {}
         self._logs: list[Log] = []
         self.limits = limits
         self.catalog = Catalog(db)
@@ -80,10 +72,8 @@ class Service:
         self.builder = Builder(db, self.catalog, self.rules, limits)
         self.asking = Asking(self.builder)
         self._one_shot = OneShot(db, self.builder, self.asking, limits)
-        self.interests: dict[int, Interest] = {}
-        self._places: dict[int, Place] = {}
-        self._owned: defaultdict[Any, set[int]] = defaultdict(set)
-        self._next = 1
+        self._register = Register(self.asking, clock, sinks)
+        self.interests = self._register.living
         self._stored = Stored(db)
         self._meta = Meta(self.catalog, self.rules)
         for declared in self._stored.relations():
@@ -213,101 +203,27 @@ class Service:
         sink          where changes go instead of to `take`; or what `kpg.observe.sinks.open_sink` makes one of
         """
         self._meta.need({name})
-        self.limits.check_queries(owner, len(self._owned.get(owner, ())))
-        relation = self.builder.relation(name)
-        chosen = check_sharing(sharing, arguments is not None)
-        schema = schema_without_tokens(relation)
-        given = (self.db, self._next, name, relation.columns, schema, owner, self.limits)
-        held = None if granularity is None else ClockGranularity(granularity, self._clock)
-        interest = Interest(*given) if held is None else GranularInterest(held, *given)
-        interest.sharing = chosen
-        taker = open_sink(sink, self._sinks) if isinstance(sink, Mapping) else sink
-        with nullcontext() if log else unlogged(self.db):
-            place = self._place(interest, chosen, arguments)
-        self._next += 1
-        self.interests[interest.id] = interest
-        self._places[interest.id] = place
-        self._owned[owner].add(interest.id)
-        if taker is not None:
-            followed = SinkInterest(interest, place.output)
-            followed.drain = self._drains[interest.id] = Drain(self.db, followed.take, followed.frontier, taker)
-        return interest
-
-    def _place(self, interest: Interest, sharing: str, arguments: Arguments | None) -> Place:
-        if arguments is not None:
-            return self._with_arguments(interest, sharing, arguments)
-        if sharing == "tenants":
-            return self._join(interest, *self.asking.lifted(interest.name))
-        return self._without_arguments(interest, sharing)
-
-    def _without_arguments(self, interest: Interest, sharing: str) -> Place:
-        label = f"answer {interest.name} #{interest.id}"
-        if sharing == "nothing":
-            answer = self.builder.build(interest.name, False, label)
-        else:
-            answer = self.builder.answer(interest.name, reuse=sharing == "trunk")
-        answer.join(interest)
-        return answer
-
-    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments) -> Place:
-        columns, rows = self.asking.rows(interest.name, arguments)
-        if sharing == "trunk":
-            if len(rows) > 1:
-                raise ProgramError("one filter on a trunk has one argument", hint='Use sharing="tenants".')
-            private = self.builder.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
-            private.join(interest)
-            return private
-        make = self.asking.asked if sharing == "nothing" else self.asking.tenancy
-        return self._join(interest, make(interest.name, columns), *rows)
-
-    def _join(self, interest: Interest, tenancy: Tenancy, *rows: tuple[Any, ...]) -> Place:
-        try:
-            tenancy.join(interest, rows)
-        except BaseException:
-            tenancy.leave(interest)
-            self.asking.forget_unused()
-            raise
-        return tenancy
+        asked = Asked(name, arguments, owner, sharing, joins, granularity, log, sink)
+        return self._register.add(asked)
 
     def add_arguments(self, interest: Interest, arguments: Arguments) -> None:
         """Ask for more, on the same dataflow: an update of its parameters."""
-        tenancy, rows = self._arguments(interest, arguments)
+        tenancy, rows = self._register.arguments(interest, arguments)
         tenancy.add(interest, rows)
 
     def remove_arguments(self, interest: Interest, arguments: Arguments) -> None:
         """Ask for less: the rows that go are told as changes."""
-        tenancy, rows = self._arguments(interest, arguments)
+        tenancy, rows = self._register.arguments(interest, arguments)
         tenancy.remove(interest, rows)
-
-    def _arguments(self, interest: Interest, arguments: Arguments) -> tuple[Tenancy, list[tuple[Any, ...]]]:
-        place = self._places.get(interest.id)
-        if not isinstance(place, Tenancy):
-            raise ProgramError(f"the arguments of this interest in {interest.name} cannot be changed")
-        columns, rows = self.asking.rows(interest.name, arguments)
-        if columns != place.parameters.schema.names[1:]:
-            raise ProgramError(f"this interest in {interest.name} gives {', '.join(place.parameters.schema.names[1:])}")
-        return place, rows
 
     def uninterest(self, interest: Interest) -> None:
         """Follow an answer no longer; with the last interest it is dropped. May be repeated."""
-        if self.interests.pop(interest.id, None) is None:
-            return
-        self._owned[interest.owner].discard(interest.id)
-        if not self._owned[interest.owner]:
-            del self._owned[interest.owner]
-        place = self._places.pop(interest.id)
-        drain = self._drains.pop(interest.id, None)
-        if drain is not None:
-            drain.close()
-        interest.end()
-        place.leave(interest)
-        self.builder.forget_unused()
-        self.asking.forget_unused()
+        self._register.remove(interest)
 
     def drop_owner(self, owner: Any) -> None:
         """Drop all interests of an owner who has gone."""
-        for number in sorted(self._owned.get(owner, ())):
-            self.uninterest(self.interests[number])
+        for interest in self._register.of(owner):
+            self.uninterest(interest)
 
     # One shot
 
