@@ -80,13 +80,13 @@ class Asking:
             found = self.tenancies[key] = make()
         return found
 
-    def asked(self, name: str, columns: tuple[str, ...]) -> Tenancy:
+    def asked(self, name: str, columns: tuple[str, ...], joins: str = "auto") -> Tenancy:
         """A new dataflow for arguments."""
         if self.builder.parameters(name) is not None:
-            return self._of_query(name, self.builder.rules.by_name[name].text, None)
+            return self._of_query(name, self.builder.rules.by_name[name].text, None, joins)
         relation = self.builder.relation(name)
         chosen = tuple(column for column in relation.columns if column.name in columns)
-        return self._build(name, chosen, lambda made, given: self._of_rule(made, relation, columns, given))
+        return self._build(name, chosen, joins, lambda made, given: self._of_rule(made, relation, columns, given))
 
     def lifted(self, name: str) -> tuple[Tenancy, Row]:
         """The dataflow of all queries of the shape of this one, and its constants."""
@@ -115,7 +115,7 @@ class Asking:
 
     # Inside
 
-    def _of_query(self, name: str, text: Text, beside: Text | None) -> Tenancy:
+    def _of_query(self, name: str, text: Text, beside: Text | None, joins: str = "auto") -> Tenancy:
         """A dataflow for the parameters of a query, registered or beside what is."""
         parameters = text.parameters
         assert parameters is not None
@@ -125,7 +125,7 @@ class Asking:
             found = made.collections(program, {parameters.name: given})[name]
             return found, f"{name} is a query over its parameters"
 
-        return self._build(name, parameters.columns[1:], rows)
+        return self._build(name, parameters.columns[1:], joins, rows)
 
     def _of_rule(
         self, made: Synthesis, relation: Relation, columns: tuple[str, ...], given: Input
@@ -149,7 +149,7 @@ class Asking:
         seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
         return made.collections(asked.program, {asked.seeds: seeded})[asked.answer], asked.reason
 
-    def _build(self, name: str, columns: Sequence[Column], rows: Rows) -> Tenancy:
+    def _build(self, name: str, columns: Sequence[Column], joins: str, rows: Rows) -> Tenancy:
         builder = self.builder
         builder.limits.check_memory(name)
         label = builder.label(f"{name} by {', '.join(column.name for column in columns)}")
@@ -157,7 +157,7 @@ class Asking:
         given = builder.db.input(f"parameters of {label}", schema, keep_on_disk=False)
         given.keep_by(*[column.name for column in columns])
         try:
-            with builder.synthesis({}) as made:
+            with builder.synthesis({}, joins) as made:
                 found, reason = rows(made, given)
                 output = made.install(found, f"tenants of {label}", keep=False)
         except BaseException:

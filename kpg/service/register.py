@@ -53,6 +53,8 @@ class Register:
         """Serve one more interest."""
         self.builder.limits.check_queries(asked.owner, len(self._owned.get(asked.owner, ())))
         sharing = check_sharing(asked.sharing, asked.arguments is not None)
+        if asked.joins != "auto":  # a hint is for one's own dataflow
+            sharing = "nothing"
         sink = open_sink(asked.sink, self._sinks) if isinstance(asked.sink, Mapping) else asked.sink
         interest = self._made(asked)
         interest.sharing = sharing
@@ -112,17 +114,18 @@ class Register:
 
     def _place(self, interest: Interest, sharing: str, asked: Asked) -> Place:
         if asked.arguments is not None:
-            return self._with_arguments(interest, sharing, asked.arguments)
+            return self._with_arguments(interest, sharing, asked.arguments, asked.joins)
         if sharing == "tenants":
             return self._join(interest, *self.asking.lifted(interest.name))
         if sharing == "nothing":
-            answer = self.builder.build(interest.name, False, f"answer {interest.name} #{interest.id}")
+            label = f"answer {interest.name} #{interest.id}"
+            answer = self.builder.build(interest.name, False, label, asked.joins)
         else:
             answer = self.builder.answer(interest.name, reuse=sharing == "trunk")
         answer.join(interest)
         return answer
 
-    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments) -> Place:
+    def _with_arguments(self, interest: Interest, sharing: str, arguments: Arguments, joins: str) -> Place:
         columns, rows = self.asking.rows(interest.name, arguments)
         if sharing == "trunk":
             if len(rows) > 1:
@@ -130,8 +133,9 @@ class Register:
             private = self.builder.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
             private.join(interest)
             return private
-        make = self.asking.asked if sharing == "nothing" else self.asking.tenancy
-        return self._join(interest, make(interest.name, columns), *rows)
+        if sharing == "nothing":
+            return self._join(interest, self.asking.asked(interest.name, columns, joins), *rows)
+        return self._join(interest, self.asking.tenancy(interest.name, columns), *rows)
 
     def _join(self, interest: Interest, tenancy: Tenancy, *rows: Row) -> Place:
         try:

@@ -198,6 +198,7 @@ class Service:
     ) -> Interest:
         """Follow an answer: its rows, then each change. The first interest builds it.
 
+        joins         how its rules are joined, in a dataflow of its own: binary, delta or hector
         granularity   seconds: changes come, summed up, at full intervals only
         log           False: what is built for it is not told of in the log of the db
         sink          where changes go instead of to `take`; or what `kpg.observe.sinks.open_sink` makes one of

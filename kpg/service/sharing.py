@@ -90,7 +90,7 @@ class Builder:
             found = self.answers[name, reuse] = self.build(name, reuse)
         return found
 
-    def build(self, name: str, reuse: bool, label: str | None = None) -> Answer:
+    def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> Answer:
         """A new answer of a rule; with `reuse`, the rules that it reads are answers of their own."""
         relation = self.relation(name)
         parameters = self.parameters(name)
@@ -103,7 +103,7 @@ class Builder:
         usual = f"{'trunk' if reuse else 'answer'} {name}"
         if usual in self.db.outputs:  # one that failed, and that others have not let go of
             usual = self.label(usual)
-        with self.synthesis(trunks) as made:
+        with self.synthesis(trunks, joins) as made:
             for each in sorted(cut):
                 trunk = trunks[each] = self.answer(each, reuse=True)
                 trunk.users += 1
@@ -156,12 +156,12 @@ class Builder:
         """Leave out what nobody uses any more."""
         self.answers = {key: answer for key, answer in self.answers.items() if answer.users > 0}
 
-    def synthesis(self, trunks: dict[str, Answer]) -> Synthesis:
+    def synthesis(self, trunks: dict[str, Answer], joins: str = "auto") -> Synthesis:
         """The making of a dataflow, on base relations and some trunks."""
         def find(name: str) -> Indexed:
             return trunks[name] if name in trunks else self.catalog.facts[name].input
 
-        return Synthesis(self.db, find, self.limits.rounds)
+        return Synthesis(self.db, find, self.limits.rounds, joins)
 
     def settle(self) -> None:
         """See that what was built has all it reads."""

@@ -30,11 +30,14 @@ Release = Callable[[], None]
 class Synthesis:
     """The making of one dataflow."""
 
-    def __init__(self, db: Database, find: Callable[[str], Indexed], rounds: int | None) -> None:
+    def __init__(
+        self, db: Database, find: Callable[[str], Indexed], rounds: int | None, joins: str = "auto"
+    ) -> None:
         self.db = db
         self.held: list[Release] = []  # to be let go with the dataflow
         self._find = find
         self._rounds = rounds
+        self._joins = joins
         self._shared: dict[str, Shared] = {}
         self._installed = False
 
