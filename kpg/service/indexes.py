@@ -69,6 +69,12 @@ class SharedRelation(Collection):
         self.closed = shared.closed  # whether it never changes again
 
 
+class Fed(Collection):
+    """A collection in the place of a relation: what arguments come to."""
+
+    closed = False  # it may always change
+
+
 def prepare(root: nodes.Node) -> None:
     """Make the indexes that the joins of a query will ask for, before its own dataflow."""
     for node in nodes.count_uses((root,)):

@@ -18,7 +18,7 @@ from kpg.api.collection import Collection
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
 from kpg.query.lower.program import Lowered, base_relations, schema_of
-from kpg.service.indexes import Indexed, Shared, SharedRelation, prepare
+from kpg.service.indexes import Fed, Indexed, Shared, SharedRelation, prepare
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -46,7 +46,7 @@ class Synthesis:
         outside = {directive.relation for directive in program.directives if directive.kind == "input"}
         compiled = program if program.strata else compile(program)
         relations = compiled.by_name()
-        inputs: dict[str, Collection] = dict(given or {})
+        inputs: dict[str, Collection] = {name: Fed(each.db, each.node) for name, each in (given or {}).items()}
         for name in base_relations(compiled):
             if name in inputs:
                 continue
