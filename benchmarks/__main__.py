@@ -35,6 +35,8 @@ EXPERIMENTS = {
     "S2": "benchmarks.s02_exchange",
     "S7": "benchmarks.s07_recovery",
     "Q1": "benchmarks.q01_recursion",
+    "Q6": "benchmarks.q06_demand",
+    "Q7": "benchmarks.q07_interactive",
     "Q5": "benchmarks.q05_tenants",
     "S8": "benchmarks.s08_durable",
     "S3": "benchmarks.s03_load",

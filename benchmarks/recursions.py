@@ -39,12 +39,17 @@ class Question:
 
 def questions(run: Run) -> list[Question]:
     """tc on G(2,000, p = 0.005), sg on the complete binary tree of depth 11 and on the grid of 151 x 151 nodes."""
-    nodes, depth, side = run.size(2_000), max(2, int(11 + np.log2(run.scale))), grid_side(run)
+    nodes, depth, side = run.size(2_000), tree_depth(run), grid_side(run)
     return [
         Question("tc G(2,000)", TC, SQL_TC, random_graph(nodes, 10 / nodes)),
         Question("sg tree", SG, SQL_SG, tree(depth)),
         Question("sg grid", SG, SQL_SG, grid(side)),
     ]
+
+
+def tree_depth(run: Run) -> int:
+    """The depth of the tree."""
+    return max(2, int(11 + np.log2(run.scale)))
 
 
 def grid_side(run: Run) -> int:

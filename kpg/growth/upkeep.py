@@ -28,6 +28,7 @@ from kpg.growth.rules import Atom, Compare, Literal, Rule, System, course, singl
 Flags = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 NONE = np.empty(0, np.int64)
 FAR = np.iinfo(np.int64).max
+PATIENCE = 20_000  # rows whose level may change before everything is derived anew, if there are not more
 STALE = 2  # an index of derived rows is made anew when it holds more than so many times the rows
 
 
@@ -90,19 +91,35 @@ class Upkeep(Growth):
         """The first rows: all levels at once, round by round."""
         self._change_read(came, went)
         derived = range(self.system.derived)
-        self._derived = [Members(self.layout(relation).width) for relation in derived]
         for relation in derived:
             self._given[relation].put(went[relation], -1)
             self._given[relation].put(came[relation], 0)
-        fresh = [[self._derived[relation].insert(came[relation])] for relation in derived]
+        self.derive()
+        made = [Grown(self._all(relation), self.ids.ordered) for relation in derived]
+        self.keep()
+        return [(each, Grown(each.rows[:, :0], True)) for each in made]
+
+    def derive(self) -> None:
+        """Derive everything anew from what is given: the rows, as sets, and their levels."""
+        derived = range(self.system.derived)
+        layouts = [self.layout(relation) for relation in derived]
+        self._levels = [Levels(layout.width) for layout in layouts]
+        self._derived = [Members(layout.width) for layout in layouts]
+        self._forget_derived()
+        fresh = [[self._derived[relation].insert(self._given[relation].items()[0])] for relation in derived]
         for level, current in enumerate(self._rounds(fresh)):
             for relation, codes in enumerate(current):
                 self._levels[relation].put(codes, level)
         self._count = sum(map(len, self._derived))
-        made = [Grown(self._all(relation), self.ids.ordered) for relation in derived]
-        self._derived = [Members(1) for _ in derived]  # levels say from now on what is there
+
+    def derived_rows(self, relation: int) -> Ints:
+        """The rows just derived, ascending."""
+        return np.concatenate([NONE, *self._derived[relation].runs()])
+
+    def keep(self) -> None:
+        """Forget the sets: levels say from now on what is there."""
+        self._derived = [Members(1) for _ in range(self.system.derived)]
         self._forget_derived()
-        return [(each, Grown(each.rows[:, :0], True)) for each in made]
 
     # Relations
 
@@ -232,6 +249,7 @@ class Settling:
         self.doubts: Waiting = {}
         self.offers: Waiting = {}
         self.touched: list[list[tuple[Ints, Ints]]] = [[] for _ in range(self.derived)]  # codes, levels before
+        self.patience = max(PATIENCE, upkeep._count // 2)
         self._lose(went)
         upkeep._change_read(came, went)
         self._gain(came)
@@ -243,6 +261,8 @@ class Settling:
             self.of._check_rounds(level)
             self._doubt(level, together(self.doubts.pop(level, [])))
             self._offer(level, together(self.offers.pop(level, [])))
+            if self.patience < 0:
+                return self._begin_again()
         return [self._result(relation) for relation in range(self.derived)]
 
     # What changed
@@ -340,6 +360,7 @@ class Settling:
         if len(codes):
             self.touched[relation].append((codes, np.full(len(codes), before)))
             self.of._levels[relation].put(codes, level)
+            self.patience -= len(codes)
 
     def _wait(self, waiting: Waiting, relation: int, codes: Ints, level: int) -> None:
         if len(codes):
@@ -357,6 +378,30 @@ class Settling:
             self._wait(waiting, relation, codes[levels == level], level)
 
     # The end
+
+    def _begin_again(self) -> list[tuple[Grown, Grown]]:
+        """So much changes that to derive everything is quicker."""
+        before = [self._before(relation) for relation in range(self.derived)]
+        self.of.derive()
+        after = [self.of.derived_rows(relation) for relation in range(self.derived)]
+        self.of.keep()
+        return [
+            (
+                self._rows(relation, np.setdiff1d(new, old, assume_unique=True)),
+                self._rows(relation, np.setdiff1d(old, new, assume_unique=True)),
+            )
+            for relation, (old, new) in enumerate(zip(before, after, strict=True))
+        ]
+
+    def _before(self, relation: int) -> Ints:
+        """The rows of a derived relation before this change."""
+        now = self.of._levels[relation].items()[0]
+        parts = self.touched[relation]
+        if not parts:
+            return now
+        codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
+        there = np.concatenate([levels for _, levels in parts])[first] >= 0
+        return np.union1d(np.setdiff1d(now, codes, assume_unique=True), codes[there])
 
     def _result(self, relation: int) -> tuple[Grown, Grown]:
         """What came to and went from a derived relation, in the end."""
