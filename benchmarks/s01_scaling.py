@@ -54,7 +54,8 @@ def works(run: Run) -> list[Work]:
 
 
 def run(run: Run) -> None:
-    """Each with one worker and with two, from shards and from one client."""
+    """Each with one worker and with two, from shards and from one client; first what the machine allows."""
+    ceiling(run)
     for work in works(run):
         for own, limit in ((True, 1 / 1.6), (False, 1 / 1.25)):
             way = "each worker makes its share" if own else "fed by one client"
@@ -70,6 +71,20 @@ def run(run: Run) -> None:
                 seconds=two.least,
                 rows=alone,
             )
+
+
+def ceiling(run: Run) -> None:
+    """Two processes at once, each with half of the rows, beside one with all: nothing that exchanges can do better."""
+    rows = run.size(10_000_000)
+    one = min(shards.sort_and_count(None, rows))
+    with kpg.open(workers=WORKERS) as db:
+        options = {"rows": max(1, rows // WORKERS)}
+        replies = db.ask({  # type: ignore[attr-defined]
+            "do": "call", "function": name_of_function(shards.sort_and_count), "options": options,
+        })  # fmt: skip
+    two = min(max(together) for together in zip(*[reply.value for reply in replies], strict=True))
+    reference = Reference("one process with all rows", one)
+    run.report("the kernels alone, in two processes at once", reference=reference, seconds=two, rows=rows)
 
 
 def complete(work: Work, workers: int, own: bool, clock: Clock) -> int:
