@@ -20,7 +20,7 @@ from benchmarks.measure import wall_clock
 from kpg import col
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.requests import SPIN
-from kpg.cluster.wire import Connection, wait_soon
+from kpg.cluster.wire import Connection, Watch
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message
@@ -102,8 +102,8 @@ def there(mesh: Mesh, peer: int) -> None:
 
 def heard(mesh: Mesh) -> None:
     """Wait for a row and its progress."""
-    frames = 0
+    frames, watch = 0, Watch(mesh.connections())
     while frames < 2:
         frames += len(mesh.receive())
         if frames < 2:
-            wait_soon(mesh.connections(), 1.0, SPIN)
+            watch.wait_soon(1.0, SPIN)

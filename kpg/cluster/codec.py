@@ -25,6 +25,7 @@ from kpg.dataflow.transport import DataFrame, FailureFrame, ProgressFrame
 from kpg.errors import ProtocolError
 from kpg.progress.tracker import Change
 
+FIRST = 8  # words of a message that are looked at together
 SHAPE = 8  # words that say how large the blocks are, whether they are tidy, and how many lanes are text
 
 
@@ -114,7 +115,7 @@ def decode_updates(body: Ints, at: int, told: Told) -> tuple[Updates, int]:
     at += SHAPE + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
         raise ProtocolError("a frame of rows is cut off")
-    symbolic = body[at - texts : at].tolist()
+    symbolic = body[at - texts : at].tolist() if texts else ()
     if time_columns not in (1, n) or diff_columns not in (1, n) or not all(0 <= lane < lanes for lane in symbolic):
         raise ProtocolError("a frame of rows has an impossible shape")
     data = body[at : at + sizes[0]].reshape(lanes, n)
@@ -180,11 +181,13 @@ def decode_head(body: Ints) -> tuple[int, int, tuple[tuple[int, ...], ...], int]
     """The dataflow, channel and times of a message, and where its rows begin."""
     if len(body) < 4:
         raise ProtocolError("a frame of rows is cut off")
-    dataflow, channel, count, depth = body[:4].tolist()
+    dataflow, channel, count, depth, *flat = body[:FIRST].tolist()
     if count < 0 or depth < 0 or len(body) < 4 + count * depth:
         raise ProtocolError("a frame of rows is cut off")
+    if count == 1 and depth <= FIRST - 4:
+        return dataflow, channel, (tuple(flat[:depth]),), 4 + depth
     flat = body[4 : 4 + count * depth].tolist()
-    times = tuple(tuple(flat[i * depth : (i + 1) * depth]) for i in range(count))
+    times = tuple([tuple(flat[i * depth : (i + 1) * depth]) for i in range(count)])
     return dataflow, channel, times, 4 + count * depth
 
 

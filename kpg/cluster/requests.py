@@ -82,12 +82,17 @@ class Handlers:
 
     def settle(self) -> None:
         """Work, with all peers, until nothing before the clock is in flight."""
-        worker = self.db.worker
+        worker, watch = self.db.worker, None
+        peers = {connection.fileno() for connection in self.mesh.connections()}
         while True:
             worker.run()
             if worker.settled():
                 return
-            wire.wait_soon([*self.others(), *self.mesh.connections()], 1.0, self._spin)
+            if watch is None:
+                watch = wire.Watch([*self.others(), *self.mesh.connections()])
+            found = watch.wait_soon(1.0, self._spin)
+            if not found or not peers.issuperset(found):
+                watch = None  # somebody else wants something
 
     # Relations
 

@@ -28,6 +28,7 @@ LIMIT_WORDS = 1 << 28  # 2 GiB in one frame
 STAGE = 1 << 16
 GATHER = 64  # buffers in one system call
 GATHER_BYTES = 1 << 18
+TOGETHER = 1 << 14  # bytes that are sent as one piece
 
 Buffer: TypeAlias = bytes | memoryview
 Frame: TypeAlias = tuple[int, Ints]  # kind, body
@@ -61,17 +62,24 @@ class Connection:
 
     def send(self, kind: int, parts: Sequence[Buffer], urgent: bool = False) -> None:
         """Put a frame on its way; its parts are whole words and must not change."""
-        length = sum(len(part) if isinstance(part, bytes) else part.nbytes for part in parts)
+        length = 0
+        for part in parts:
+            length += len(part) if type(part) is bytes else part.nbytes  # type: ignore[union-attr]
         frame: list[Buffer] = [HEADER.pack(MAGIC, kind, length >> 3), *parts]
         self.unsent += HEADER.size + length
         (self._urgent if urgent else self._bulk).append(frame)
 
     def flush(self) -> bool:
         """Write what the socket takes now; True when nothing is left."""
+        if self.unsent <= TOGETHER and not self._leaving:
+            self._leaving.append(self._joined())
         while self.unsent:
             self._gather()
             try:
-                sent = self.sock.sendmsg([self._leaving[i] for i in range(min(GATHER, len(self._leaving)))])
+                if len(self._leaving) == 1:
+                    sent = self.sock.send(self._leaving[0])
+                else:
+                    sent = self.sock.sendmsg([self._leaving[i] for i in range(min(GATHER, len(self._leaving)))])
             except BlockingIOError:
                 return False
             except OSError as error:
@@ -80,9 +88,18 @@ class Connection:
             self._sent(sent)
         return True
 
+    def _joined(self) -> memoryview:
+        """All that waits, if it is little: to copy it is cheaper than to count its parts."""
+        parts = [part for frames in (self._urgent, self._bulk) for frame in frames for part in frame]
+        self._urgent.clear()
+        self._bulk.clear()
+        return memoryview(b"".join(parts))
+
     def _gather(self) -> None:
         """Choose what leaves next: enough for one system call, so that what is urgent seldom waits."""
-        size = sum(part.nbytes for part in self._leaving) if self._urgent or self._bulk else GATHER_BYTES
+        if not self._urgent and not self._bulk:
+            return
+        size = sum(part.nbytes for part in self._leaving)
         while size < GATHER_BYTES and len(self._leaving) < GATHER and (self._urgent or self._bulk):
             frame = self._urgent.popleft() if self._urgent else self._bulk.popleft()
             for part in frame:
@@ -153,10 +170,8 @@ class Connection:
                 raise ProtocolError(what, detail=f"{words} words" if magic == MAGIC else f"It begins with {magic:#x}.")
             start, length = at + HEADER.size, words << 3
             if self._held - start >= length:
-                body = np.empty(words, np.int64)
-                if words:
-                    body.data.cast("B")[:] = memoryview(self._stage)[start : start + length]
-                frames.append((kind, body))
+                own = self._stage[start : start + length]
+                frames.append((kind, np.frombuffer(own, np.int64) if words else np.empty(0, np.int64)))
                 at = start + length
             elif HEADER.size + length > STAGE:
                 self._body, self._kind, self._filled = np.empty(words, np.int64), kind, self._held - start
@@ -165,7 +180,8 @@ class Connection:
             else:
                 break
         if at:
-            self._stage[: self._held - at] = self._stage[at : self._held]
+            if at < self._held:
+                self._stage[: self._held - at] = self._stage[at : self._held]
             self._held -= at
 
     # Waiting
@@ -200,14 +216,33 @@ def wait(connections: Sequence[Waitable], seconds: float | None) -> list[int]:
     return [number for number, _ in poll.poll(None if seconds is None else seconds * 1000)]
 
 
-def wait_soon(connections: Sequence[Waitable], seconds: float, spin: float) -> list[int]:
-    """The same, looking again and again for a while first: to be woken costs more than a round of a loop does."""
-    end = time.perf_counter() + spin
-    while spin and time.perf_counter() < end:
-        found = wait(connections, 0)
-        if found:
-            return found
-    return wait(connections, seconds)
+class Watch:
+    """Waits for the same connections again and again."""
+
+    def __init__(self, connections: Sequence[Waitable]) -> None:
+        self._poll = select.poll()
+        self._wanted = [(connection, connection.fileno()) for connection in connections]
+        for _, number in self._wanted:
+            self._poll.register(number, select.POLLIN)
+        self._full: set[int] = set()  # those that have something that waits for room
+
+    def wait_soon(self, seconds: float, spin: float) -> list[int]:
+        """The file numbers of those that can go on. Looks again and again for a while before it goes to sleep: to be
+        woken costs more than a round of a loop does."""
+        self._ask_for_room()
+        poll = self._poll.poll
+        found = poll(0)
+        if not found and spin:
+            end = time.perf_counter() + spin
+            while not found and time.perf_counter() < end:
+                found = poll(0)
+        return [number for number, _ in found or poll(seconds * 1000)]
+
+    def _ask_for_room(self) -> None:
+        for connection, number in self._wanted:
+            if (number in self._full) != bool(connection.unsent):
+                self._full ^= {number}
+                self._poll.modify(number, select.POLLIN | (select.POLLOUT if connection.unsent else 0))
 
 
 def padded(data: bytes) -> bytes:

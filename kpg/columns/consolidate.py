@@ -59,10 +59,12 @@ def consolidate(updates: Updates) -> Updates:
     return _ordered(updates, n, row)
 
 
-def crowded(updates: Updates) -> bool:
-    """Whether updates must repeat themselves: there are less than half as many values as updates, and few enough."""
+def consolidate_crowded(updates: Updates) -> Updates | None:
+    """The same for updates that must repeat themselves: there are less than half as many values as updates, and few
+    enough. None for others."""
     row = _Fields(*_row_blocks(updates))
-    return row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
+    crowded = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
+    return _tallied(updates, row) if crowded else None
 
 
 class _Fields:

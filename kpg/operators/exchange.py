@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.consolidate import consolidate, crowded
+from kpg.columns.consolidate import consolidate_crowded
 from kpg.columns.schema import SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
@@ -83,10 +83,8 @@ def divide_by(
 
 def in_order(updates: Updates) -> Updates:
     """Many updates of few values sorted and summed; others as they are, since to sort once is cheaper than to merge."""
-    if updates.tidy or len(updates) < MANY or not crowded(updates):
-        return updates
-    found = consolidate(updates)
-    return Updates(found.data, found.times, found.diffs, tidy=True)
+    found = None if updates.tidy or len(updates) < MANY else consolidate_crowded(updates)
+    return updates if found is None else Updates(found.data, found.times, found.diffs, tidy=True)
 
 
 def cut(block: Ints, found: Owners, n: int) -> list[Ints]:

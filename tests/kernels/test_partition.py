@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
-from kpg.operators.exchange import divide
+from kpg.operators.exchange import MANY, divide, in_order
 from kpg.testing import kernels_partition as twin
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
@@ -37,3 +37,13 @@ def test_rows_are_divided_as_the_twin_divides_them(
             elif len(at) == n:
                 assert part.diffs[0].tolist() == [at[row] for row in found]
                 assert (part.times[1] - part.times[0] == n).all()
+
+
+def test_many_updates_of_few_values_are_summed_before_they_leave() -> None:
+    values = np.random.default_rng(3).integers(0, 100, MANY)
+    crowded = Updates(values.reshape(1, -1), constant((4,)), constant((2,)))
+    found = in_order(crowded)
+    expected, counts = np.unique(values, return_counts=True)
+    assert found.tidy and (found.data[0] == expected).all() and (found.diffs[0] == 2 * counts).all()
+    spread = Updates(np.arange(MANY).reshape(1, -1), constant((4,)), constant((2,)))
+    assert in_order(spread) is spread and in_order(found) is found
