@@ -56,13 +56,16 @@ def same_generation(edges: Ints, nodes: int) -> Ints:
 
 def fixed_point(start: Ints, step: Callable[[Ints], Ints]) -> Ints:
     """All that some numbers lead to, sorted, each once; only what is new is looked at again."""
-    seen = fresh = np.unique(start)
+    fresh = np.unique(start)
+    runs: list[Ints] = []  # sorted, disjoint, each at least twice as long as the next
     while len(fresh):
-        found = np.unique(step(fresh))
-        place = np.minimum(np.searchsorted(seen, found), len(seen) - 1)
-        fresh = found[seen[place] != found]
-        seen = np.union1d(seen, fresh)
-    return seen
+        runs.append(fresh)
+        while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
+            runs[-2:] = [np.sort(np.concatenate(runs[-2:]))]
+        fresh = np.unique(step(fresh))
+        for run in runs:
+            fresh = fresh[run[np.minimum(np.searchsorted(run, fresh), len(run) - 1)] != fresh]
+    return np.sort(np.concatenate(runs)) if runs else fresh
 
 
 def points_to(assign: Ints, deref: Ints, nodes: int) -> tuple[Any, Any]:

@@ -156,3 +156,27 @@ def test_each_id_is_there_once_and_says_where_it_is_from():
 
 def test_results_say_that_they_are_partial_until_they_are_known_to_be_more():
     assert Result("X1", "t", 1.0, 0, "now", {}).status == "partial"
+
+
+def test_several_experiments_run_apart_until_one_is_interrupted(options, monkeypatch):
+    statuses, asked = iter([0, 1, 130]), []
+
+    def run(arguments, env):
+        asked.append(arguments)
+        return type("Ended", (), {"returncode": next(statuses)})
+
+    monkeypatch.setattr(command.subprocess, "run", run)
+    assert command.run_apart(["X16", "X19"], options, progress=False) == ["X19"]
+    with pytest.raises(KeyboardInterrupt):
+        command.run_apart(["X16", "X19"], options, progress=True)
+    assert len(asked) == 3 and asked[0][3:5] == ["bench", "X16"] and "--no-progress" in asked[0]
+    assert "--no-progress" not in asked[2]
+
+
+def test_all_makes_the_report_even_if_one_is_interrupted(tmp_path, monkeypatch, capsys):
+    def interrupted(names, options, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_apart", interrupted)
+    assert main(["bench", "all", "--out", str(tmp_path)]) == 130
+    assert (tmp_path / "report.html").exists() and "interrupted" in capsys.readouterr().err
