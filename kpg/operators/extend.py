@@ -35,6 +35,7 @@ from kpg.operators.arrange import Arranged
 from kpg.operators.linear import keep
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
+from kpg.trace.batcher import earliest
 from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.handle import TraceHandle
 
@@ -79,12 +80,21 @@ class Index:
 
 @dataclass(slots=True)
 class Waiting:
-    """Tuples, the times they may be sent at, and the least and greatest initial time among them."""
+    """Tuples, their earliest times, and the least and greatest initial time among them.
+
+    These times are held while they wait, and not those of the message they came in, which may be earlier: to hold an
+    earlier time than one's own may be what one waits for.
+    """
 
     tuples: Updates
     times: Times
     earliest: Time
     latest: Time
+
+    @classmethod
+    def of(cls, tuples: Updates) -> Waiting:
+        """Some tuples, to be released."""
+        return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
 
 @dataclass(slots=True)
@@ -132,7 +142,7 @@ class Extend(Operator):
         for message in inputs[0]:
             for tuples in updates_of(message.payload):
                 if len(tuples):
-                    self.waiting.append(Waiting(tuples, message.times, *initial_bounds(tuples)))
+                    self.waiting.append(Waiting.of(tuples))
         if self.depth > 1:  # before frontiers are asked for: what these tuples lead to may come round
             self._hold()
         self._release_tuples()
@@ -159,8 +169,7 @@ class Extend(Operator):
             elif each.earliest < passed:
                 early = initial_before(each.tuples, passed)
                 for chosen, waits in ((early, False), (~early, True)):
-                    tuples = keep(each.tuples, chosen)
-                    half = Waiting(tuples, each.times, *initial_bounds(tuples))
+                    half = Waiting.of(keep(each.tuples, chosen))
                     if waits:
                         kept.append(half)
                     else:

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 NONE = Schema((), ())
+ROUND = "$@"  # how the names of the columns begin that hold the rounds of initial times
 
 
 def rounds_of(loops: frozenset[nodes.Loop]) -> dict[str, Any]:
     """The columns for the rounds of initial times in a scope."""
     depth = max((loop.depth() for loop in loops), default=0)
-    return {f"@{number}": INT64 for number in range(1, depth + 1)}
+    return {f"{ROUND}{number}": INT64 for number in range(1, depth + 1)}
 
 
 def render_changes(renderer: Renderer, node: nodes.Changes) -> Rendered:
@@ -67,12 +68,17 @@ class Said:
 
 def render_extend(renderer: Renderer, node: nodes.Extend) -> Rendered:
     """A step of a delta query."""
-    tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), node.input.schema)
+    tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), _rounds_last(node.input.schema))
     gates = [Said(each, _index(renderer, each, node.scope())) for each in node.gates]
     said = [Said(each, _index(renderer, each, node.scope())) for each in node.extenders]
     if renderer.dataflow.worker.peers == 1 or len(said) == 1:
         return _extended(renderer, tuples, node, said, gates)
     return _across_workers(renderer, tuples, node, said, gates)
+
+
+def _rounds_last(schema: Schema) -> Schema:
+    """The columns in the order that operators expect."""
+    return schema.select(sorted(schema.names, key=lambda name: name.startswith(ROUND)))
 
 
 def index_of(renderer: Renderer, extender: nodes.Extender) -> tuple[str, ...]:

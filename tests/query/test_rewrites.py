@@ -11,7 +11,8 @@ from kpg.query.ir.literals import Conjunction
 from kpg.query.ir.program import Program
 from kpg.query.ir.show import show_program, show_rule
 from kpg.query.ir.verify import verify
-from kpg.query.plan import is_set, plan_rule
+from kpg.query.plan import is_set
+from kpg.query.strategy import plan_rule
 
 HEAD = """.decl e(x: number, y: number) .input e
 .decl p(x: number) .decl q(x: number, y: number) .output p .output q
