@@ -13,8 +13,8 @@ time is the product join. Nothing is kept but tuples that wait:
   (e, 9), after (e, 3). All times before e stay before e, and the product join with a time of epoch e forgets the rest.
 - Times are joined with the `floor`: the least time as of which everything this dataflow imports is known.
 
-`gates` are the extenders of later steps: if one of them holds nothing before s, the tuple need not be extended at all.
-At the first load of all relations all but one of the delta queries end here.
+`gates` are the extenders of later steps, where this worker has all of them: if one holds nothing before s, the tuple
+need not be extended at all. At the first load of all relations all but one of the delta queries end here.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Extend(Operator):
                 parts = []
             times = future.times
             before = future.extension.proposed
-            updates = future.extension.next(budget)
+            updates = future.extension.next(SLICE)
             looked = future.extension.proposed - before
             self.proposed += looked
             budget -= max(1, looked)

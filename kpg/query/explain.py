@@ -59,7 +59,7 @@ def explain_indexes(plans: list[RulePlan], relations: dict[str, Relation]) -> li
             readers.setdefault((name, keys), []).append(show_rule(plan.rule))
     lines: list[str] = []
     for (name, keys), rules in sorted(readers.items()):
-        lines.append(f"index of {name} by {', '.join(keys) or 'nothing'}, shared by {len(set(rules))}")
+        lines.append(f"index of {name} by {', '.join(keys) or 'nothing'}, shared by {len(rules)}")
         lines += [f"  {rule}" for rule in dict.fromkeys(rules)]
     return lines
 
@@ -71,7 +71,7 @@ def indexes_of(plan: RulePlan) -> list[tuple[str, tuple[int, ...]]]:
         for step in plan.steps
         if isinstance(step, (Join, Without))
     ]
-    for pipeline in plan.pipelines:
-        looks = [look for step in pipeline.steps if isinstance(step, Extend) for look in step.looks]
-        found += [(look.source.atom.relation, tuple(place for _, place in look.key)) for look in looks]
-    return found
+    steps = [step for pipeline in plan.pipelines for step in pipeline.steps if isinstance(step, Extend)]
+    looks = [look for step in steps for look in step.looks]
+    looked = [(look.source.atom.relation, tuple(place for _, place in look.key)) for look in looks]
+    return found + list(dict.fromkeys(looked))  # a rule counts once, however many of its pipelines look there

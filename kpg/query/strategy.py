@@ -87,11 +87,12 @@ def hint_of(rule: Rule, around: Situation) -> tuple[str, tuple[str, ...]]:
     name, *order_words = hint.split()
     order = tuple(order_words)
     known = {name for source in sources_of(rule, {}) for name in source.variables if " " not in name}
-    if order and set(order) != known:
+    if order and known - set(order):
         if around.joins != "auto":
             return name, ()  # an order for another rule
-        raise BadPlan(f"the order {' '.join(order)} does not name each variable of a rule", detail=str(rule.head))
-    return name, order
+        missing = ", ".join(sorted(known - set(order)))
+        raise BadPlan(f"the order {' '.join(order)} does not name {missing}", hint="Name every variable that is joined.")
+    return name, tuple(name for name in order if name in known)  # others are constants by now, or read nowhere
 
 
 def check_hint(joins: str) -> None:

@@ -1,18 +1,23 @@
 """Delta queries and worst-case optimal joins say what binary joins say, at every time: A10, A11."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.cli import main
 from kpg.operators.arrange import Publisher
 from kpg.operators.extend import Extend
+from kpg.operators.weigh import Weigh
 from kpg.query.datalog import parse
+from kpg.query.edn import parse_query
 from kpg.query.explain import explain
 from kpg.query.ir.compile import compile
 from kpg.query.lower.program import Lowered
+from kpg.query.plans import parse_plans
 from kpg.query.running import Running
 from kpg.query.strategy import plan_rule, situation_of
 from kpg.testing.datalog import evaluate
@@ -287,3 +292,98 @@ def test_closed_inputs_have_no_pipeline():
             running.inputs["e"].insert([(1, 2), (1, 3)])
             db.advance()
             assert running.rows("p") == [(1, 3)]
+
+
+def test_every_front_end_can_say_how(tmp_path, capsys):
+    """A11.1: a pragma, a section of a query, a member of a plan, an option of the command line."""
+    knows = {":knows": ("number", "number")}
+    triangle = "[?a :knows ?b] [?b :knows ?c] [?c :knows ?a]"
+    in_datalog = parse('.pragma "joins" "delta"\n' + TRIANGLES)
+    in_edn = parse_query(f"[:find ?a ?b :joins hector ?a ?b ?c :where {triangle}]", knows)
+    bindings = [{"Attribute": {"variables": pair, "source_attribute": ":knows"}} for pair in ([0, 1], [1, 0])]
+    plan = {"Hector": {"variables": [0, 1], "bindings": bindings, "order": [1, 0]}}
+    as_plan = parse_plans({"rules": [{"name": "q", "plan": plan}]}, knows)
+    hinted = parse_plans({"rules": [{"name": "q", "plan": {"MatchA": [0, ":knows", 1]}}], "joins": "binary"}, knows)
+    assert [each.joins for each in (in_datalog, in_edn, hinted)] == ["delta", "hector a b c", "binary"]
+    assert "delta: as the hint says" in explain(compile(in_datalog))
+    assert "hector: as the hint says" in explain(compile(in_edn))
+    assert "validate by :knows(1, 0)" in explain(compile(as_plan)), "two bindings, but Hector was asked for"
+    path = tmp_path / "triangles.dl"
+    path.write_text(TRIANGLES.replace(".input", "//"))
+    assert main(["explain", str(path), "--joins", "binary"]) == 0
+    assert "binary: as the hint says" in capsys.readouterr().out
+    assert main(["run", str(path), "--joins", "hector", "-D", str(tmp_path), "--no-progress"]) == 0
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda: parse('.pragma "joins" "sideways"'),
+    lambda: parse('.pragma "joins"'),
+    lambda: parse_query("[:find ?a :joins sideways :where [?a :knows ?b]]", {":knows": ("number", "number")}),
+    lambda: parse_plans({"rules": [], "joins": "sideways"}, {}),
+])  # fmt: skip
+def test_a_hint_that_means_nothing_is_refused_where_it_stands(wrong):
+    with pytest.raises(kpg.ParseError):
+        wrong()
+
+
+def test_a_hector_stage_is_a_hector_plan():
+    """A11.2 A11.4: bindings of a JSON plan: attributes, also reversed, a constant, a negation, a predicate."""
+    types = {":knows": ("number", "number"), ":age": ("number", "number")}
+    attribute = {"Attribute": {"variables": [0, 1], "source_attribute": ":knows"}}
+    back = {"Attribute": {"variables": [1, 0], "source_attribute": ":knows"}}
+    aged = {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}}
+    both = {"variables": [0, 1], "bindings": [attribute, back, aged, {"Constant": {"variable": 2, "value": 41}}]}
+    program = compile(parse_plans({"rules": [{"name": "q", "plan": {"Hector": both}}]}, types))
+    with kpg.open() as db, Running(db, program) as running:
+        assert "hector" in {plan.strategy for plan in running.plans}
+        running.inputs[":knows"].insert([(1, 2), (2, 1), (1, 3), (4, 4)])
+        running.inputs[":age"].insert([(1, 41), (2, 40), (4, 41)])
+        db.advance()
+        assert running.rows("q") == [(1, 2), (4, 4)]
+        running.inputs[":age"].insert([(2, 41)])
+        db.advance()
+        assert running.rows("q") == [(1, 2), (2, 1), (4, 4)]
+
+
+def test_functions_and_ranges_propose():
+    """A11.3: c = a + b is known when a and b are; l <= x < u is read from the index, not filtered."""
+    program = compile(parse(DECLARED + "p(x, z) :- g(x, y, w), e(y, z), f(x, z), z >= x, z < w."))
+    (rule,) = [rule for rule in program.rules if rule.head.relation == "p"]
+    plan = plan_rule(rule, situation_of(program, "hector"))
+    assert "extend to z by e(y, z), f(x, z), x <= z and z < w" in str(plan.pipelines[0])
+    summed = compile(parse(DECLARED + "p(x, c) :- e(x, y), f(y, c), c = x + y."))
+    (rule,) = [rule for rule in summed.rules if rule.head.relation == "p"]
+    first = plan_rule(rule, situation_of(summed, "hector")).pipelines[0]
+    assert str(first) == "changes of e(x, y) | let c = (x + y) | validate by f(y, c)"
+
+
+def test_unary_relations_count_propose_and_validate_by_one_index():
+    """A7.7 A7.6: one sorted index of a unary relation, whatever it is asked."""
+    program = compile(parse(DECLARED + "p(x, y) :- u(x), u(y), e(x, y), e(y, x)."))
+    with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+        running.inputs["e"].insert([(1, 2), (2, 1), (2, 3), (3, 2)])
+        running.inputs["u"].insert([(1,), (2,)])
+        db.advance()
+        assert running.rows("p") == [(1, 2), (2, 1)]
+        of_u = [each for each in db.describe()["arrangements"] if each["name"].startswith("u")]
+        assert len(of_u) == 1, of_u
+
+
+def test_functional_columns_need_no_counting():
+    """A11.1: where an attribute has one value at most, it proposes without being weighed."""
+    program = compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))
+    marked = tuple(
+        replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations
+    )
+    program = replace(program, relations=marked)
+    weighed = {}
+    for name, each in (("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))), ("single", program)):
+        cluster = Cluster(2, lambda db, each=each: Lowered(db, each, joins="hector").collections["p"].output("p"))
+        operators = [operator for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
+        weighed[name] = sum(isinstance(operator, Weigh) for operator in operators)
+        cluster.insert(0, "u", (1,))
+        cluster.insert(1, "e", (1, 2))
+        cluster.insert(0, "f", (1, 2))
+        cluster.advance()
+        assert cluster.answer() == {(1, 2): 1}
+    assert weighed["single"] < weighed["plain"]
