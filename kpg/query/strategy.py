@@ -91,7 +91,8 @@ def hint_of(rule: Rule, around: Situation) -> tuple[str, tuple[str, ...]]:
         if around.joins != "auto":
             return name, ()  # an order for another rule
         missing = ", ".join(sorted(known - set(order)))
-        raise BadPlan(f"the order {' '.join(order)} does not name {missing}", hint="Name every variable that is joined.")
+        what = f"the order {' '.join(order)} does not name {missing}"
+        raise BadPlan(what, hint="Name every variable that is joined.")
     return name, tuple(name for name in order if name in known)  # others are constants by now, or read nowhere
 
 
