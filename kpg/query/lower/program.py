@@ -21,7 +21,7 @@ from kpg.columns.schema import Schema
 from kpg.growth.upkeep import can_be_kept
 from kpg.plan import nodes
 from kpg.query.ir.literals import atoms
-from kpg.query.ir.program import Program, Reduction, Relation, Stratum
+from kpg.query.ir.program import Program, Reduction, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.deltas import build_pipelines
 from kpg.query.lower.expressions import TYPES
@@ -72,7 +72,7 @@ class Lowered:
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
-            if not self._saturated(stratum):
+            if self._hinted(stratum) or not self._saturated(stratum):
                 self._loop(stratum)
         else:
             for name in stratum.relations:
@@ -133,7 +133,8 @@ class Lowered:
         around = Surroundings(read, self._keys_of, self._relations, self._unit)
         rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
         parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
-        parts += [build_rule(plan_rule(rule), around) for rule in rules]
+        situation = replace(self._situation, joins="binary") if repeat else self._situation
+        parts += [self._built(rule, around, situation) for rule in rules]
         if not parts:
             return self._nothing(name)
         all_rows = parts[0].concat(*parts[1:])
@@ -162,10 +163,7 @@ class Lowered:
         parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
         rules = self.program.rules_of(name)
         around = Surroundings(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
-        for rule in rules:
-            plan = plan_rule(rule, self._situation)
-            self.plans.append(plan)
-            parts.append(build_pipelines(plan, around) if plan.pipelines else build_rule(plan, around))
+        parts += [self._built(rule, around, self._situation) for rule in rules]
         parts += [self._reduced(each) for each in self.program.reductions if each.relation == name]
         if not parts:
             parts = [self._nothing(name)]
@@ -174,6 +172,17 @@ class Lowered:
             return all_rows
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
         return all_rows if single and not recursive else all_rows.distinct()
+
+    def _built(self, rule: Rule, around: Surroundings, situation: Situation) -> Collection:
+        """The rows that a rule derives, joined as is best or as somebody said."""
+        plan = plan_rule(rule, situation)
+        self.plans.append(plan)
+        return build_pipelines(plan, around) if plan.pipelines else build_rule(plan, around)
+
+    def _hinted(self, stratum: Stratum) -> bool:
+        """Whether somebody said how the rules of a stratum shall be joined."""
+        rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
+        return self._situation.joins != "auto" or any(rule.joins for rule in rules)
 
     def _static(self) -> frozenset[str]:
         """The relations that never change again and are known as of whatever time anything is: closed inputs."""
