@@ -74,6 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+JOINS_HELP = "how rules are joined: auto, binary, delta or hector (auto)"
+
+
 def make_parser() -> argparse.ArgumentParser:
     """What can be given."""
     parser = argparse.ArgumentParser(
@@ -95,11 +98,13 @@ def make_parser() -> argparse.ArgumentParser:
         help=f"stop a recursion after so many rounds ({MAX_ROUNDS:,})",
     )  # fmt: skip
     run.add_argument("--memory-limit", type=positive, metavar="BYTES", help="stop when the process holds more")
+    run.add_argument("--joins", default="auto", metavar="HOW", help=JOINS_HELP)
     run.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     run.set_defaults(command=run_command)
     explain = commands.add_parser("explain", help="say how a Datalog program would be computed")
     explain.add_argument("program", type=Path, metavar="PROGRAM", help="a file of Datalog")
     add_query_options(explain)
+    explain.add_argument("--joins", default="auto", metavar="HOW", help=JOINS_HELP)
     explain.set_defaults(command=explain_command)
     add_bench(commands)
     serving.add_to(commands, positive, serve_command)
@@ -174,6 +179,7 @@ def run_command(given: argparse.Namespace) -> int:
             insert_only=given.insert_only,
             max_rounds=given.max_rounds,
             memory_limit=given.memory_limit,
+            joins=given.joins,
             progress=bar.show,
         )
     return 0
@@ -195,7 +201,7 @@ def explain_command(given: argparse.Namespace) -> int:
         program = together.program
     else:
         program = compile(program)
-    print(explain(replace(program, insert_only=program.insert_only or given.insert_only)))
+    print(explain(replace(program, insert_only=program.insert_only or given.insert_only), given.joins))
     return 0
 
 

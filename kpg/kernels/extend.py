@@ -26,6 +26,7 @@ from kpg.kernels.find import gallop, lower_bound, past
 from kpg.kernels.jit import inlined, jit
 
 KEYS, STRICT, NEGATIVE = range(3)  # the columns of `shape`
+NEVER = (1 << 63) - 1
 
 
 @inlined
@@ -119,12 +120,12 @@ def multiply(table, first, last, sign, strict, floor, initial, hits, times, diff
 
 
 @jit
-def validate(table, bounds, shape, proposer, value, at, stop, floor, initial, hits, times, diffs, spare_times,
+def validate(table, lanes, bounds, shape, proposer, value, stop, floor, initial, hits, times, diffs, spare_times,
              spare_diffs):  # fmt: skip
     """Multiply the one (time, diff) in column 0 by every extender but the proposer.
 
-    With `at` >= 0 their rows are those that hold `value` after the key, searched from where the last one was; else all
-    rows of the key. Returns how many there are then, or -1 if there is no room.
+    With a proposer their rows are those that hold `value` after the key, searched from where the last one was; else
+    all rows of the key. Returns how many there are then, or -1 if there is no room.
     """
     n = 1
     for j in range(shape.shape[0]):
@@ -132,10 +133,9 @@ def validate(table, bounds, shape, proposer, value, at, stop, floor, initial, hi
             continue
         found = False
         for b in range(bounds[j], bounds[j + 1]):
-            if at >= 0:
-                lane = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
-                hits[0, b] = gallop(lane, hits[0, b], stop[b], value)
-                hits[1, b] = past(lane, hits[0, b], stop[b], value)
+            if proposer >= 0:
+                hits[0, b] = gallop(lanes[b], hits[0, b], stop[b], value)
+                hits[1, b] = past(lanes[b], hits[0, b], stop[b], value)
             found = found or hits[0, b] < hits[1, b]
         negative = shape[j, NEGATIVE] == 1
         if not found:
@@ -150,6 +150,36 @@ def validate(table, bounds, shape, proposer, value, at, stop, floor, initial, hi
             diffs[c] = spare_diffs[c]
         n = made
     return n
+
+
+@jit
+def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, meter):
+    """The first row of the proposer from `row` on whose value all others hold, at whatever time; `final` if none.
+
+    Each side gallops to where the other is, so that what lies between is not looked at.
+    """
+    while row < final:
+        meter[1] += 1
+        value = peek(lanes[block], row)
+        ahead = value
+        for j in range(shape.shape[0]):
+            if j == proposer or shape[j, NEGATIVE] == 1:
+                continue
+            least = NEVER
+            for b in range(bounds[j], bounds[j + 1]):
+                at = gallop(lanes[b], hits[0, b], stop[b], value)
+                hits[0, b] = at
+                if at < stop[b]:
+                    least = min(least, peek(lanes[b], at))
+            ahead = max(ahead, least)
+            if least > value:
+                break
+        if ahead == value:
+            return row
+        if ahead == NEVER:
+            return final
+        row = gallop(lanes[block], row + 1, final, ahead)
+    return final
 
 
 @jit
@@ -174,6 +204,10 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
     spare_amounts = np.empty(room, np.int64)
     extenders = shape.shape[0]
     capacity = out_data.shape[1]
+    lanes = np.empty(batches, np.int64)  # where the lane after the key begins
+    for j in range(extenders):
+        for b in range(bounds[j], bounds[j + 1]):
+            lanes[b] = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
     n = 0
     times_alike = 1
     diffs_alike = 1
@@ -192,12 +226,10 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             for b in range(bounds[j], bounds[j + 1]):
                 begin[b] = ranges[2 * b, i]
                 end[b] = ranges[2 * b + 1, i]
-                if new > 0 and begin[b] < end[b]:
-                    lane = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
-                    if low >= 0:
-                        begin[b] = lower_bound(lane, begin[b], end[b], data[low, i])
-                    if high >= 0:
-                        end[b] = lower_bound(lane, begin[b], end[b], data[high, i])
+                if low >= 0:
+                    begin[b] = lower_bound(lanes[b], begin[b], end[b], data[low, i])
+                if high >= 0:
+                    end[b] = lower_bound(lanes[b], begin[b], end[b], data[high, i])
                 rows += end[b] - begin[b]
             if new > 0 and shape[j, NEGATIVE] == 0 and (proposer < 0 or rows < least):
                 proposer = j
@@ -217,8 +249,13 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                 hits[0, b] = begin[b]
                 hits[1, b] = end[b]
             while row < final:
-                meter[1] += 1
                 value = 0
+                if proposer >= 0 and extenders > 1:
+                    row = agreed(lanes, block, row, final, bounds, shape, proposer, hits, end, meter)
+                    if row == final:
+                        break
+                else:
+                    meter[1] += 1
                 amount = diff
                 good = True
                 for d in range(depth):
@@ -235,8 +272,8 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                     amounts[0] = amount
                     made = 1
                     if extenders > 1 or proposer < 0:
-                        made = validate(table, bounds, shape, proposer, value, 0 if proposer >= 0 else -1, end, floor,
-                                        initial, hits, moments, amounts, spare_moments, spare_amounts)  # fmt: skip
+                        made = validate(table, lanes, bounds, shape, proposer, value, end, floor, initial, hits,
+                                        moments, amounts, spare_moments, spare_amounts)  # fmt: skip
                     if made < 0 or n + made > capacity:
                         return before, times_alike, diffs_alike
                 for c in range(made):

@@ -13,8 +13,8 @@ time is the product join. Nothing is kept but tuples that wait:
   (e, 9), after (e, 3). All times before e stay before e, and the product join with a time of epoch e forgets the rest.
 - Times are joined with the `floor`: the least time as of which everything this dataflow imports is known.
 
-`gates` are the extenders of later steps: if one of them holds nothing before s, the tuple need not be extended at all.
-At the first load of all relations all but one of the delta queries end here.
+`gates` are the extenders of later steps, where this worker has all of them: if one holds nothing before s, the tuple
+need not be extended at all. At the first load of all relations all but one of the delta queries end here.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from kpg.operators.arrange import Arranged
 from kpg.operators.linear import keep
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
+from kpg.trace.batcher import earliest
 from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.handle import TraceHandle
 
@@ -79,12 +80,21 @@ class Index:
 
 @dataclass(slots=True)
 class Waiting:
-    """Tuples, the times they may be sent at, and the least and greatest initial time among them."""
+    """Tuples, their earliest times, and the least and greatest initial time among them.
+
+    These times are held while they wait, and not those of the message they came in, which may be earlier: to hold an
+    earlier time than one's own may be what one waits for.
+    """
 
     tuples: Updates
     times: Times
     earliest: Time
     latest: Time
+
+    @classmethod
+    def of(cls, tuples: Updates) -> Waiting:
+        """Some tuples, to be released."""
+        return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
 
 @dataclass(slots=True)
@@ -132,7 +142,7 @@ class Extend(Operator):
         for message in inputs[0]:
             for tuples in updates_of(message.payload):
                 if len(tuples):
-                    self.waiting.append(Waiting(tuples, message.times, *initial_bounds(tuples)))
+                    self.waiting.append(Waiting.of(tuples))
         if self.depth > 1:  # before frontiers are asked for: what these tuples lead to may come round
             self._hold()
         self._release_tuples()
@@ -159,8 +169,7 @@ class Extend(Operator):
             elif each.earliest < passed:
                 early = initial_before(each.tuples, passed)
                 for chosen, waits in ((early, False), (~early, True)):
-                    tuples = keep(each.tuples, chosen)
-                    half = Waiting(tuples, each.times, *initial_bounds(tuples))
+                    half = Waiting.of(keep(each.tuples, chosen))
                     if waits:
                         kept.append(half)
                     else:
@@ -202,7 +211,7 @@ class Extend(Operator):
                 parts = []
             times = future.times
             before = future.extension.proposed
-            updates = future.extension.next(budget)
+            updates = future.extension.next(SLICE)
             looked = future.extension.proposed - before
             self.proposed += looked
             budget -= max(1, looked)

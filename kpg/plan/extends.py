@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 NONE = Schema((), ())
+ROUND = "$@"  # how the names of the columns begin that hold the rounds of initial times
 
 
 def rounds_of(loops: frozenset[nodes.Loop]) -> dict[str, Any]:
     """The columns for the rounds of initial times in a scope."""
     depth = max((loop.depth() for loop in loops), default=0)
-    return {f"@{number}": INT64 for number in range(1, depth + 1)}
+    return {f"{ROUND}{number}": INT64 for number in range(1, depth + 1)}
 
 
 def render_changes(renderer: Renderer, node: nodes.Changes) -> Rendered:
@@ -67,12 +68,18 @@ class Said:
 
 def render_extend(renderer: Renderer, node: nodes.Extend) -> Rendered:
     """A step of a delta query."""
-    tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), node.input.schema)
-    gates = [Said(each, _index(renderer, each, node.scope())) for each in node.gates]
+    tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), _rounds_last(node.input.schema))
+    alone = renderer.dataflow.worker.peers == 1  # else what is not here may be elsewhere
+    gates = [Said(each, _index(renderer, each, node.scope())) for each in node.gates if alone]
     said = [Said(each, _index(renderer, each, node.scope())) for each in node.extenders]
-    if renderer.dataflow.worker.peers == 1 or len(said) == 1:
+    if alone or len(said) == 1:
         return _extended(renderer, tuples, node, said, gates)
-    return _across_workers(renderer, tuples, node, said, gates)
+    return _across_workers(renderer, tuples, node, said)
+
+
+def _rounds_last(schema: Schema) -> Schema:
+    """The columns in the order that operators expect."""
+    return schema.select(sorted(schema.names, key=lambda name: name.startswith(ROUND)))
 
 
 def index_of(renderer: Renderer, extender: nodes.Extender) -> tuple[str, ...]:
@@ -97,7 +104,7 @@ def _index(renderer: Renderer, extender: nodes.Extender, loop: nodes.Loop | None
 
 
 def _extended(
-    renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said], gates: Sequence[Said]
+    renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said], gates: Sequence[Said] = ()
 ) -> Rendered:
     """One operator, which has all extenders at hand."""
     known = [_known(renderer, each, tuples.schema) for each in said]
@@ -146,16 +153,14 @@ def _pact(renderer: Renderer, schema: Schema, said: Said, known: Extender) -> Pa
     return renderer.by_lanes(schema, known.lanes[:keys], known.constants[:keys], said.index.schema.types[:keys])
 
 
-def _across_workers(
-    renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said], gates: Sequence[Said]
-) -> Rendered:
+def _across_workers(renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said]) -> Rendered:
     """Weigh, propose, validate: one operator each, on the worker that has the key."""
     if not said[0].new:
-        return _validated(renderer, tuples, node, said, gates)
+        return _validated(renderer, tuples, node, said)
     proposers = [each for each in said if not each.extender.negative]
     single = [each for each in proposers if each.extender.single][:1]
     if single or len(proposers) == 1:
-        return _proposed(renderer, tuples, node, (single or proposers)[0], said, gates)
+        return _proposed(renderer, tuples, node, (single or proposers)[0], said)
     weighed = tuples
     for number, each in enumerate(proposers):
         known = _known(renderer, each, weighed.schema)
@@ -168,7 +173,7 @@ def _across_workers(
     parts = []
     for number, each in enumerate(proposers):
         mine = renderer.add_stages(weighed, [Chosen(number)], "chosen", tuples.schema)
-        parts.append(_proposed(renderer, mine, node, each, said, gates))
+        parts.append(_proposed(renderer, mine, node, each, said))
     return replace(parts[0], stream=parts[0].stream.concat(*[part.stream for part in parts[1:]]))
 
 
@@ -178,7 +183,7 @@ def _weighed_schema(schema: Schema) -> Schema:
 
 
 def _proposed(
-    renderer: Renderer, tuples: Rendered, node: nodes.Extend, by: Said, said: Sequence[Said], gates: Sequence[Said]
+    renderer: Renderer, tuples: Rendered, node: nodes.Extend, by: Said, said: Sequence[Said]
 ) -> Rendered:
     """The proposals of one extender, validated by the others."""
     new = said[0].new[0]
@@ -191,22 +196,20 @@ def _proposed(
     names.insert(place, value)
     types.insert(place, by.index.schema.type_of(by.new[0]))
     wide = replace(node, schema=Schema(tuple(names), tuple(types)), columns=tuple(columns))
-    proposed = _extended(renderer, tuples, wide, [by], gates)
+    proposed = _extended(renderer, tuples, wide, [by])
     others = [
         Said(replace(each.extender, key=(*each.extender.key, (value, each.new[0]))), each.index)
         for each in said
         if each is not by
     ]
     made = tuple((0, value if side == 1 and name == new else name) for side, name in node.columns)
-    return _validated(renderer, proposed, replace(node, columns=made, low=None, high=None), others, ())
+    return _validated(renderer, proposed, replace(node, columns=made, low=None, high=None), others)
 
 
-def _validated(
-    renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said], gates: Sequence[Said]
-) -> Rendered:
+def _validated(renderer: Renderer, tuples: Rendered, node: nodes.Extend, said: Sequence[Said]) -> Rendered:
     """The tuples that each extender in turn lets through."""
     for each in said[:-1]:
         columns = tuple((0, name) for name in tuples.schema.names)
         same = replace(node, schema=tuples.schema, columns=columns, low=None, high=None)
-        tuples, gates = _extended(renderer, tuples, same, [each], gates), ()
-    return _extended(renderer, tuples, node, said[-1:], gates)
+        tuples = _extended(renderer, tuples, same, [each])
+    return _extended(renderer, tuples, node, said[-1:])

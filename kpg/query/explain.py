@@ -5,14 +5,17 @@ from __future__ import annotations
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.show import show_reduction, show_rule
 from kpg.query.lower.growing import saturable
-from kpg.query.plan import Join, RulePlan, Without, is_set, plan_rule
+from kpg.query.pipelines import Extend
+from kpg.query.plan import Join, Without, is_set
+from kpg.query.strategy import RulePlan, plan_rule, situation_of
 
 
-def explain(program: Program) -> str:
+def explain(program: Program, joins: str = "auto") -> str:
     """The strata of a compiled program and the indexes that its rules read."""
     lines: list[str] = []
     relations = program.by_name()
-    plans = {id(rule): plan_rule(rule) for rule in program.rules}
+    around = situation_of(program, joins)
+    plans = {id(rule): plan_rule(rule, around) for rule in program.rules}
     for number, stratum in enumerate(program.strata, 1):
         word = "recursive" if stratum.recursive else "once"
         lines.append(f"stratum {number}: {', '.join(stratum.relations)} ({word})")
@@ -34,6 +37,7 @@ def explain_rule(plan: RulePlan) -> list[str]:
     """A rule, its strategy and its steps."""
     lines = [f"  {show_rule(plan.rule)}", f"    {plan.strategy}: {plan.reason}"]
     lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
+    lines += [f"    {pipeline}" for pipeline in plan.pipelines]
     lines += [f"    note: {step}, because no variable connects them" for step in plan.products()]
     return lines
 
@@ -49,13 +53,25 @@ def explain_indexes(plans: list[RulePlan], relations: dict[str, Relation]) -> li
     """One block for each index: of what, by what, and which rules read it."""
     readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for plan in plans:
-        for step in plan.steps:
-            if isinstance(step, (Join, Without)):
-                columns = relations[step.atom.relation].columns
-                keys = tuple(columns[place].name for _, place in step.on)
-                readers.setdefault((step.atom.relation, keys), []).append(show_rule(plan.rule))
+        for name, places in indexes_of(plan):
+            columns = relations[name].columns
+            keys = tuple(columns[place].name for place in places)
+            readers.setdefault((name, keys), []).append(show_rule(plan.rule))
     lines: list[str] = []
     for (name, keys), rules in sorted(readers.items()):
         lines.append(f"index of {name} by {', '.join(keys) or 'nothing'}, shared by {len(rules)}")
         lines += [f"  {rule}" for rule in dict.fromkeys(rules)]
     return lines
+
+
+def indexes_of(plan: RulePlan) -> list[tuple[str, tuple[int, ...]]]:
+    """The relations that a plan looks up, and by which columns."""
+    found = [
+        (step.atom.relation, tuple(place for _, place in step.on))
+        for step in plan.steps
+        if isinstance(step, (Join, Without))
+    ]
+    steps = [step for pipeline in plan.pipelines for step in pipeline.steps if isinstance(step, Extend)]
+    looks = [look for step in steps for look in step.looks]
+    looked = [(look.source.atom.relation, tuple(place for _, place in look.key)) for look in looks]
+    return found + list(dict.fromkeys(looked))  # a rule counts once, however many of its pipelines look there

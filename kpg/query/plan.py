@@ -1,11 +1,10 @@
-"""How each rule is evaluated: which strategy, why, and the steps it takes from left to right.
+"""The steps that a rule takes from left to right, by binary joins.
 
     p(x, z) :- q(x, y), r(y, z), x < z, !s(z).
         scan q  |  join r on y  |  where x < z  |  without s on z  |  emit
 
-A strategy says how the atoms of a body are joined. There is one so far: `binary`, a join of two at a time, whose
-intermediate results are indexed. Delta queries and worst-case optimal joins take the same place: `choose` names the
-strategy of a rule, and `kpg/query/lower/rules.py` builds it. Steps carry only the variables that later ones read.
+A join of two at a time, whose intermediate results are indexed. Steps carry only the variables that later ones read.
+How else a rule may be joined is told in `kpg/query/pipelines.py`, and which way is chosen in `kpg/query/strategy.py`.
 """
 
 from __future__ import annotations
@@ -88,40 +87,6 @@ class Generate:
 
 
 Step: TypeAlias = Scan | Join | Without | Where | Bind | Generate
-
-
-@dataclass(frozen=True, slots=True)
-class RulePlan:
-    """The steps of a rule; `live[i]` are the variables that are read after step i."""
-
-    rule: Rule
-    strategy: str
-    reason: str
-    steps: tuple[Step, ...]
-    live: tuple[frozenset[str], ...]
-
-    def products(self) -> list[Join]:
-        """The steps that pair everything with everything."""
-        return [step for step in self.steps if isinstance(step, Join) and not step.on]
-
-
-def plan_rule(rule: Rule) -> RulePlan:
-    """The plan of a rule whose body is in order."""
-    strategy, reason = choose(rule)
-    steps = steps_of(rule)
-    return RulePlan(rule, strategy, reason, steps, live_after(rule, steps))
-
-
-def choose(rule: Rule) -> tuple[str, str]:
-    """The strategy for a rule, and why."""
-    atoms = [literal for literal in literals(rule) if isinstance(literal, Atom)]
-    if not atoms:
-        return "constant", "no atoms: the rule holds or not, whatever the data"
-    if len(atoms) == 1:
-        return "scan", "one atom: nothing to join"
-    if len(atoms) == 2:
-        return "binary", "two atoms: one join, nothing in between to keep"
-    return "binary", f"{len(atoms)} atoms: {len(atoms) - 1} joins, {len(atoms) - 2} results in between are indexed"
 
 
 def steps_of(rule: Rule) -> tuple[Step, ...]:

@@ -53,6 +53,7 @@ class Running:
         inputs: dict[str, Input] | None = None,
         demand: Mapping[str, tuple[str, ...]] | None = None,
         insert_only: bool | None = None,
+        joins: str = "auto",
     ) -> None:
         from kpg.api.arrangement import Arrangement
         from kpg.api.installed import install_together
@@ -68,9 +69,10 @@ class Running:
             shared |= {seeds: self.arguments[each] for each, (seeds, _) in asked.asked.items()}
         self.program = program
         only_grows = program.insert_only if insert_only is None else insert_only
-        lowered = Lowered(db, program, distinct_inputs, max_rounds, only_grows, shared)
+        lowered = Lowered(db, program, distinct_inputs, max_rounds, only_grows, shared, joins)
         self.inputs = lowered.inputs
         self.collections = lowered.collections
+        self.plans = lowered.plans
         wanted = program.wanted()
         nodes = {each: lowered.collections[each].node for each in wanted}
         self.answers: dict[str, Arrangement] = {}

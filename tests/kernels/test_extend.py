@@ -126,4 +126,4 @@ def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
     total = 0
     while (part := extension.next(driver.CHUNK)) is not None:
         total += len(part)
-    assert total == 100 and extension.proposed == 150
+    assert total == 100 and extension.proposed <= 150

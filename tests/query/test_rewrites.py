@@ -11,7 +11,8 @@ from kpg.query.ir.literals import Conjunction
 from kpg.query.ir.program import Program
 from kpg.query.ir.show import show_program, show_rule
 from kpg.query.ir.verify import verify
-from kpg.query.plan import is_set, plan_rule
+from kpg.query.plan import is_set
+from kpg.query.strategy import plan_rule
 
 HEAD = """.decl e(x: number, y: number) .input e
 .decl p(x: number) .decl q(x: number, y: number) .output p .output q
@@ -97,8 +98,8 @@ def test_a_rule_is_a_set_if_its_head_tells_all_solutions_apart(rule, told):
 def test_a_plan_says_its_strategy_and_why():
     program = compile(parse(HEAD + "q(x, w) :- e(x, y), e(y, z), e(z, w).\np(x) :- e(x, _), e(_, 7)."))
     three, product = map(plan_rule, program.rules)
-    assert three.strategy == "binary" and "2 joins, 1 results in between" in three.reason
+    assert three.strategy == "delta" and "3 pipelines, nothing in between is kept" in three.reason
     assert len(product.products()) == 1
-    shown = explain(program)
+    shown = explain(program, "binary")
     assert "note: product with e(x, _), because no variable connects them" in shown
     assert "index of e by x, shared by 2" in shown and show_program(program).count(".decl") == 3

@@ -13,7 +13,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from kpg.errors import ParseError, Unavailable
+from kpg.errors import BadPlan, ParseError, Unavailable
 from kpg.query.datalog.bodies import Bodies
 from kpg.query.datalog.declarations import Types
 from kpg.query.datalog.lexer import Token
@@ -21,6 +21,7 @@ from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Column, Directive, Fact, Program, Relation, Rule
 from kpg.query.ir.terms import Constant
 from kpg.query.source import NOWHERE, Position, Source, did_you_mean, failure
+from kpg.query.strategy import check_hint
 
 DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
 REFUSED = {
@@ -62,6 +63,7 @@ class Reader:
         self.type_at: dict[Position, Position] = {}  # where the type of a column stands, by where its name does
         self.directives: list[Directive] = []
         self.insert_only = False
+        self.joins = ""  # how rules shall be joined
         self.open: list[Path] = []
         self.seen: set[Path] = set()
 
@@ -78,7 +80,7 @@ class Reader:
                 rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
         types = tuple(self.types.resolved().values())
         made = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
-        return replace(made, insert_only=self.insert_only)
+        return replace(made, insert_only=self.insert_only, joins=self.joins)
 
     def typed(self, relation: Relation) -> Relation:
         """A relation with the kinds of its columns."""
@@ -148,12 +150,27 @@ class Statements(Bodies):
             case ".include":
                 self.include(self.expect("string", "a file in quotes"))
             case ".pragma":
-                while self.token.sort == "string":
-                    self.reader.insert_only |= self.advance().text.strip('"') == INSERT_ONLY
+                self.pragma()
             case ".plan":
                 self.skip_plan()
             case _:
                 raise failure(ParseError, f"{REFUSED[token.text]} are not supported ({token.text})", token.at)
+
+    def pragma(self) -> None:
+        """`.pragma "joins" "hector"`, and that rows only come; others change nothing."""
+        words = []
+        while self.token.sort == "string":
+            words.append(self.advance())
+            self.reader.insert_only |= words[-1].text.strip('"') == INSERT_ONLY
+        if words and words[0].text.strip('"') == "joins":
+            if len(words) < 2:
+                hint = 'As in .pragma "joins" "delta".'
+                raise failure(ParseError, "a pragma without a value", words[0].at, hint=hint)
+            self.reader.joins = words[1].text.strip('"')
+            try:
+                check_hint(self.reader.joins)
+            except BadPlan as error:
+                raise failure(ParseError, error.what, words[1].at, hint=error.hint) from None
 
     def unknown_directive(self) -> ParseError:
         """The error for a '.' and a name at the beginning of a statement."""

@@ -130,6 +130,7 @@ def run(
     insert_only: bool = False,
     max_rounds: int | None = None,
     memory_limit: int | None = None,
+    joins: str = "auto",
     to_stdout: bool = False,
     stdout: IO[str] | None = None,
     progress: Progress = silent,
@@ -155,6 +156,7 @@ def run(
             max_rounds=max_rounds,
             demand=None if asked is None else asked.bound,
             insert_only=insert_only or None,
+            joins=joins,
         )
         job.load(running)
         for name, rows in ({} if asked is None else asked.arguments).items():

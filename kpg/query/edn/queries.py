@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kpg.errors import ParseError, ProgramError, UnsafeRule
+from kpg.errors import BadPlan, ParseError, ProgramError, UnsafeRule
 from kpg.query.edn.clauses import Clauses, names_in, variable_name
 from kpg.query.edn.reader import Form, read_forms
 from kpg.query.edn.structure import arities, is_query, rules_in, sections_of, where
@@ -28,6 +28,7 @@ from kpg.query.ir.program import PARAMETER, Column, Directive, Fact, Program, Re
 from kpg.query.ir.terms import Kind, Term, Value, Variable, Wildcard
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.source import did_you_mean, failure
+from kpg.query.strategy import check_hint
 
 QUERY = "query"
 AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean", "mean": "mean"}
@@ -85,6 +86,7 @@ class Reading:
         self.relations: list[Relation] = []
         self.reductions: list[Reduction] = []
         self.facts: list[Fact] = []
+        self.joins = ""
         self.given: dict[str, tuple[Kind, ...]] = {}
 
     def program(self, rules: list[Form], query: list[Form]) -> Program:
@@ -120,6 +122,7 @@ class Reading:
                 *(Directive("output", each) for each in wanted),
             ),
             reductions=tuple(self.reductions),
+            joins=self.joins,
         )
         return with_kinds(program, {**self.attributes, **self.elsewhere, **self.given})
 
@@ -144,6 +147,7 @@ class Reading:
         """`[:find ... :where ...]`"""
         sections = sections_of(form)
         self.inputs(sections.get(":in", []))
+        self.joins = joins_of(sections.get(":joins", []))
         clauses = sections.get(":where", [])
         if not clauses:
             raise failure(ParseError, "a query without :where", form.at)
@@ -246,6 +250,17 @@ class Reading:
             raise failure(UnsafeRule, f"variable ?{name} of the {word.value} is not bound", what.at)
         op = AGGREGATES[word.value]
         return op, None if op == "count" else solutions.index(name)
+
+
+def joins_of(forms: list[Form]) -> str:
+    """`:joins hector ?a ?b ?c`: how clauses shall be joined, and for Hector an order of variables."""
+    words = [str(form.value).removeprefix("?") for form in forms]
+    try:
+        if words:
+            check_hint(" ".join(words))
+    except BadPlan as error:
+        raise failure(ParseError, error.what, forms[0].at, hint=error.hint) from None
+    return " ".join(words)
 
 
 def columns(size: int, names: tuple[str, ...] = ()) -> tuple[Column, ...]:

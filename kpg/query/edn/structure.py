@@ -7,7 +7,7 @@ from kpg.query.edn.clauses import variable_name
 from kpg.query.edn.reader import Form
 from kpg.query.source import Position, did_you_mean, failure
 
-SECTIONS = (":find", ":with", ":in", ":where", ":rules")
+SECTIONS = (":find", ":with", ":in", ":where", ":rules", ":joins")
 
 
 def is_query(form: Form) -> bool:

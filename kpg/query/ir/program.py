@@ -27,13 +27,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A named, typed relation. It is a set, unless `bag` says that rows count as often as they are derived."""
+    """A named, typed relation. It is a set, unless `bag` says that rows count as often as they are derived.
+
+    `functional` are columns of which there is one value at most, given all other columns.
+    """
 
     name: str
     columns: tuple[Column, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     made: bool = False  # by a rewrite, so nobody asks for it by name
     bag: bool = False
+    functional: tuple[int, ...] = ()
 
     @property
     def arity(self) -> int:
@@ -58,6 +62,7 @@ class Rule:
     body: Formula
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     kinds: tuple[tuple[str, Kind], ...] = field(default=(), repr=False)
+    joins: str = ""  # how it shall be joined, if somebody said so: see kpg.query.strategy
 
     @property
     def head(self) -> Atom:
@@ -129,6 +134,7 @@ class Program:
     strata: tuple[Stratum, ...] = ()
     stage: int = 0  # how many rewrites are done
     insert_only: bool = False  # no row of an input is ever removed
+    joins: str = ""  # how rules shall be joined that do not say so themselves
 
     def by_name(self) -> dict[str, Relation]:
         """The relations."""

@@ -21,12 +21,14 @@ from kpg.columns.schema import Schema
 from kpg.growth.upkeep import can_be_kept
 from kpg.plan import nodes
 from kpg.query.ir.literals import atoms
-from kpg.query.ir.program import Program, Reduction, Relation, Stratum
+from kpg.query.ir.program import Program, Reduction, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
+from kpg.query.lower.deltas import build_pipelines
 from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.growing import is_recursive, keepable, recursive_rules, saturable, system_of
 from kpg.query.lower.rules import UNIT, Surroundings, build_rule
-from kpg.query.plan import is_set, plan_rule
+from kpg.query.plan import is_set
+from kpg.query.strategy import NOTHING, RulePlan, Situation, check_hint, plan_rule, situation_of
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -46,11 +48,15 @@ class Lowered:
     max_rounds: int | None = None
     insert_only: bool = False
     inputs: dict[str, Input] = field(default_factory=dict)
+    joins: str = "auto"  # how rules are joined: see kpg.query.strategy
     collections: dict[str, Collection] = field(default_factory=dict)
+    plans: list[RulePlan] = field(default_factory=list)  # of all rules, as they were built
     _relations: dict[str, Relation] = field(default_factory=dict)
     _keys: dict[tuple[str, tuple[str, ...], int], Collection] = field(default_factory=dict)
+    _situation: Situation = NOTHING
 
     def __post_init__(self) -> None:
+        check_hint(self.joins)
         self._relations = self.program.by_name()
         for name in base_relations(self.program):
             if name not in self.inputs:
@@ -58,12 +64,15 @@ class Lowered:
         if self.insert_only:
             for made in self.inputs.values():
                 made.only_grows()
+        self._situation = replace(
+            situation_of(self.program, self.joins), static=self._static(), ordered=self.db.config.coordinates == 1
+        )
         for stratum in self.program.strata:
             self._add(stratum)
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
-            if not self._saturated(stratum):
+            if self._hinted(stratum) or not self._saturated(stratum):
                 self._loop(stratum)
         else:
             for name in stratum.relations:
@@ -124,7 +133,8 @@ class Lowered:
         around = Surroundings(read, self._keys_of, self._relations, self._unit)
         rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
         parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
-        parts += [build_rule(plan_rule(rule), around) for rule in rules]
+        situation = replace(self._situation, joins="binary") if repeat else self._situation
+        parts += [self._built(rule, around, situation) for rule in rules]
         if not parts:
             return self._nothing(name)
         all_rows = parts[0].concat(*parts[1:])
@@ -153,15 +163,32 @@ class Lowered:
         parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
         rules = self.program.rules_of(name)
         around = Surroundings(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
-        parts += [build_rule(plan_rule(rule), around) for rule in rules]
+        parts += [self._built(rule, around, self._situation) for rule in rules]
         parts += [self._reduced(each) for each in self.program.reductions if each.relation == name]
         if not parts:
             parts = [self._nothing(name)]
-        all_rows = parts[0].concat(*parts[1:])
+        all_rows = parts[0].concat(*parts[1:]) if len(parts) > 1 else parts[0]
         if self._relations[name].bag:
             return all_rows
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
         return all_rows if single and not recursive else all_rows.distinct()
+
+    def _built(self, rule: Rule, around: Surroundings, situation: Situation) -> Collection:
+        """The rows that a rule derives, joined as is best or as somebody said."""
+        plan = plan_rule(rule, situation)
+        self.plans.append(plan)
+        return build_pipelines(plan, around) if plan.pipelines else build_rule(plan, around)
+
+    def _hinted(self, stratum: Stratum) -> bool:
+        """Whether somebody said how the rules of a stratum shall be joined."""
+        rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
+        return self._situation.joins != "auto" or any(rule.joins for rule in rules)
+
+    def _static(self) -> frozenset[str]:
+        """The relations that never change again and are known as of whatever time anything is: closed inputs."""
+        closed = {name for name, each in self.inputs.items() if each.closed and self.db.config.history == 0}
+        derived = {rule.head.relation for rule in self.program.rules}
+        return frozenset(closed - derived)
 
     def _base(self, name: str) -> Collection:
         made = self.inputs[name]

@@ -20,13 +20,13 @@ from kpg.query.plan import (
     Bind,
     Generate,
     Join,
-    RulePlan,
     Scan,
     Where,
     Without,
     fixed_columns,
     repeated_columns,
 )
+from kpg.query.strategy import RulePlan
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -59,6 +59,11 @@ def build_rule(plan: RulePlan, around: Surroundings) -> Collection:
         found = build_step(step, live, found, plan, around)
     if found is None:
         found = Bindings(around.unit(), {})
+    return head_rows(found, plan, around)
+
+
+def head_rows(found: Bindings, plan: RulePlan, around: Surroundings) -> Collection:
+    """The head of a rule for each solution of its body."""
     head = around.relations[plan.rule.head.relation]
     terms = terms_of(found, plan)
     columns = zip(head.columns, plan.rule.head.arguments, strict=True)

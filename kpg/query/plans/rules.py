@@ -14,7 +14,7 @@ import json as text_json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kpg.errors import ParseError, ProgramError
+from kpg.errors import BadPlan, ParseError, ProgramError
 from kpg.query.edn.queries import Attribute
 from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Directive, Program, Relation, Rule
@@ -23,6 +23,7 @@ from kpg.query.ir.undeclared import with_kinds
 from kpg.query.plans.shapes import Json
 from kpg.query.plans.stages import Stages, columns
 from kpg.query.source import failure
+from kpg.query.strategy import check_hint
 
 
 def parse_plans(
@@ -51,12 +52,12 @@ def parse_plans(
     stages = Stages({**known}, {**{name: len(kinds) for name, kinds in others.items()}, **sizes})
     made: list[Rule] = []
     relations: list[Relation] = []
-    for name, plan in zip(names, plans, strict=True):
+    for name, plan, rule in zip(names, plans, rules, strict=True):
         part = stages.stage(plan)
         if len(part.names) != stages.rules[name]:
             raise plan.wrong("a variable is given twice", "Give each variable of a rule once.")
         head = Atom(name, tuple(Variable(variable, plan.at) for variable in part.names), plan.at)
-        made.append(Rule((head,), part.formula, plan.at))
+        made.append(Rule((head,), part.formula, plan.at, joins=joins_of(rule)))
         relations.append(Relation(name, columns(part.names), plan.at))
     base = [Relation(name, columns(["e", "v"])) for name in known]
     base += [Relation(name, columns([f"c{place}" for place in range(len(kinds))])) for name, kinds in others.items()]
@@ -68,8 +69,21 @@ def parse_plans(
             *(Directive("output", name) for name in (names if wanted is None else wanted)),
         ),
         reductions=tuple(stages.reductions),
+        joins=joins_of(root),
     )
     return with_kinds(program, {**known, **others})
+
+
+def joins_of(json: Json) -> str:
+    """The hint for how to join, of a rule or of all, if one is given."""
+    found = json.optional("joins")
+    if found is None:
+        return ""
+    try:
+        check_hint(found.text())
+    except BadPlan as error:
+        raise found.wrong(error.what, error.hint) from None
+    return found.text()
 
 
 def decoded(given: str | bytes | Mapping[str, Any]) -> Any:

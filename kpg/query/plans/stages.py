@@ -241,7 +241,12 @@ class Stages:
         formula = Conjunction(tuple(each for part in parts for each in part.formula.parts), json.at)
         known = Part(list(dict.fromkeys(name for part in parts for name in part.names)), formula)
         names = self.bound(json.member("variables"), known)
-        return Part(names, self.hidden(known, set(names)))
+        order = json.optional("order")
+        joins = " ".join(["hector", *(order.variables() if order is not None else [])])
+        if not names:
+            return Part(names, self.hidden(known, set()))
+        atom = self.relation("hector", list(dict.fromkeys(names)), [formula], json, joins)
+        return Part(names, Conjunction((atom,), json.at))
 
     def binding(self, json: Json) -> Part:
         """One binding: an attribute, a constant, a comparison, or the opposite of one."""
@@ -273,11 +278,13 @@ class Stages:
 
     # Relations
 
-    def relation(self, word: str, names: list[str], bodies: list[Conjunction], json: Json) -> Atom:
+    def relation(
+        self, word: str, names: list[str], bodies: list[Conjunction], json: Json, joins: str = ""
+    ) -> Atom:
         """A relation of some variables that holds where one of some formulas does."""
         head = Atom(f"@{word}.{next(self.numbers)}", tuple(Variable(each, json.at) for each in names), json.at)
         self.relations.append(Relation(head.relation, columns(names), json.at, made=True))
-        self.made += [Rule((head,), body, json.at) for body in bodies]
+        self.made += [Rule((head,), body, json.at, joins=joins) for body in bodies]
         return head
 
 

@@ -1,0 +1,389 @@
+"""Delta queries and worst-case optimal joins say what binary joins say, at every time: A10, A11."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import Phase, given, note, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.cli import main
+from kpg.operators.arrange import Publisher
+from kpg.operators.extend import Extend
+from kpg.operators.weigh import Weigh
+from kpg.query.datalog import parse
+from kpg.query.edn import parse_query
+from kpg.query.explain import explain
+from kpg.query.ir.compile import compile
+from kpg.query.lower.program import Lowered
+from kpg.query.plans import parse_plans
+from kpg.query.running import Running
+from kpg.query.strategy import plan_rule, situation_of
+from kpg.testing.datalog import evaluate
+from kpg.testing.workers import Cluster
+
+INPUTS = {"e": 2, "f": 2, "u": 1, "g": 3}
+QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
+DECLARED = "".join(
+    f".decl {name}({', '.join(f'{letter}: number' for letter in 'abc'[:arity])})\n.input {name}\n"
+    for name, arity in INPUTS.items()
+) + ".decl p(a: number, b: number)\n.output p\n"
+TRIANGLES = DECLARED + "p(x, z) :- e(x, y), e(y, z), e(x, z).\n"
+
+
+@st.composite
+def bodies(draw, own: bool) -> str:
+    """Atoms that hang together, negations, conditions and equations; the rule's own relation if it may be recursive."""
+    names = ["x", "y"]
+    parts = [draw(st.sampled_from(["e(x, y)", "f(y, x)", "g(x, y, _)", "g(y, w, x)"]))]
+    relations = {**INPUTS, **({"p": 2} if own else {})}
+    for _ in range(draw(st.integers(1, 3))):
+        relation = draw(st.sampled_from(sorted(relations)))
+        arguments = [draw(st.sampled_from(names))]
+        for _ in range(relations[relation] - 1):
+            arguments.append(draw(st.sampled_from([*names, "z", "z", "_", "1"])))
+        parts.append(f"{relation}({', '.join(draw(st.permutations(arguments)))})")
+        names += ["z"] if "z" in arguments else []
+    for _ in range(draw(st.integers(0, 2))):
+        one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        kind = draw(st.integers(0, 4))
+        relation = draw(st.sampled_from(sorted(INPUTS)))
+        wild = draw(st.sampled_from([other, "_", "0"]))
+        parts.append(
+            [
+                f"!{relation}({', '.join([one, wild, other][: INPUTS[relation]])})",
+                f"{one} {draw(st.sampled_from(['!=', '<', '<=', '=']))} {other}",
+                f"{one} = ({other} + 1) % 4",
+                f"v = {one} + {other}, u(v)",
+                f"!f({one}, {one})",
+            ][kind]
+        )
+    head = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+    return f"p({head[0]}, {head[1]}) :- {', '.join(parts)}."
+
+
+@st.composite
+def questions(draw) -> tuple[str, list[dict[str, set[tuple[int, ...]]]]]:
+    """A program, recursive or not, and what its inputs hold at each of some epochs."""
+    own = draw(st.booleans())
+    rules = [draw(bodies(own)) for _ in range(draw(st.integers(1, 2)))] + (["p(x, x) :- u(x)."] if own else [])
+    rows = {name: st.sets(st.tuples(*[st.integers(0, 3)] * arity), max_size=7) for name, arity in INPUTS.items()}
+    epochs = [{name: draw(row) for name, row in rows.items()} for _ in range(draw(st.integers(1, 4)))]
+    return DECLARED + "\n".join(rules), epochs
+
+
+def changes(before, after):
+    """The signed rows from one state of the inputs to the next."""
+    for name, rows in after.items():
+        yield from ((name, row, 1) for row in sorted(rows - before.get(name, set())))
+        yield from ((name, row, -1) for row in sorted(before.get(name, set()) - rows))
+
+
+@settings(max_examples=80, **QUICK)
+@given(questions(), st.sampled_from(["delta", "hector"]), st.sampled_from([0, None]), st.sampled_from([0, 1, 3]))
+def test_answers_are_those_of_the_oracle_at_every_epoch(question, joins, history, batch):
+    """A10.1 A11.2 A11.3 A11.4 A11.9: any rule, in recursion too, however epochs are batched and compacted."""
+    text, epochs = question
+    note(text)
+    program = parse(text)
+    with kpg.open(history=history) as db, Running(db, compile(program), joins=joins) as running:
+        before = {}
+        for number, state in enumerate(epochs):
+            for name, row, diff in changes(before, state):
+                running.inputs[name].insert([row]) if diff > 0 else running.inputs[name].remove([row])
+            before = state
+            if batch and number % batch:
+                db.push_to(db.epoch + 1)  # several epochs before any work is done
+                continue
+            db.advance()
+            assert sorted(running.rows("p")) == sorted(evaluate(program, state)["p"])
+        db.advance()
+        assert sorted(running.rows("p")) == sorted(evaluate(program, epochs[-1])["p"])
+
+
+@settings(max_examples=25, **QUICK)
+@given(questions(), st.sampled_from(["delta", "hector"]), st.lists(st.integers(0, 1), max_size=60))
+def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
+    """A10.1 A11.2 A11.9: tuples go to the worker that has the key, and wait there for what they have to meet."""
+    text, epochs = question
+    note(text)
+    program = parse(text)
+
+    def build(db):
+        lowered = Lowered(db, compile(program), joins=joins)
+        output = lowered.collections["p"].output("p")
+        for each in lowered.inputs.values():
+            each.base()  # on every worker alike, also of what the rules do not read
+        return output
+
+    cluster = Cluster(2, build)
+    before = {}
+    for state in epochs:
+        for place, (name, row, diff) in enumerate(changes(before, state)):
+            cluster.insert(place % 2, name, row, diff)
+        before = state
+        cluster.advance(schedule)
+        expected = evaluate(program, state)["p"]
+        assert cluster.answer() == dict.fromkeys(expected, 1)
+
+
+@pytest.mark.parametrize("joins", ["delta", "hector"])
+def test_changes_at_one_time_make_one_result_once(joins):
+    """A10.3: the thesis' example. (100, 300) is there; then (100, 200) and (200, 300) come at one time."""
+    with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), joins=joins) as running:
+        output = running.answer("p").output("changes of p", keep=False)
+        running.inputs["e"].insert([(100, 300)])
+        db.advance()
+        running.inputs["e"].insert([(100, 200), (200, 300)])
+        time = db.advance()
+        assert list(output.changes()) == [((100, 300), time, 1)]
+
+
+timed = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.sampled_from([1, -1]))
+
+
+@given(st.lists(timed, max_size=12))
+def test_every_time_in_between_is_exact(updates):
+    """A10.3: accumulated to any time, outputs are the triangles of the inputs at it, times batched at will."""
+    text = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number)")
+    program = compile(parse(text + "p(x, y, z) :- e(x, y), f(y, z), e(x, z)."))
+    with kpg.open(history=None) as db:
+        lowered = Lowered(db, program, distinct_inputs=False, joins="hector")
+        output = lowered.collections["p"].output("p", keep=False)
+        db.advance()
+        for time, one, other, diff in updates:
+            for name in ("e", "f"):
+                lowered.inputs[name].update_at([(one, other)], db.epoch + time, diff)
+        db.push_to(db.epoch + 4)
+        db.advance()
+        found = list(output.changes())
+        start = db.epoch - 5
+        for time in range(3):
+            held: Counter[tuple[int, int]] = Counter()
+            for when, one, other, diff in updates:
+                held[one, other] += diff if when <= time else 0
+            expected = Counter()
+            for (a, b), m in held.items():
+                for (b2, c), n in held.items():
+                    expected[a, b, c] += m * n * held[a, c] if b == b2 else 0
+            got: Counter[tuple[int, int, int]] = Counter()
+            for row, when, diff in found:
+                got[row] += diff if when <= start + time else 0
+            assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}
+
+
+def test_nothing_is_kept_but_indexes_of_relations():
+    """A10.1: no tuple is arranged between the changes of an attribute and the answer."""
+    wide = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number, d: number, e: number)")
+    program = compile(parse(wide + "p(x, y, z, w, v) :- e(x, y), f(x, z), g(x, w, v), u(x)."))
+    with kpg.open() as db:
+        lowered = Lowered(db, program, distinct_inputs=False)
+        (plan,) = [plan for plan in lowered.plans if plan.rule.head.relation == "p"]
+        assert plan.strategy == "delta" and len(plan.pipelines) == 4
+        for name, arity in INPUTS.items():
+            lowered.inputs[name].insert([(x % 5, x, x)[:arity] for x in range(50 if arity > 1 else 5)])
+        output = lowered.collections["p"].output("p", keep=False)
+        db.advance()
+        (flow,) = [each for each in db.worker.dataflows.values() if each.name == "p"]
+        assert sum(len(rows) for each in flow.operators if isinstance(each, Extend) for rows in each.state()) == 0
+        kept = [each.name for each in flow.operators if isinstance(each, Publisher)]
+        assert kept == [], "each row is derived once, so not even the answer is kept"
+        assert len(list(output.changes())) > 0
+
+
+def test_a_star_is_done_within_the_bound_of_its_edges():
+    """A11.2: triangles of the star 0→i, i→0, i→i+1 look at a few rows an edge, where joins of two pair N² paths."""
+    n = 400
+    edges = [(0, i) for i in range(1, n)] + [(i, 0) for i in range(1, n)] + [(i, i + 1) for i in range(1, n - 1)]
+    text = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number)")
+    program = compile(parse(text + "p(x, y, z) :- e(x, y), e(y, z), e(z, x)."))
+    with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+        running.inputs["e"].insert(edges)
+        db.advance()
+        looked = sum(
+            operator.proposed
+            for dataflow in db.worker.dataflows.values()
+            for operator in dataflow.operators
+            if isinstance(operator, Extend)
+        )
+        assert len(running.rows("p")) == 3 * (n - 2)
+        assert looked < 3 * len(edges), "not the square of the rays"
+
+
+def test_reverse_bindings_validate_the_source():
+    """A11.4: all variables of the second atom are bound by the first; the thesis detects and refuses this."""
+    program = compile(parse(DECLARED + "p(x, y) :- e(x, y), e(y, x), u(x)."))
+    with kpg.open() as db, Running(db, program, joins="hector") as running:
+        running.inputs["e"].insert([(1, 2), (2, 1), (2, 3)])
+        running.inputs["u"].insert([(1,), (2,)])
+        db.advance()
+        assert running.rows("p") == [(1, 2), (2, 1)]
+        running.inputs["e"].remove([(2, 1)])
+        db.advance()
+        assert running.rows("p") == []
+
+
+def strategy_of(text: str, joins: str = "auto") -> tuple[str, str]:
+    """The strategy of the only rule of a program, and why."""
+    program = compile(parse(DECLARED + text))
+    plan = plan_rule(program.rules[-1], situation_of(program, joins))
+    return plan.strategy, plan.reason
+
+
+def test_the_choice_is_made_by_the_shape_of_the_rule():
+    """A11.1: one atom, two, a cycle, atoms that share several variables, a tree, recursion."""
+    assert strategy_of("p(x, y) :- e(x, y).")[0] == "scan"
+    assert strategy_of("p(x, y) :- e(x, z), f(z, y).")[0] == "binary"
+    assert strategy_of("p(x, y) :- e(x, y), e(y, z), e(z, x).") == (
+        "hector", "3 atoms: they close a cycle; the cheapest proposes, the others validate",
+    )  # fmt: skip
+    assert strategy_of("p(x, y) :- e(x, y), f(y, x), u(x).")[0] == "hector"
+    assert strategy_of("p(x, y) :- e(x, z), f(z, w), e(w, y).")[0] == "delta"
+    assert strategy_of("p(x, y) :- e(x, y). p(x, y) :- e(a, x), p(a, b), e(b, y).")[0] == "binary"
+    assert "an atom has no variables" in strategy_of("p(x, y) :- e(x, y), u(1), f(x, y).")[1]
+
+
+def test_a_hint_is_followed_or_the_reason_says_why_not():
+    """A11.1 A11.5: each strategy can be forced; unsuitable orders and unknown words are refused."""
+    chain = "p(a, d) :- e(a, b), e(b, c), e(c, d), e(a, d), b <= c."
+    for joins in ("binary", "delta", "hector"):
+        assert strategy_of(chain, joins)[0] == joins
+    assert strategy_of("p(x, y) :- e(x, y), u(z), f(z, w).", "hector") == (
+        "binary", "hector was asked for, but no variable connects all atoms",
+    )  # fmt: skip
+    assert strategy_of(chain, "hector a b c d")[0] == "hector"
+    with pytest.raises(kpg.BadPlan, match="not suitable") as refused:
+        strategy_of(chain, "hector a c b d")
+    assert "No atom leads from a to c" in str(refused.value)
+    with pytest.raises(kpg.BadPlan, match="no way to join is called"):
+        strategy_of(chain, "sideways")
+    with pytest.raises(kpg.BadPlan, match="for hector"):
+        strategy_of(chain, "delta a b c d")
+
+
+def test_explain_says_which_and_why():
+    text = explain(compile(parse(TRIANGLES)))
+    assert "hector: 3 atoms: they close a cycle" in text
+    assert "changes of e(x, y) | extend to z by e(y, z), e(x, z)" in text
+    assert "index of e by a, shared by 1" in text
+
+
+def test_times_of_several_coordinates_are_refused():
+    """A10.3: lexicographic order needs total order outside loops; such dbs get binary joins."""
+    program = compile(parse(TRIANGLES))
+    with kpg.open(coordinates=2) as db:
+        lowered = Lowered(db, program, joins="hector")
+        (plan,) = [plan for plan in lowered.plans if plan.rule.head.relation == "p"]
+        assert plan.strategy == "binary" and "several coordinates" in plan.reason
+
+
+def test_closed_inputs_have_no_pipeline():
+    """A10.5: what never changes is only looked up."""
+    program = compile(parse(TRIANGLES.replace("e(y, z)", "f(y, z)")))
+    with kpg.open() as db:
+        closed = db.input("f", a=int, b=int)
+        closed.insert([(2, 3)])
+        closed.close()
+        db.advance()
+        with Running(db, program, inputs={"f": closed}) as running:
+            (plan,) = [plan for plan in running.plans if plan.rule.head.relation == "p"]
+            assert len(plan.pipelines) == 2 and "f never changes" in plan.reason
+            running.inputs["e"].insert([(1, 2), (1, 3)])
+            db.advance()
+            assert running.rows("p") == [(1, 3)]
+
+
+def test_every_front_end_can_say_how(tmp_path, capsys):
+    """A11.1: a pragma, a section of a query, a member of a plan, an option of the command line."""
+    knows = {":knows": ("number", "number")}
+    triangle = "[?a :knows ?b] [?b :knows ?c] [?c :knows ?a]"
+    in_datalog = parse('.pragma "joins" "delta"\n' + TRIANGLES)
+    in_edn = parse_query(f"[:find ?a ?b :joins hector ?a ?b ?c :where {triangle}]", knows)
+    bindings = [{"Attribute": {"variables": pair, "source_attribute": ":knows"}} for pair in ([0, 1], [1, 0])]
+    plan = {"Hector": {"variables": [0, 1], "bindings": bindings, "order": [1, 0]}}
+    as_plan = parse_plans({"rules": [{"name": "q", "plan": plan}]}, knows)
+    hinted = parse_plans({"rules": [{"name": "q", "plan": {"MatchA": [0, ":knows", 1]}}], "joins": "binary"}, knows)
+    assert [each.joins for each in (in_datalog, in_edn, hinted)] == ["delta", "hector a b c", "binary"]
+    assert "delta: as the hint says" in explain(compile(in_datalog))
+    assert "hector: as the hint says" in explain(compile(in_edn))
+    assert "validate by :knows(1, 0)" in explain(compile(as_plan)), "two bindings, but Hector was asked for"
+    path = tmp_path / "triangles.dl"
+    path.write_text(TRIANGLES.replace(".input", "//"))
+    assert main(["explain", str(path), "--joins", "binary"]) == 0
+    assert "binary: as the hint says" in capsys.readouterr().out
+    assert main(["run", str(path), "--joins", "hector", "-D", str(tmp_path), "--no-progress"]) == 0
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda: parse('.pragma "joins" "sideways"'),
+    lambda: parse('.pragma "joins"'),
+    lambda: parse_query("[:find ?a :joins sideways :where [?a :knows ?b]]", {":knows": ("number", "number")}),
+    lambda: parse_plans({"rules": [], "joins": "sideways"}, {}),
+])  # fmt: skip
+def test_a_hint_that_means_nothing_is_refused_where_it_stands(wrong):
+    with pytest.raises(kpg.ParseError):
+        wrong()
+
+
+def test_a_hector_stage_is_a_hector_plan():
+    """A11.2 A11.4: bindings of a JSON plan: attributes, also reversed, a constant, a negation, a predicate."""
+    types = {":knows": ("number", "number"), ":age": ("number", "number")}
+    attribute = {"Attribute": {"variables": [0, 1], "source_attribute": ":knows"}}
+    back = {"Attribute": {"variables": [1, 0], "source_attribute": ":knows"}}
+    aged = {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}}
+    both = {"variables": [0, 1], "bindings": [attribute, back, aged, {"Constant": {"variable": 2, "value": 41}}]}
+    program = compile(parse_plans({"rules": [{"name": "q", "plan": {"Hector": both}}]}, types))
+    with kpg.open() as db, Running(db, program) as running:
+        assert "hector" in {plan.strategy for plan in running.plans}
+        running.inputs[":knows"].insert([(1, 2), (2, 1), (1, 3), (4, 4)])
+        running.inputs[":age"].insert([(1, 41), (2, 40), (4, 41)])
+        db.advance()
+        assert running.rows("q") == [(1, 2), (4, 4)]
+        running.inputs[":age"].insert([(2, 41)])
+        db.advance()
+        assert running.rows("q") == [(1, 2), (2, 1), (4, 4)]
+
+
+def test_functions_and_ranges_propose():
+    """A11.3: c = a + b is known when a and b are; l <= x < u is read from the index, not filtered."""
+    program = compile(parse(DECLARED + "p(x, z) :- g(x, y, w), e(y, z), f(x, z), z >= x, z < w."))
+    (rule,) = [rule for rule in program.rules if rule.head.relation == "p"]
+    plan = plan_rule(rule, situation_of(program, "hector"))
+    assert "extend to z by e(y, z), f(x, z), x <= z and z < w" in str(plan.pipelines[0])
+    summed = compile(parse(DECLARED + "p(x, c) :- e(x, y), f(y, c), c = x + y."))
+    (rule,) = [rule for rule in summed.rules if rule.head.relation == "p"]
+    first = plan_rule(rule, situation_of(summed, "hector")).pipelines[0]
+    assert str(first) == "changes of e(x, y) | let c = (x + y) | validate by f(y, c)"
+
+
+def test_unary_relations_count_propose_and_validate_by_one_index():
+    """A7.7 A7.6: one sorted index of a unary relation, whatever it is asked."""
+    program = compile(parse(DECLARED + "p(x, y) :- u(x), u(y), e(x, y), e(y, x)."))
+    with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+        running.inputs["e"].insert([(1, 2), (2, 1), (2, 3), (3, 2)])
+        running.inputs["u"].insert([(1,), (2,)])
+        db.advance()
+        assert running.rows("p") == [(1, 2), (2, 1)]
+        of_u = [each for each in db.describe()["arrangements"] if each["name"].startswith("u")]
+        assert len(of_u) == 1, of_u
+
+
+def test_functional_columns_need_no_counting():
+    """A11.1: where an attribute has one value at most, it proposes without being weighed."""
+    program = compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))
+    marked = tuple(
+        replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations
+    )
+    program = replace(program, relations=marked)
+    weighed = {}
+    for name, each in (("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))), ("single", program)):
+        cluster = Cluster(2, lambda db, each=each: Lowered(db, each, joins="hector").collections["p"].output("p"))
+        operators = [operator for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
+        weighed[name] = sum(isinstance(operator, Weigh) for operator in operators)
+        cluster.insert(0, "u", (1,))
+        cluster.insert(1, "e", (1, 2))
+        cluster.insert(0, "f", (1, 2))
+        cluster.advance()
+        assert cluster.answer() == {(1, 2): 1}
+    assert weighed["single"] < weighed["plain"]
