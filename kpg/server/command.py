@@ -94,7 +94,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
         token_file=given.token_file,
         open_to_all=given.no_token,
         allowance=allowance,
-        limits=Limits(queries=allowance.queries, rows=None, rounds=rounds, memory=memory),
+        limits=Limits(queries=allowance.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=10_000),
         history=given.history,
         memory=memory,
         rounds=rounds,

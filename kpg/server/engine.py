@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -22,14 +23,14 @@ from typing import Any, Final, TypeVar
 from kpg.config import IDLE_FUEL
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.pace import Pace
-from kpg.server.parcel import Parcel, take
+from kpg.server.parcel import BURST, Parcel, take
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
 Work = Callable[[Service], Any]
 
-BURST: Final = 16
 NEVER: Final = 3600.0
+LOGGER = logging.getLogger("kpg.server")
 
 
 class Engine:
@@ -191,4 +192,5 @@ def perform(work: Work, service: Service, future: Future[Any]) -> None:
         except KpgError as error:
             future.set_exception(error)
         except Exception as error:  # a bug: whoever asked is told, and the engine goes on
+            LOGGER.exception("a request failed")
             future.set_exception(error)

@@ -31,6 +31,7 @@ GOING_AWAY, TRY_LATER = 1001, 1013
 PING_SECONDS, GONE_SECONDS, CLOSE_SECONDS = 20.0, 60.0, 2.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOGGER = logging.getLogger("kpg.server")
+SOCKETS = logging.getLogger("kpg.server.sockets")  # strangers that speak nonsense are no news unless somebody asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Listener:
         from websockets.asyncio.server import serve
 
         context = self.place.context()
+        if SOCKETS.level == logging.NOTSET:
+            SOCKETS.setLevel(logging.CRITICAL)
         try:
             self._server = await serve(
                 self._client,
@@ -91,7 +94,7 @@ class Listener:
                 ping_timeout=GONE_SECONDS,
                 close_timeout=CLOSE_SECONDS,
                 server_header="kpg",
-                logger=LOGGER,
+                logger=SOCKETS,
             )
         except OSError as error:
             place = f"{self.place.host}:{self.place.port}"

@@ -36,7 +36,7 @@ class Settings:
     token_file: Path | None = None
     open_to_all: bool = False  # no token is needed
     allowance: Allowance = field(default_factory=Allowance)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=lambda: Limits(waiting_rows=10_000))
     history: int | None = 0
     memory: int | None = None  # bytes
     rounds: int = 100_000
