@@ -71,7 +71,7 @@ class Engine:
 
     def allow(self, interest: Interest) -> None:
         """Take this interest's changes, once, when there are any."""
-        self.run(lambda service: self._willing.__setitem__(interest.id, interest))
+        self.run(lambda service: self._allow(interest))
 
     def close(self) -> None:
         """Do what was asked for, close the service and end the thread; may be repeated."""
@@ -82,6 +82,10 @@ class Engine:
         self._thread.join()
 
     # On the thread
+
+    def _allow(self, interest: Interest) -> None:
+        if not interest.ended:  # else it ended while this was on its way
+            self._willing[interest.id] = interest
 
     def forget(self, interest: int) -> None:
         """An interest has ended; called on the engine's thread."""

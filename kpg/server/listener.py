@@ -112,6 +112,8 @@ class Listener:
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Answer what is not a WebSocket."""
+        if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token only this machine is served\n")
         if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
             return None
         found = await respond(self.hub, request.method, request.path, request.headers)
@@ -164,6 +166,12 @@ class Listener:
                 if client.hanging is not None and not len(client.outbox):
                     await socket.close(client.hanging.code, short(client.hanging.reason))
                     return
+
+
+def is_local(host: str) -> bool:
+    """Whether a request names this machine: a page whose site is made to point here names its site."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]") in LOOPBACK
 
 
 def short(reason: str) -> str:
