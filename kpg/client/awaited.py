@@ -24,7 +24,7 @@ from kpg.client.address import address, token_of, trust
 from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.ends import ended, unreachable
 from kpg.client.feed import Feed, Row, Step
-from kpg.errors import Closed, KpgError
+from kpg.errors import Closed, KpgError, UndefinedName
 from kpg.protocol.messages import Welcome
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class AsyncConnection:
     query = awaits(calls.query)
     explain = awaits(calls.explain)
     catalog = awaits(calls.catalog)
+    observe = awaits(calls.observe)
     advance = awaits(calls.advance)
     close_input = awaits(calls.close_input)
     sink = awaits(calls.sink)
@@ -115,19 +116,27 @@ class AsyncConnection:
 
     async def catch_up(self, feed: Feed) -> None:
         """Read all there is of an answer, up to now."""
-        if not feed.ended:
-            await self.run(calls.take(feed.interest))
+        await self._ask_of(feed, calls.take(feed.interest))
         while feed.waiting:
             await self._read(feed)
 
     async def drop(self, feed: Feed) -> None:
         """Follow an answer no longer."""
-        known = self._talk.feeds.get(feed.interest) is feed
-        self._talk.drop(feed)
-        feed.ended = True
+        if self._talk.feeds.get(feed.interest) is feed:
+            await self._ask_of(feed, calls.uninterest(feed.interest))
+            self._talk.drop(feed)
+        feed.ended = feed.ended or True
         self._tell()
-        if known:
-            await self.run(calls.uninterest(feed.interest))
+
+    async def _ask_of(self, feed: Feed, call: Call[Any]) -> None:
+        """Ask something of an interest, unless it has ended, be it while we ask."""
+        if feed.ended:
+            return
+        try:
+            await self.run(call)
+        except UndefinedName:
+            if not feed.ended:
+                raise
 
     async def _read(self, feed: Feed) -> Step:
         step = self._talk.read(feed)

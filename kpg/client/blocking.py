@@ -29,7 +29,7 @@ from kpg.client.address import address, token_of, trust
 from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.ends import ended, unreachable
 from kpg.client.feed import Feed, Row, Step
-from kpg.errors import Closed, TimeNotReached
+from kpg.errors import Closed, TimeNotReached, UndefinedName
 from kpg.protocol.messages import Welcome
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Connection:
     query = waits(calls.query)
     explain = waits(calls.explain)
     catalog = waits(calls.catalog)
+    observe = waits(calls.observe)
     advance = waits(calls.advance)
     close_input = waits(calls.close_input)
     sink = waits(calls.sink)
@@ -121,8 +122,7 @@ class Connection:
     def catch_up(self, feed: Feed) -> None:
         """Read all there is of an answer, up to now."""
         with self._lock:
-            if not feed.ended:
-                self.run(calls.take(feed.interest))
+            self._ask_of(feed, calls.take(feed.interest))
             while feed.waiting:
                 self._read(feed)
 
@@ -130,9 +130,19 @@ class Connection:
         """Follow an answer no longer."""
         with self._lock:
             if self._talk.feeds.get(feed.interest) is feed:
+                self._ask_of(feed, calls.uninterest(feed.interest))
                 self._talk.drop(feed)
-                self.run(calls.uninterest(feed.interest))
-            feed.ended = True
+            feed.ended = feed.ended or True
+
+    def _ask_of(self, feed: Feed, call: Call[Any]) -> None:
+        """Ask something of an interest, unless it has ended, be it while we ask."""
+        if feed.ended:
+            return
+        try:
+            self.run(call)
+        except UndefinedName:
+            if not feed.ended:
+                raise
 
     def _read(self, feed: Feed) -> Step:
         step = self._talk.read(feed)

@@ -147,16 +147,25 @@ def remove_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
 
 
 def sink(
-    name: str, path: str, *, type: str = "file", arguments: Arguments | None = None, log: bool = True
+    name: str,
+    path: str,
+    *,
+    type: str = "file",
+    format: str | None = None,
+    arguments: Arguments | None = None,
+    granularity: float | None = None,
+    log: bool = True,
 ) -> Call[int]:
-    """Have the server write an answer to a file of its own: `file` its changes, `latency` the milliseconds of each
-    epoch; returns the number of the interest. Needs the role admin."""
+    """Have the server write an answer to a file in its directory for sinks: `file` its changes, as jsonl or csv, or
+    `latency`, the milliseconds of each epoch. Returns the number of the interest. Needs the role admin."""
     kind: Any = type
     given = as_arguments(arguments)
-    place = m.Sink(kind, path)
+    written: Any = format
+    place = m.Sink(kind, path, written)
     return Call(
-        lambda id: m.Interest(id, name, given, log=log, sink=place), lambda replies: int(replies[-1].interest)
-    )  # fmt: skip
+        lambda id: m.Interest(id, name, given, granularity=granularity, log=log, sink=place),
+        lambda replies: int(replies[-1].interest),
+    )
 
 
 def uninterest(interest: int) -> Call[int | None]:
@@ -198,6 +207,12 @@ def explain(name: str) -> Call[str]:
 def catalog() -> Call[tuple[m.Relation, ...]]:
     """The relations, attributes and rules there are."""
     return Call(m.Catalog, lambda replies: replies[-1].relations)
+
+
+def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:
+    """Have the engine's events as attributes; returns those that are new. Needs the role admin."""
+    wanted = None if attributes is None else tuple(attributes)
+    return Call(lambda id: m.Observe(id, wanted, every), lambda replies: replies[-1].names)
 
 
 def advance(to: int | None = None) -> Call[int | None]:

@@ -95,6 +95,8 @@ class Feed:
 
     def rows(self) -> list[Row]:
         """The rows of what was read, each as often as it is there."""
+        if isinstance(self.ended, Failure):
+            raise error_of(self.ended)
         if self.failed is not None:
             raise self.failed
         return [row for row, count in self._counts.items() for _ in range(count)]

@@ -166,10 +166,12 @@ class Interest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where output goes instead: `file` appends changes, `latency` the milliseconds of each closed epoch."""
+    """Where output goes instead, a file in the server's directory for sinks: `file` has the changes, `latency` the
+    milliseconds of each closed epoch."""
 
     type: Literal["file", "latency"]
     path: Name
+    format: Literal["jsonl", "csv"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,18 @@ class Catalog(Request):
     """Which relations and rules there are: `catalogued`."""
 
     kind: ClassVar = "catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Observe(Request):
+    """Have the engine's events as attributes, all or some, written every so many seconds at most. Needs the role admin.
+
+    The reply names those that are new. Follow them with `log` false, or following is itself news.
+    """
+
+    kind: ClassVar = "observe"
+    attributes: tuple[Name, ...] | None = None
+    every: Annotated[float, Between(0, 86_400)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,14 +407,14 @@ class Ended:
 
 AnyRequest = (
     Hello | Ping | CreateRelation | CreateAttribute | Transact | Register | Unregister | Interest | AddArguments
-    | RemoveArguments | Uninterest | Take | Query | Explain | Catalog | Advance | CloseInput | Shutdown | Ack
+    | RemoveArguments | Uninterest | Take | Query | Explain | Catalog | Observe | Advance | CloseInput | Shutdown | Ack
 )  # fmt: skip
 AnyReply = Welcome | Done | Registered | Interested | Table | Explained | Catalogued | Error | Changes | Ended
 Message = AnyRequest | AnyReply
 
 REQUESTS: Final[tuple[type[AnyRequest], ...]] = (
     Hello, Ping, CreateRelation, CreateAttribute, Transact, Register, Unregister, Interest, AddArguments,
-    RemoveArguments, Uninterest, Take, Query, Explain, Catalog, Advance, CloseInput, Shutdown, Ack,
+    RemoveArguments, Uninterest, Take, Query, Explain, Catalog, Observe, Advance, CloseInput, Shutdown, Ack,
 )  # fmt: skip
 REPLIES: Final[tuple[type[AnyReply], ...]] = (
     Welcome, Done, Registered, Interested, Table, Explained, Catalogued, Error,

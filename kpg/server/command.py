@@ -55,6 +55,7 @@ def add_to(commands: Any, positive: Callable[[str], int], run: Callable[[argpars
     engine = parser.add_argument_group("the engine")
     engine.add_argument("--workers", type=positive, default=1, metavar="N", help="only 1 for now: this process")
     engine.add_argument("--history", type=int, default=0, metavar="N", help="how many past times can be read (0)")
+    engine.add_argument("--sinks", type=Path, metavar="DIR", help="where sinks of admins write (they may not)")
     parser.set_defaults(command=run)
 
 
@@ -94,7 +95,8 @@ def settings_of(given: argparse.Namespace) -> Settings:
         token_file=given.token_file,
         open_to_all=given.no_token,
         allowance=allowance,
-        limits=Limits(queries=allowance.queries, rows=None, rounds=rounds, memory=memory),
+        limits=Limits(queries=allowance.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=10_000),
+        sinks=given.sinks,
         history=given.history,
         memory=memory,
         rounds=rounds,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -21,15 +22,14 @@ from typing import Any, Final, TypeVar
 
 from kpg.config import IDLE_FUEL
 from kpg.errors import Closed, KpgError, TimeNotReached
-from kpg.server.pace import Pace
-from kpg.server.parcel import Parcel, take
+from kpg.server.parcel import BURST, Parcel, take
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
 Work = Callable[[Service], Any]
 
-BURST: Final = 16
 NEVER: Final = 3600.0
+LOGGER = logging.getLogger("kpg.server")
 
 
 class Engine:
@@ -39,7 +39,6 @@ class Engine:
         self._queue: SimpleQueue[tuple[Work, Future[Any]] | None] = SimpleQueue()
         self._deliver = deliver
         self._willing: dict[int, Interest] = {}
-        self._paces: dict[int, Pace] = {}
         self._failed: set[int] = set()  # interests whose client knows that there is no answer
         self._told: set[int] = set()  # interests whose client has had something
         self._parked: list[tuple[int, int, float, Work, Future[Any]]] = []
@@ -72,11 +71,7 @@ class Engine:
 
     def allow(self, interest: Interest) -> None:
         """Take this interest's changes, once, when there are any."""
-        self.run(lambda service: self._willing.__setitem__(interest.id, interest))
-
-    def pace(self, interest: Interest, seconds: float) -> None:
-        """Take this interest's changes at full intervals only."""
-        self.run(lambda service: self._paces.__setitem__(interest.id, Pace(seconds)))
+        self.run(lambda service: self._allow(interest))
 
     def close(self) -> None:
         """Do what was asked for, close the service and end the thread; may be repeated."""
@@ -88,10 +83,13 @@ class Engine:
 
     # On the thread
 
+    def _allow(self, interest: Interest) -> None:
+        if not interest.ended:  # else it ended while this was on its way
+            self._willing[interest.id] = interest
+
     def forget(self, interest: int) -> None:
         """An interest has ended; called on the engine's thread."""
         self._willing.pop(interest, None)
-        self._paces.pop(interest, None)
         self._failed.discard(interest)
         self._told.discard(interest)
 
@@ -132,10 +130,10 @@ class Engine:
 
     def _patience(self) -> float:
         """How long to sleep at most: until something parked or delayed is due."""
-        now, wall = time.monotonic(), time.time()
+        now = time.monotonic()
         waits = [until - now for _, _, until, *_ in self._parked]
-        waits += [pace.due - wall for each, pace in self._paces.items() if each in self._willing and pace.due > wall]
-        return max(0.0, min(waits, default=NEVER))
+        dues = (each.due_in for number, each in self._willing.items() if number not in self._failed)
+        return max(0.0, min([*waits, *(due for due in dues if due is not None)], default=NEVER))
 
     def _unpark(self, service: Service) -> None:
         """Do what waited for a time that is complete now; give up on what waited too long."""
@@ -166,19 +164,21 @@ class Engine:
         self._deliver(parcels)
 
     def take(self, interest: Interest) -> Parcel:
-        """What waits of an interest, and remember what its client knows; called on the engine's thread."""
+        """What waits of an interest, and remember what its client knows; called on the engine's thread.
+
+        Changes that are held back for the next full interval come along, so that `upto` is true.
+        """
+        interest.release_all()
         parcel = take(interest)
         self._told.add(interest.id)
         (self._failed.discard if parcel.failed is None else self._failed.add)(interest.id)
-        if interest.id in self._paces:
-            self._paces[interest.id].took(time.time())
         return parcel
 
     def _has_news(self, interest: Interest) -> bool:
         """Rows, the first word, or a failure that came or went."""
-        if interest.ended or (interest.id in self._paces and self._paces[interest.id].due > time.time()):
+        if interest.ended:
             return False
-        failed = interest.failure() is not None
+        failed = interest.trouble is not None
         known = interest.id in self._failed
         return interest.id not in self._told or failed != known or (interest.waiting > 0 and not failed)
 
@@ -191,4 +191,5 @@ def perform(work: Work, service: Service, future: Future[Any]) -> None:
         except KpgError as error:
             future.set_exception(error)
         except Exception as error:  # a bug: whoever asked is told, and the engine goes on
+            LOGGER.exception("a request failed")
             future.set_exception(error)

@@ -32,7 +32,7 @@ from kpg.protocol.shapes import build
 from kpg.protocol.tables import columns_of, rows_of
 from kpg.protocol.wire import plain
 from kpg.server.hub import Hub, as_reply
-from kpg.server.perform import last
+from kpg.server.perform import Found, last
 
 STATUS: tuple[tuple[type[KpgError], int], ...] = (
     (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (ResourceError, 429), (ProgramError, 400),
@@ -102,8 +102,13 @@ async def query(hub: Hub, text: str) -> Response:
     given = {name: as_number(name, value) if name in NUMBERS else value for name, value in asked.items()}
     request = build(Query, {"id": 0, **given}, "$")
     found = await hub.query(request)
+    return Response(200, await asyncio.to_thread(page_of, found))
+
+
+def page_of(found: Found) -> str:
+    """An answer as JSON; of many rows it takes a while, so it is made beside the event loop."""
     page = Table(0, columns_of(found.table.schema), rows_of(found.table), found.time, cut=found.cut)
-    return Response(200, dumped({name: value for name, value in plain(page).items() if name != "id"}))
+    return dumped({name: value for name, value in plain(page).items() if name != "id"})
 
 
 def as_number(name: str, text: str) -> int:

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from kpg.errors import Closed, KpgError
+from kpg.errors import Closed, KpgError, OverLimit, TooManyRounds
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import messages as m
+from kpg.protocol.failures import failure_of
 from kpg.protocol.tables import columns_of
 from kpg.server.allowance import Allowance
 from kpg.server.engine import Engine
@@ -27,6 +28,8 @@ from kpg.server.perform import Following, Found, Result, perform
 from kpg.server.session import Allow, Ask, Hang, Say, Session, Step
 from kpg.server.tokens import Tokens
 from kpg.service import Interest, Service
+
+FINAL: Final = (OverLimit, TooManyRounds)  # failures of an answer that never heal
 
 
 class Hub:
@@ -139,10 +142,25 @@ class Connected:
         """Send changes; the interest is taken again when they are on their way."""
         if parcel.interest not in self.interests:
             return
+        if isinstance(parcel.failed, FINAL):
+            self._end(parcel.interest, parcel.failed)
+            return
         self.session.queued(parcel.interest)
         self.hub.metrics.add("kpg_change_rows_total", len(parcel.times))
         batch = Batch(parcel.messages(self.hub.allowance.message_rows), partial(self._sent, parcel.interest))
         self.outbox.put(batch)
+
+    def _end(self, number: int, reason: KpgError) -> None:
+        """No more will come of an interest: drop it and say why."""
+        interest = self.interests.pop(number)
+        self.session.ended(number)
+        self.say(m.Ended(number, failure_of(reason)))
+
+        def drop(service: Service) -> None:
+            self.hub.engine.forget(number)
+            service.uninterest(interest)
+
+        self.hub.engine.run(drop)
 
     def _sent(self, interest: int) -> None:
         self.do(self.session.sent(interest))
@@ -198,8 +216,6 @@ class Connected:
     def _follow(self, request: m.AnyRequest, following: Following) -> None:
         assert isinstance(request, m.Interest)
         self.interests[following.interest.id] = following.interest
-        if request.granularity:
-            self.hub.engine.pace(following.interest, request.granularity)
         self.do(self.session.answered(request, following.reply))
         self.do(self.session.interested(request, following.interest.id, request.sink is None))
 

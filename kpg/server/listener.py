@@ -31,6 +31,7 @@ GOING_AWAY, TRY_LATER = 1001, 1013
 PING_SECONDS, GONE_SECONDS, CLOSE_SECONDS = 20.0, 60.0, 2.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOGGER = logging.getLogger("kpg.server")
+SOCKETS = logging.getLogger("kpg.server.sockets")  # strangers that speak nonsense are no news unless somebody asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Listener:
         from websockets.asyncio.server import serve
 
         context = self.place.context()
+        if SOCKETS.level == logging.NOTSET:
+            SOCKETS.setLevel(logging.CRITICAL)
         try:
             self._server = await serve(
                 self._client,
@@ -91,7 +94,7 @@ class Listener:
                 ping_timeout=GONE_SECONDS,
                 close_timeout=CLOSE_SECONDS,
                 server_header="kpg",
-                logger=LOGGER,
+                logger=SOCKETS,
             )
         except OSError as error:
             place = f"{self.place.host}:{self.place.port}"
@@ -109,6 +112,8 @@ class Listener:
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Answer what is not a WebSocket."""
+        if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token only this machine is served\n")
         if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
             return None
         found = await respond(self.hub, request.method, request.path, request.headers)
@@ -161,6 +166,12 @@ class Listener:
                 if client.hanging is not None and not len(client.outbox):
                     await socket.close(client.hanging.code, short(client.hanging.reason))
                     return
+
+
+def is_local(host: str) -> bool:
+    """Whether a request names this machine: a page whose site is made to point here names its site."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]") in LOOPBACK
 
 
 def short(reason: str) -> str:

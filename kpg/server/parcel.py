@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from kpg.columns.consolidate import consolidate
+from kpg.columns.updates import Updates, constant
 from kpg.errors import KpgError
 from kpg.protocol.failures import failure_of
 from kpg.protocol.messages import Changes, Column, Table
 from kpg.protocol.tables import rows_of, slices
+from kpg.service import Changes as Taken
 from kpg.service import Interest
+
+BURST: Final = 16  # pieces of work between two looks at who has changes; so whoever keeps up sees at most so many times
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +53,23 @@ NOTHING = pa.table({})
 def take(interest: Interest) -> Parcel:
     """What waits of an interest, taken; an answer that failed is a parcel that says so."""
     try:
-        changes = interest.take()
-    except KpgError as error:
-        return Parcel(int(interest.owner), interest.id, interest.upto, NOTHING, failed=error)
-    times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
-    table = changes.table if len(changes.schema) else NOTHING
+        changes = summed(interest.take())
+        times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
+        table = changes.table if len(changes.schema) else NOTHING
+    except Exception as error:  # also a bug of ours: this client is told, and the engine goes on
+        failed = error if isinstance(error, KpgError) else KpgError(f"the server failed ({type(error).__name__})")
+        return Parcel(int(interest.owner), interest.id, interest.upto, NOTHING, failed=failed)
     return Parcel(int(interest.owner), interest.id, changes.upto, table, times, diffs)
+
+
+def summed(changes: Taken) -> Taken:
+    """The same changes; if their reader was left behind, summed up at the time of the last."""
+    times = changes.times
+    if len(times) == 0 or len(np.unique(times)) <= BURST:
+        return changes
+    updates = changes.updates
+    last = Updates(updates.data, constant((int(times.max()),)), updates.diffs)
+    return replace(changes, updates=consolidate(last))
 
 
 def pages(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from kpg.columns.schema import parse_type
-from kpg.errors import SchemaMismatch, Unavailable
+from kpg.errors import SchemaMismatch
 from kpg.protocol import messages as m
 from kpg.query.lower.expressions import TYPES
 from kpg.service import Change, Interest, Service
@@ -96,15 +96,15 @@ def unregister(service: Service, request: m.Unregister) -> m.Done:
 
 def follow(service: Service, owner: int, request: m.Interest) -> Following:
     """A new interest."""
-    if request.sink is not None:
-        raise Unavailable("this server has no place for sinks", hint="Begin it with --sinks DIR.")
     made = service.interest(
         request.name,
         arguments=request.arguments,
         owner=owner,
         sharing=request.sharing,
         joins=request.joins,
+        granularity=request.granularity,
         log=request.log,
+        sink=asdict(request.sink) if request.sink is not None else None,
     )
     return Following(made, m.Interested(request.id, made.id, made.name, columns_of_interest(made)))
 
@@ -167,6 +167,11 @@ def role_of(name: str, rules: set[str]) -> Any:
     return "rule" if name in rules else "attribute" if name.startswith(":") else "relation"
 
 
+def observe(service: Service, request: m.Observe) -> m.Registered:
+    """The engine's events, as attributes."""
+    return m.Registered(request.id, service.observe(request.attributes, every=request.every))
+
+
 def advance(service: Service, request: m.Advance) -> m.Done:
     """The clock, moved."""
     return m.Done(request.id, service.advance(request.to))
@@ -190,6 +195,7 @@ ACTIONS: dict[type, Callable[[Service, Any], m.AnyReply]] = {
     m.Uninterest: uninterest,
     m.Explain: explain,
     m.Catalog: catalog,
+    m.Observe: observe,
     m.Advance: advance,
     m.CloseInput: close_input,
     m.Shutdown: ping,

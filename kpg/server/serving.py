@@ -36,7 +36,8 @@ class Settings:
     token_file: Path | None = None
     open_to_all: bool = False  # no token is needed
     allowance: Allowance = field(default_factory=Allowance)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=lambda: Limits(waiting_rows=10_000))
+    sinks: Path | None = None  # the directory that sinks of clients write to; without one they may not
     history: int | None = 0
     memory: int | None = None  # bytes
     rounds: int = 100_000
@@ -46,7 +47,7 @@ class Settings:
         db = open_db(
             self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds
         )  # fmt: skip
-        return Service(db, limits=self.limits)
+        return Service(db, limits=self.limits, sinks=self.sinks)
 
     def keys(self) -> tuple[Tokens, str | None]:
         """The tokens, and a new one that must be shown."""

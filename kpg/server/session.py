@@ -30,6 +30,7 @@ from kpg.protocol.messages import (
     Error,
     Hello,
     Interest,
+    Observe,
     Register,
     Registered,
     RemoveArguments,
@@ -46,7 +47,7 @@ from kpg.server.flow import Flow
 from kpg.server.tokens import Role, Tokens
 from kpg.version import __version__
 
-ADMINS: Final = (Advance, CloseInput, Shutdown)
+ADMINS: Final = (Observe, Advance, CloseInput, Shutdown)
 OWN: Final = (Uninterest, Take, AddArguments, RemoveArguments)  # they name an interest
 NORMAL, WRONG_DATA, POLICY, TOO_BIG = 1000, 1003, 1008, 1009  # why a WebSocket is closed
 
@@ -220,6 +221,10 @@ class Session:
             return []
         flow.sent()
         return [Allow(interest)] if flow.open() else []
+
+    def ended(self, interest: int) -> None:
+        """No more will come of an interest."""
+        self.flows.pop(interest, None)
 
     def close(self) -> None:
         """The connection is gone."""

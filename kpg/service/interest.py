@@ -82,6 +82,11 @@ class Interest:
         """In how many seconds changes that are held back can be taken; None if there are none."""
         return None
 
+    @property
+    def trouble(self) -> Exception | None:
+        """Why nothing can be taken now, if so."""
+        return self._refused or self.failure()
+
     def release_all(self) -> None:
         """Hold nothing back any more: nothing will come."""
 
@@ -129,9 +134,8 @@ class Interest:
         if self.ended:
             raise Closed(f"the interest in {self.name} has ended")
         self.before_take()
-        failure = self._refused or self.failure()
-        if failure is not None:
-            raise failure
+        if (trouble := self.trouble) is not None:
+            raise trouble
         found = self._own()
         self._waiting, self._rows, self._limit = [], 0, self._limits.waiting_rows
         return Changes(found, self._schema, self._db, self.upto)

@@ -46,6 +46,7 @@ def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
     with process(str(tmp_path / "db")) as (made, url):
         db = kpg.connect(url, token=TOKEN)
         db.create_relation("edge", {"x": int})
+        db.register("twice(y) :- edge(x), y = x * 2.")
         db.insert("edge", [(7,)])
         made.send_signal(number)
         with pytest.raises(kpg.Unreachable, match="the server ends"):
@@ -54,8 +55,8 @@ def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
         out, err = made.communicate(timeout=20)
         assert made.returncode == 0 and "ending: clients are told" in out and not err
     with served(directory=tmp_path / "db") as server, kpg.connect(server.url, token=USER) as db:
-        db.create_relation("edge", {"x": int})
-        assert db.query("edge").to_pylist() == [{"x": 7}]
+        assert [each.name for each in db.catalog() if each.role == "rule"] == ["twice"]
+        assert db.query("twice").to_pylist() == [{"y": 14}]
 
 
 def test_a_new_token_is_printed_once_and_works():

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from kpg.server.metrics import HELP
-from tests.server.serving import USER
+from tests.server.serving import USER, served
 
 BEARER = {"Authorization": f"Bearer {USER}"}
 
@@ -79,6 +79,13 @@ def test_a_query_is_answered_as_the_message_would_be(server, db):
 def test_what_is_wrong_is_said(server, path, method, status, says):
     found, _, body = ask(server, path, method, **BEARER)
     assert found == status and says in body
+
+
+def test_without_a_token_a_site_that_is_made_to_point_here_gets_nothing():
+    with served(open_to_all=True) as server:
+        assert ask(server, "/health")[0] == 200
+        assert ask(server, "/query?text=x", Host="evil.example:8340")[0] == 403
+        assert ask(server, "/health", Host="[::1]:8340")[0] == ask(server, "/health", Host="localhost")[0] == 200
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": USER}])

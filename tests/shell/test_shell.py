@@ -168,6 +168,7 @@ def test_a_shell_on_a_real_terminal_watches_until_it_is_interrupted(tmp_path):
         screen.until("kpg>")
         screen.type("edge(41, y)?\r")
         screen.until("(1 row)")
+        screen.until("kpg>")  # only now is the terminal the prompt's, which hears Ctrl-D
         screen.type("\x04")
         assert made.wait(20) == 0
     finally:

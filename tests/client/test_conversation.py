@@ -1,0 +1,145 @@
+"""The client's side without sockets: replies find who asked, steps are whole, and a session can be the other end."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.client import calls
+from kpg.client.address import address
+from kpg.client.conversation import NOT_YET, Conversation
+from kpg.client.feed import Feed
+from kpg.protocol import messages as m
+from kpg.protocol.wire import decode, encode
+from kpg.server.allowance import Allowance
+from kpg.server.session import Ask, Say, Session
+from kpg.server.tokens import Tokens
+
+COLUMNS = (m.Column("x", "int64"),)
+
+
+def test_replies_find_their_request_in_any_order():
+    talk = Conversation()
+    first, second = calls.ping(), calls.explain("path")
+    one, _ = talk.ask(first)
+    two, text = talk.ask(second)
+    assert json.loads(text) == {"type": "explain", "id": two, "name": "path"}
+    talk.receive(encode(m.Explained(two, "so")))
+    assert talk.result(one, first) is NOT_YET and talk.result(two, second) == "so"
+    talk.receive(encode(m.Done(one, 7)))
+    assert talk.result(one, first) == 7
+
+
+def test_pages_are_one_table():
+    talk, call = Conversation(), calls.query("path")
+    number, _ = talk.ask(call)
+    talk.receive(encode(m.Table(number, COLUMNS, ((1,), (2,)), 3, more=True)))
+    assert talk.result(number, call) is NOT_YET
+    talk.receive(encode(m.Table(number, COLUMNS, ((3,),), 3)))
+    table = talk.result(number, call)
+    assert table.column("x").to_pylist() == [1, 2, 3] and table.schema.metadata[b"time"] == b"3"
+
+
+def test_a_refusal_is_raised_where_it_was_asked_and_a_reply_nobody_waits_for_is_dropped():
+    talk, call = Conversation(), calls.ping()
+    number, _ = talk.ask(call)
+    talk.receive(encode(m.Error(m.Failure("TimeTooEarly", "too early", hint="later"), number)))
+    with pytest.raises(kpg.TimeTooEarly, match="too early"):
+        talk.result(number, call)
+    other, _ = talk.ask(call)
+    talk.give_up(other)
+    talk.receive(encode(m.Done(other)))
+    with pytest.raises(kpg.ProtocolError):
+        talk.receive(encode(m.Error(m.Failure("ProtocolError", "what was that"))))
+    with pytest.raises(kpg.ProtocolError):
+        talk.receive(b"x")
+
+
+STEPS = st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1])), max_size=6), max_size=8)
+
+
+@settings(max_examples=80)
+@given(STEPS, st.randoms(use_true_random=False))
+def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
+    """A14.4: however steps are cut into messages and whenever they are read, rows are the sum of whole steps."""
+    talk = Conversation()
+    call = calls.follow("n")
+    number, _ = talk.ask(call)
+    talk.receive(encode(m.Interested(number, 5, "n", COLUMNS)))
+    talk.result(number, call)
+    feed = talk.feeds[5]
+    want: dict[int, int] = {}
+    for time, step in enumerate(steps):
+        before = feed.waiting
+        cuts = sorted(chance.randrange(len(step) + 1) for _ in range(2))
+        parts = [step[: cuts[0]], step[cuts[0] : cuts[1]], step[cuts[1] :]]
+        for place, part in enumerate(parts):
+            assert feed.waiting == before  # half a step is never seen
+            rows, diffs = tuple((x,) for x, _ in part), tuple(diff for _, diff in part)
+            talk.receive(encode(m.Changes(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2)))
+        for x, diff in step:
+            want[x] = want.get(x, 0) + diff
+        if chance.random() < 0.5:
+            while feed.waiting:
+                talk.read(feed)
+            assert feed.upto == time + 1
+            assert sorted(feed.rows()) == sorted((x,) for x, n in want.items() for _ in range(max(0, n)))
+    while feed.waiting:
+        talk.read(feed)
+    acks = [decode(text, (m.Ack,)) for text in talk.outgoing()]
+    assert acks == [m.Ack(5)] * len(steps)
+
+
+def test_what_comes_of_an_interest_that_was_dropped_is_passed_over():
+    talk = Conversation()
+    feed = Feed(m.Interested(0, 5, "n", COLUMNS))
+    talk.feeds[5] = feed
+    talk.drop(feed)
+    talk.receive(encode(m.Changes(5, 1, ((1,),), (0,), (1,))))
+    assert not feed.waiting
+
+
+def test_a_session_and_a_conversation_understand_each_other():
+    """Both ends without a socket in between."""
+    session, talk = Session(1, Tokens(), Allowance()), Conversation()
+    call = calls.hello(None)
+    number, text = talk.ask(call)
+    (said,) = session.receive(text)
+    talk.receive(encode(said.message))
+    assert talk.result(number, call).role == "admin"
+    asks = [
+        calls.ping(), calls.create_relation("e", {"x": int, "y": "string?"}, key="x", semantics="cardinality-one"),
+        calls.create_attribute(":a", float), calls.transact([("e", (1, "a")), ("e", (2, None), -1)], origin=("w", 1)),
+        calls.insert("e", [(2**60, "ü")]), calls.register("p(x) :- e(x, _)."), calls.register({"rules": []}),
+        calls.unregister("p"), calls.follow("p", arguments={"x": 1}, granularity=0.5), calls.query("p", as_of=3),
+        calls.explain("p"), calls.catalog(), calls.advance(4), calls.close_input("e"), calls.shutdown(),
+        calls.sink("p", "p.log", type="latency"),
+    ]  # fmt: skip
+    for each in asks:
+        number, text = talk.ask(each)
+        (asked,) = session.receive(text)
+        assert isinstance(asked, Ask) and encode(asked.request) == text
+        (said,) = session.answered(asked.request, kpg.InUse("not now"))
+        assert isinstance(said, Say)
+        talk.receive(encode(said.message))
+        with pytest.raises(kpg.InUse, match="not now"):
+            talk.result(number, each)
+
+
+@pytest.mark.parametrize(
+    ("given_url", "full"),
+    [
+        ("localhost", "ws://localhost:8340/"), ("localhost:1", "ws://localhost:1/"), ("https://h:9", "wss://h:9/"),
+        ("wss://h", "wss://h:8340/"), ("ws://[::1]:5", "ws://[::1]:5/"),
+    ],
+)  # fmt: skip
+def test_addresses_are_made_whole(given_url, full):
+    assert address(given_url) == full
+
+
+@pytest.mark.parametrize("wrong", ["ftp://x", "ws://", "ws://h:port", ""])
+def test_what_is_no_address_is_refused(wrong):
+    with pytest.raises(kpg.InputError):
+        address(wrong)

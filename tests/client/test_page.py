@@ -1,0 +1,27 @@
+"""Every method that a client has is on the page of the server."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kpg.client.awaited import AsyncConnection, AsyncSubscription
+from kpg.client.blocking import Connection, Subscription
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "server.md").read_text()
+INSIDE = {"run", "next_step", "catch_up", "drop"}
+
+
+def methods(held: type) -> set[str]:
+    return {name for name in vars(held) if not name.startswith("_")} - INSIDE - {"welcome"}
+
+
+@pytest.mark.parametrize("held", [Connection, Subscription])
+def test_every_method_is_on_the_page(held):
+    assert methods(held) <= set(re.findall(r"`(\w+)", PAGE))
+
+
+@pytest.mark.parametrize("pair", [(Connection, AsyncConnection), (Subscription, AsyncSubscription)])
+def test_what_waits_and_what_is_awaited_have_the_same_methods(pair):
+    waits, awaited = pair
+    assert methods(waits) == methods(awaited)
