@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
 SMALL = ["--seconds", "1.5", "--people", "4000", "--changes", "50"]
-TRIED_BELOW = {"demo.py", "demo_screen.py", "reach.py", "pipeline.py", "pipeline_screen.py"}
+TRIED_BELOW = {"demo.py", "demo_screen.py", "reach.py", "pipeline.py", "pipeline_screen.py", "standing.py"}
 
 
 def run(name: str, *arguments: str, **environment: str) -> str:
