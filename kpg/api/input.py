@@ -201,6 +201,13 @@ class Input(Collection):
         return self._latest
 
     @property
+    def size(self) -> int:
+        """How many updates it keeps and was just given: at least as many as rows, and not many more at rest."""
+        spine = None if self._base is None else self._base.publisher.spine()
+        kept = 0 if spine is None else sum(map(len, spine.batches_through(None)))
+        return kept + sum(len(part) for part in self._buffer)
+
+    @property
     def arranged(self) -> bool:
         """Whether there is an arrangement of it already."""
         return self._base is not None

@@ -14,38 +14,74 @@ from kpg.columns.updates import Ints
 from kpg.kernels.saturate import decode, move
 
 SPARSE = 8  # values spread wider than so many times their number are looked up by search
+LATE = 1 << 14  # values that came late and are searched apart
 
 
 class Ids:
-    """Values, by ids from 0; ids of the first load are in the order of values."""
+    """Values, by ids from 0; ids of the first load are in the order of values.
+
+    Cost of a new value: that of its own look-up, and all values' once as many came as there were, or `LATE` of them.
+    """
 
     def __init__(self) -> None:
-        self.values: Ints = np.empty(0, np.int64)
         self.ordered = True  # whether ids are in the order of values
-        self._sorted: Ints = self.values
-        self._order: Ints | None = None
-        self._table: Ints | None = None
+        self._room: Ints = np.empty(1024, np.int64)
+        self._count = 0
+        self._greatest = 0
+        self._table: Ints | None = None  # ids by value, from the least on
         self._least = 0
+        self._main = Sought(self._room[:0], self._room[:0])
+        self._late = self._main
 
     def __len__(self) -> int:
-        return len(self.values)
+        return self._count
+
+    @property
+    def values(self) -> Ints:
+        """The value of each id."""
+        return self._room[: self._count]
 
     def add(self, values: Ints) -> None:
         """Give ids to values that have none."""
         found = np.unique(values)
-        new = found[self.of(found) < 0] if len(self.values) else found
+        new = found[self.of(found) < 0] if self._count else found
         if not len(new):
             return
-        self.ordered &= not len(self.values) or int(new[0]) > int(self._sorted[-1])
-        self.values = np.concatenate([self.values, new])
-        self._order = None if self.ordered else np.argsort(self.values)
-        self._sorted = self.values if self._order is None else self.values[self._order]
-        self._least = int(self._sorted[0])
-        spread = int(self._sorted[-1]) - self._least + 1
+        self.ordered &= not self._count or int(new[0]) > self._greatest
+        self._greatest = int(new[-1]) if not self._count else max(self._greatest, int(new[-1]))
+        ids = np.arange(self._count, self._count + len(new))
+        self._append(new)
+        if self._table is not None and self._least <= new[0] and new[-1] < self._least + len(self._table):
+            self._table[new - self._least] = ids
+        else:
+            self._spread(new, ids)
+
+    def _append(self, new: Ints) -> None:
+        count = self._count + len(new)
+        if count > len(self._room):
+            room = np.empty(max(count, 2 * len(self._room)), np.int64)
+            room[: self._count] = self.values
+            self._room = room
+        self._room[self._count : count] = new
+        self._count = count
+
+    def _spread(self, new: Ints, ids: Ints) -> None:
+        """Let new values be found that no table has a place for."""
+        if self._table is None and self._main.values.size and len(self._late.values) + len(new) <= LATE:
+            self._late = Sought(np.append(self._late.values, new), np.append(self._late.ids, ids))
+            return
+        values = self.values
+        least, greatest = int(values.min()), int(values.max())
+        spread = greatest - least + 1
+        if spread <= SPARSE * self._count + 1024:
+            size = spread + spread // 2 if self._table is not None else spread  # room for more of the same
+            self._least = least - (size - spread if least < self._least else 0)
+            self._table = np.full(size, -1, np.int64)
+            self._table[values - self._least] = np.arange(self._count)
+            return
         self._table = None
-        if spread <= SPARSE * len(self.values) + 1024:
-            self._table = np.full(spread, -1, np.int64)
-            self._table[self.values - self._least] = np.arange(len(self.values))
+        self._main = Sought(values.copy(), np.arange(self._count))
+        self._late = Sought(values[:0], values[:0])
 
     def of(self, values: Ints) -> Ints:
         """The ids of values; -1 for those that have none."""
@@ -53,11 +89,27 @@ class Ids:
             places = values - self._least
             inside = (places >= 0) & (places < len(self._table)) & (values >= self._least)
             return np.where(inside, self._table[np.where(inside, places, 0)], -1)
+        found = self._main.of(values)
+        if len(self._late.values):
+            missing = np.flatnonzero(found < 0)
+            found[missing] = self._late.of(values[missing])
+        return found
+
+
+class Sought:
+    """Values in order with their ids, looked up by search."""
+
+    def __init__(self, values: Ints, ids: Ints) -> None:
+        order = np.argsort(values)
+        self.values = values[order]
+        self.ids = ids[order]
+
+    def of(self, values: Ints) -> Ints:
+        """The ids of values; -1 for those that have none."""
         if not len(self.values):
             return np.full(len(values), -1, np.int64)
-        places = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
-        ids = places if self._order is None else self._order[places]
-        return np.where(self._sorted[places] == values, ids, -1)
+        places = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
+        return np.where(self.values[places] == values, self.ids[places], -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import Overflow, TooManyRounds
 from kpg.growth.codes import Ids, Layout
 from kpg.growth.index import Index
+from kpg.growth.kept import Kept
 from kpg.growth.members import Members
 from kpg.growth.rules import Atom, Compare, Course, Literal, System, Term, courses, variables
 from kpg.kernels.saturate import expand
@@ -56,7 +57,7 @@ class Growth:
     ids: Ids = field(default_factory=Ids)
     bits: int = 1
     _derived: list[Members] = field(default_factory=list)
-    _read: list[list[Ints]] = field(default_factory=list)
+    _read: list[Kept] = field(default_factory=list)
     _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
     _courses: list[list[Course]] = field(default_factory=list)
 
@@ -64,7 +65,7 @@ class Growth:
         arities = self.system.arities
         self._courses = [courses(self.system.rules, relation) for relation in range(len(arities))]
         self._derived = [Members(self.layout(relation).width) for relation in range(self.system.derived)]
-        self._read = [[] for _ in arities]
+        self._read = [Kept() for _ in arities]
 
     def layout(self, relation: int) -> Layout:
         """The codes of a relation."""
@@ -112,7 +113,7 @@ class Growth:
     def nbytes(self) -> int:
         """What sets and indexes hold."""
         indexes = sum(run.codes.nbytes for index in self._indexes.values() for run in index.runs)
-        read = sum(part.nbytes for parts in self._read for part in parts)
+        read = sum(each.nbytes for each in self._read)
         return indexes + read + sum(each.nbytes for each in self._derived)
 
     # Ids and codes
@@ -144,8 +145,8 @@ class Growth:
             for run in old.runs():
                 made.insert(before[relation].moved(run, pairs[relation]))
             self._derived[relation] = made
-        for relation, parts in enumerate(self._read):
-            self._read[relation] = [before[relation].moved(part, pairs[relation]) for part in parts]
+        for relation, kept in enumerate(self._read):
+            kept.recode(before[relation], pairs[relation])
         self._indexes.clear()
 
     def _encode(self, relation: int, rows: Ints) -> Ints:
@@ -174,7 +175,7 @@ class Growth:
     def _add(self, relation: int, codes: Ints) -> None:
         """Let indexes have new rows."""
         if relation >= self.system.derived:
-            self._read[relation].append(codes)
+            self._read[relation].put(codes)
         for (of, _, _), index in self._indexes.items():
             if of == relation:
                 index.add(codes)
@@ -191,7 +192,7 @@ class Growth:
 
     def _codes(self, relation: int) -> list[Ints]:
         """All rows of a relation."""
-        return list(self._derived[relation].runs()) if relation < self.system.derived else self._read[relation]
+        return list(self._derived[relation].runs()) if relation < self.system.derived else [self._read[relation].all()]
 
     def _check_rounds(self, rounds: int) -> None:
         if rounds > self.system.max_rounds:
@@ -264,6 +265,7 @@ class Growth:
         terms = [(str(term), layout.shift(column)) for column, term in enumerate(course.head.terms)]
         pairs = tuple((gives[term], bit) for term, bit in terms if term in gives)
         members = self._derived[course.head.relation]
+        index.settle()
         for run, low, high in index.find(keys):
             found += members.extend(left, low, high, run.part(pairs))
 
@@ -275,11 +277,14 @@ class Growth:
             for part, total in parts_of(low, high):
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
                 expand(low[part], high[part], lefts, rights)
+                standing = run.standing(rights)
+                if standing is not None:
+                    lefts, rights = lefts[standing], rights[standing]
                 made = {name: column[part][lefts] for name, column in kept.items()}
                 if gives:
                     codes = run.codes[rights]
                     made |= {name: index.layout.ids(codes, at) for name, at in gives.items()}
-                yield Bound(total, made)
+                yield Bound(len(lefts), made)
 
     def _head(self, head: Atom, bound: Bound, later: tuple[str, ...]) -> Ints:
         """The codes of a head, as far as it is known."""

@@ -127,9 +127,7 @@ class Upkeep(Growth):
         """Let what is only read change."""
         for relation in range(self.system.derived, len(came)):
             if len(went[relation]):
-                parts = self._read[relation]
-                kept = np.concatenate(parts) if parts else NONE
-                self._read[relation] = [kept[~np.isin(kept, went[relation])]]
+                self._read[relation].drop(went[relation])
                 for (of, _, _), index in self._indexes.items():
                     if of == relation:
                         index.remove(went[relation])
@@ -138,7 +136,7 @@ class Upkeep(Growth):
 
     def _codes(self, relation: int) -> list[Ints]:
         if relation >= self.system.derived:
-            return self._read[relation]
+            return [self._read[relation].all()]
         if any(map(len, self._derived)):
             return list(self._derived[relation].runs())
         return [self._levels[relation].items()[0]]

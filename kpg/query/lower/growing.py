@@ -8,6 +8,9 @@ Of an insert-only program, a recursion is saturated if nothing it reads, directl
 no negation, no aggregate. Its recursive rules must be joins and comparisons of at most three columns a relation; its
 other rules may be anything. Where rows may go, each recursive rule must read one row of the recursion, of at most two
 columns, and neither negate nor compute. What is neither runs as a loop, insert-only or not.
+
+An operator of its own reads all of its inputs once, where a loop looks up what it needs in indexes that are shared. So
+a recursion from few rows through a large relation is a loop.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from kpg.columns.symbols import Symbols
 
 MOST_COLUMNS = 3  # whose values, as many as there are, must fit into 62 bits
+LARGE = 1_000_000  # rows that are not read just to follow some of them
 KEPT_COLUMNS = 2  # of as many values as there may be
 ORDERED: tuple[Kind, ...] = ("number", "unsigned", "float")  # kinds whose lanes are in the order of their values
 
@@ -68,6 +72,13 @@ def keepable(program: Program, stratum: Stratum) -> str | None:
         if not all(isinstance(term, (Variable, Constant)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
     return None
+
+
+def is_seeded(program: Program, stratum: Stratum) -> bool:
+    """Whether a recursion starts from other rows than its recursive rules read, so that it may need few of these."""
+    read = {atom.relation for rule in recursive_rules(program, stratum) for atom, _ in atoms(rule.body)}
+    rules = [rule for name in stratum.relations for rule in program.rules_of(name) if not is_recursive(rule, stratum)]
+    return not any(atom.relation in read for rule in rules for atom, _ in atoms(rule.body))
 
 
 def shrinking(program: Program, names: tuple[str, ...]) -> str | None:

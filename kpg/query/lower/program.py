@@ -25,7 +25,7 @@ from kpg.query.ir.program import Program, Reduction, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.deltas import build_pipelines
 from kpg.query.lower.expressions import TYPES
-from kpg.query.lower.growing import is_recursive, keepable, recursive_rules, saturable, system_of
+from kpg.query.lower.growing import LARGE, is_recursive, is_seeded, keepable, recursive_rules, saturable, system_of
 from kpg.query.lower.rules import UNIT, Surroundings, build_rule
 from kpg.query.plan import is_set
 from kpg.query.strategy import NOTHING, RulePlan, Situation, check_hint, plan_rule, situation_of
@@ -116,7 +116,8 @@ class Lowered:
         limit = self.max_rounds or self.db.config.max_rounds
         system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
         if not only_grows:
-            if not can_be_kept(system):
+            size = sum(self.inputs[name].size for name in read if name in self.inputs)
+            if not can_be_kept(system) or (size > LARGE and is_seeded(self.program, stratum)):
                 return False
             system = replace(system, only_grows=False)
         rows = self._rows if only_grows else self.collections.__getitem__

@@ -1,0 +1,78 @@
+"""Values by ids, and rows that come and go: what a change costs does not depend on how much is there."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.growth import codes, index
+from kpg.growth.codes import Ids, Layout
+from kpg.growth.index import Index
+from kpg.growth.kept import Kept
+
+NEAR = st.integers(-50, 3000)
+FAR = st.integers(-(2**62), 2**62)
+
+
+@given(st.lists(st.lists(st.one_of(NEAR, FAR), max_size=30), max_size=12), st.sampled_from([2, codes.LATE]))
+def test_every_value_keeps_the_id_it_got(parts, late):
+    ids, known, before = Ids(), {}, codes.LATE
+    codes.LATE = late
+    try:
+        for part in parts:
+            ids.add(np.array(part, np.int64))
+            values = ids.values.tolist()
+            assert len(set(values)) == len(values) == len(ids)
+            assert set(values) == set(known) | set(part)
+            assert all(values[number] == value for value, number in known.items())
+            assert ids.of(np.array(values, np.int64)).tolist() == list(range(len(ids)))
+            assert ids.of(np.array([5001, 2**62 + 1], np.int64)).tolist() == [-1, -1] or {5001, 2**62 + 1} & set(values)
+            assert ids.ordered == (values == sorted(values))
+            known = {value: number for number, value in enumerate(values)}
+    finally:
+        codes.LATE = before
+
+
+CHANGES = st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 63), max_size=9)), max_size=20)
+
+
+@given(CHANGES, st.sampled_from([0, 4, index.SHORT]), st.sampled_from([1, index.FEW]))
+def test_an_index_has_what_came_and_did_not_go(changes, short, few):
+    there, kept, found = set(), Kept(), Index(Layout(3, 2), (1, 0), 1)
+    before = index.SHORT, index.FEW
+    index.SHORT, index.FEW = short, few
+    try:
+        for came, rows in changes:
+            rows = rows - there if came else rows & there
+            there = there | rows if came else there - rows
+            (kept.put if came else kept.drop)(np.array(sorted(rows), np.int64))
+            (found.add if came else found.remove)(np.array(sorted(rows), np.int64))
+            assert len(found) == len(there)
+            assert sorted(set(stored(found))) == sorted(there)
+            if came and len(there) % 3 == 0:
+                assert sorted(kept.all().tolist()) == sorted(there)
+        found.settle()
+        assert sorted(stored(found)) == sorted(there) == sorted(kept.all().tolist())
+    finally:
+        index.SHORT, index.FEW = before
+
+
+def stored(found):
+    """The rows of an index, found key by key."""
+    for run, low, high in found.find(np.arange(8)):
+        for start, end in zip(low.tolist(), high.tolist(), strict=True):
+            rows = np.arange(start, end)
+            standing = run.standing(rows)
+            for code in run.codes[rows if standing is None else rows[standing]].tolist():
+                yield (code & 7) << 3 | code >> 3
+
+
+def test_little_changes_of_a_large_index_leave_its_long_run_alone():
+    found = Index(Layout(20, 2), (0, 1), 1)
+    found.add(np.arange(0, 4 * index.SHORT, 2))
+    long = found.runs[0].codes
+    for number in range(200):
+        found.add(np.array([2 * number + 1]))
+        found.remove(np.array([2 * number]))
+    assert found.runs[0].codes is long
+    assert len(found.runs) == 2
+    assert len(found) == 2 * index.SHORT
