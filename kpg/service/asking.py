@@ -141,9 +141,8 @@ class Asking:
         """The rows of a rule that are asked for, at least."""
         name = relation.name
         program = self.builder.program(name)
-        if relation.bag or name in self.builder.catalog.facts:
-            reason = "it counts its rows, so all are computed" if relation.bag else "it is not computed"
-            return made.collections(program)[name], f"{name} is read by its arguments: {reason}"
+        if name in self.builder.catalog.facts:
+            return made.collections(program)[name], f"{name} is read by its arguments: it is not computed"
         asked = demanded(program, name, columns)
         seeds = schema_of(asked.program.by_name()[asked.seeds]).names
         seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()

@@ -68,8 +68,10 @@ class Declared:
         return self.key or self.schema.names[:1]
 
     def in_program(self) -> Relation:
-        """The relation as programs name it."""
-        return Relation(self.name, tuple(Column(name, kind, kind) for name, kind in self.columns))
+        """The relation as programs name it; beside the key each column is a function of all others."""
+        columns = tuple(Column(name, kind, kind) for name, kind in self.columns)
+        single = tuple(place for place, name in enumerate(self.names) if self.key and name not in self.key)
+        return Relation(self.name, columns, functional=single)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""

@@ -63,12 +63,12 @@ class Builder:
 
     def relation(self, name: str) -> Relation:
         """The columns of a rule or base relation."""
-        declared = self.catalog.relations()
-        if name not in declared and name not in self.rules.by_name:
-            hint = did_you_mean(name, [*self.rules.names(), *declared])
+        facts = self.catalog.facts.get(name)
+        if facts is not None:
+            return facts.declared.in_program()
+        if name not in self.rules.by_name:
+            hint = did_you_mean(name, [*self.rules.names(), *self.catalog.facts])
             raise UndefinedName(f"no rule or relation is called {name!r}", hint=hint)
-        if name in declared:
-            return declared[name]
         found = self.rules.relation(name)
         return found if self.parameters(name) is None else replace(found, columns=found.columns[1:])  # no token
 

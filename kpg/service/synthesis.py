@@ -65,6 +65,7 @@ class Synthesis:
             distinct_inputs=False,
             max_rounds=self._rounds,
             inputs=inputs,  # type: ignore[arg-type]  # whatever is a collection will do
+            joins=self._joins,
         )
         return lowered.collections
 

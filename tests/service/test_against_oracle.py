@@ -12,6 +12,7 @@ from kpg.testing.datalog import evaluate
 from tests.query.programs import programs
 
 SHARINGS = ("auto", "trunk", "nothing")
+JOINS = ("auto", "auto", "binary", "delta", "hector")
 ARGUMENTS = st.one_of(st.none(), st.tuples(st.integers(0, 9), st.integers(0, 3)))
 ASKS = st.lists(st.tuples(st.integers(0, 99), st.sampled_from(SHARINGS), ARGUMENTS), max_size=3)
 
@@ -37,7 +38,8 @@ def test_every_interest_follows_the_oracle(written, asks, data):
                 if any(column.kind != "number" for column in columns):
                     arguments = None
                 owner = service.time * 10 + len(followed)
-                interest = service.interest(name, arguments=arguments, sharing=sharing, owner=owner)
+                how = {"sharing": sharing, "joins": data.draw(st.sampled_from(JOINS)), "owner": owner}
+                interest = service.interest(name, arguments=arguments, **how)
                 followed.append((interest, arguments or {}, Counter()))
             changes = [Change(name, row) for name, rows in now.items() for row in rows - state.get(name, set())]
             changes += [Change(name, row, -1) for name, rows in now.items() for row in state.get(name, set()) - rows]

@@ -4,6 +4,7 @@ import pytest
 
 import kpg
 from kpg.errors import (
+    BadPlan,
     NameTaken,
     NotStratified,
     ProgramError,
@@ -239,3 +240,26 @@ def test_texts_without_rules(service):
             service.register(" ", language=language)
     with pytest.raises(ProgramError):
         service.register("p(x) :- edge(x, _).", language="prolog")
+
+
+def test_a_hint_for_joins_is_for_a_dataflow_of_ones_own(service):
+    """All ways to join give one answer, with and without arguments."""
+    put(service, (1, 2), (2, 3), (3, 1), (3, 4), (4, 3))
+    service.register("triangle(x, y, z) :- edge(x, y), edge(y, z), edge(z, x).")
+    found = []
+    for arguments in (None, {"x": 1}):
+        ways = [service.interest("triangle", arguments=arguments, joins=each) for each in ("binary", "delta", "hector")]
+        found.append([sorted(row for row, _, _ in interest.take()) for interest in ways])
+        assert len(service.db.outputs) == 3 * len(found)
+    assert found[0] == [[(1, 2, 3), (2, 3, 1), (3, 1, 2)]] * 3 and found[1] == [[(1, 2, 3)]] * 3
+    with pytest.raises(BadPlan):
+        service.interest("triangle", joins="loops")
+    assert len(service.db.outputs) == 6
+
+
+def test_one_value_a_key_is_told_to_who_plans_joins(service):
+    """Thesis 14.6: a column beside the key of a relation is a function of the others."""
+    service.create_attribute(":speed", int, semantics="cardinality-one")
+    service.create_relation("at", {"who": int, "x": int, "y": int}, semantics="cardinality-one", key="who")
+    known = service.known()
+    assert [known[name].functional for name in (":speed", "at", "edge")] == [(1,), (1, 2), ()]

@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.service import Change, Service
+from kpg.errors import Closed
+from kpg.service import Change, Interest, Service
 
 TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
 NODES = st.integers(0, 4)
@@ -110,3 +112,36 @@ def test_a_thousand_arguments_are_one_dataflow():
         for owner in range(200):
             service.drop_owner(owner)
         assert len(db.worker.dataflows) == 1
+
+
+def test_an_epoch_costs_what_changes_and_not_how_many_tenants_there_are(monkeypatch):
+    """A12.4: only tenants that have changes are told, and only of theirs."""
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register("next(x, y) :- edge(x, y).")
+        interests = [service.interest("next", arguments={"x": x % 100}, owner=x) for x in range(300)]
+        service.advance()
+        told = []
+        push = Interest.push
+        monkeypatch.setattr(Interest, "push", lambda self, *block: (told.append(self.owner), push(self, *block)))
+        steps = db.worker.steps
+        service.put("edge", [(7, 1), (7, 2), (500, 1)])
+        assert sorted(told) == [7, 107, 207] and db.worker.steps - steps < 30
+        assert [len(interests[x].take()) for x in (7, 8, 107)] == [2, 0, 2]
+
+
+def test_results_for_tenants_that_have_gone_reach_nobody():
+    """A12.4: the token of one that left belongs to nobody, and is not given again."""
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register("next(x, y) :- edge(x, y).")
+        stays, goes = (service.interest("next", arguments={"x": x}, owner=x) for x in (1, 2))
+        service.drop_owner(2)
+        comes = service.interest("next", arguments={"x": 3}, owner=2)
+        service.put("edge", [(1, 1), (2, 2), (3, 3)])
+        assert [row for row, _, _ in stays.take()] == [(1, 1)] and [row for row, _, _ in comes.take()] == [(3, 3)]
+        assert comes.id != goes.id
+        with pytest.raises(Closed):
+            goes.take()
