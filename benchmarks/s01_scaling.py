@@ -113,7 +113,7 @@ def complete(work: Work, db: kpg.Database, own: bool, clock: Clock) -> int:
             for name, columns in share.items():
                 inputs[name].insert(columns)
         db.advance()
-    found = answer.snapshot().num_rows
+    found: int = answer.snapshot().num_rows
     for each in (answer, *indexes):
         each.release()
     for source in inputs.values():
