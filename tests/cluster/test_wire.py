@@ -104,3 +104,33 @@ def test_the_end_of_a_connection_is_said_after_what_came_before_it() -> None:
     assert [kind for kind, _ in theirs.receive()] == [3]
     with pytest.raises(Unreachable):
         theirs.receive()
+
+
+def test_a_watch_wakes_for_what_arrives_and_for_room() -> None:
+    ours, theirs = pair()
+    watch = wire.Watch([ours])
+    assert watch.wait_soon(0.0, 0.0) == []
+    theirs.send(1, [b"12345678"])
+    theirs.flush()
+    assert watch.wait_soon(5.0, 0.001) == [ours.fileno()]
+    assert len(ours.receive()) == 1 and watch.wait_soon(0.0, 0.0) == []
+    many = words(1 << 20, 1)
+    ours.send(2, [many.data.cast("B")])
+    assert not ours.flush() and watch.wait_soon(0.0, 0.0) == []  # full
+    found: list[wire.Frame] = []
+    while not found:
+        found = theirs.receive()
+        if ours.unsent:
+            assert watch.wait_soon(5.0, 0.0) == [ours.fileno()]
+            ours.flush()
+    assert (found[0][1] == many).all() and watch.wait_soon(0.0, 0.0) == []  # nothing to leave: room is no news
+    ours.close(), theirs.close()
+
+
+def test_what_is_urgent_goes_first_also_when_all_is_little() -> None:
+    ours, theirs = pair()
+    ours.send(1, [b"12345678"])
+    ours.send(2, [b"12345678", b"87654321"], urgent=True)
+    assert ours.flush()
+    assert [kind for kind, _ in theirs.receive()] == [2, 1]
+    ours.close(), theirs.close()

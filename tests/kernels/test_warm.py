@@ -94,6 +94,16 @@ def test_a_new_process_finds_the_cache_warm(package):
     assert in_a_new_process(package, "print(warm.warm(package=package))") == "0"
 
 
+def test_what_is_cached_is_loaded_a_kernel_at_a_time(package):
+    warm.warm(progress=False, package=package)
+    code = """
+loading, kernels = warm.load(package), warm.jitted(package).values()
+print(next(loading), [len(kernel.signatures) for kernel in kernels])
+print(list(loading), sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
+"""
+    assert in_a_new_process(package, code).splitlines() == ["answer [1, 0, 0]", "['twice', 'alone'] 0"]
+
+
 def test_code_that_calls_changed_code_is_compiled_anew(package):
     """Numba alone would go on using the caller's old machine code."""
     warm.warm(progress=False, package=package)
