@@ -31,7 +31,7 @@ ORDERS = {"two at a time, from tags": BODY, "two at a time, from people": tuple(
 def run(run: Run) -> None:
     """Each way on the same stream."""
     relations, expected = made(run)
-    medians = {}
+    medians: dict[str, float] = {}
     ways = [*((name, body, "binary") for name, body in ORDERS.items()), ("delta", BODY, "delta")]
     for name, body, way in [*ways, ("Hector", BODY, "hector")]:
         run.say(name, len(medians), 4)

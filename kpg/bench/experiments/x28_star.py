@@ -22,7 +22,7 @@ def run(run: Run) -> None:
     posts = posts_of(np.random.default_rng(run.seed), 1_000, run.size(POSTS, least=100))
     relations = {name: attribute(posts["id"], posts[name]) for name in ATTRIBUTES}
     star = rule([(name, f"p v{each}") for each, name in enumerate(ATTRIBUTES)], "p v0 v1 v2 v3")
-    totals = {}
+    totals: dict[str, float] = {}
     for name, way in WAYS.items():
         run.say(name, len(totals), len(WAYS))
         with open_database() as db:
