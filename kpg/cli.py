@@ -8,6 +8,7 @@ Errors go to stderr as what failed, where, and what to do; the exit status is 1 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -226,6 +227,7 @@ def bench_command(given: argparse.Namespace) -> int:
         return 0
     everything = names == ["all"]
     chosen = list(experiments()) if everything else [experiment(name) for name in given.names]
+    signal.signal(signal.SIGTERM, interrupt)
     if len(chosen) == 1 and not everything:
         with Bar(enabled=sys.stderr.isatty() and not given.no_progress) as bar:
             result = perform(chosen[0], options, bar.show)
@@ -252,6 +254,11 @@ def serve_command(given: argparse.Namespace) -> int:
 def shell_command(given: argparse.Namespace) -> int:
     """`kpg shell`"""
     return shells.run(given)
+
+
+def interrupt(*ignored: object) -> None:
+    """End as if by the keyboard: what was found is kept."""
+    raise KeyboardInterrupt
 
 
 class Bar:

@@ -26,6 +26,12 @@ FILES = (
     "x20_dataflow",
     "x21_points_to",
     "x22_batch_graphs",
+    "x23_intermediate_state",
+    "x24_delta_latency",
+    "x25_triangles_by_node",
+    "x26_triangles_by_thousand",
+    "x27_reading",
+    "x28_star",
     "x29_tenants",
     "x30_changing_bfs",
 )

@@ -55,8 +55,17 @@ def perform(experiment: Experiment, options: Options, progress: Progress = silen
 
     clock = time.monotonic()
     try:
-        experiment.run(Run(result, bars=experiment.bars, peers=options.peers, progress=say, data=options.data))
-        result.status = "complete"
+        experiment.run(
+            Run(
+                result,
+                bars=experiment.bars,
+                peers=options.peers,
+                progress=say,
+                data=options.data,
+                keep=lambda: result.save(options.out),
+            )
+        )
+        result.status, result.reason = "complete", ""
     except KeyboardInterrupt:
         result.reason = "interrupted; what was measured until then is kept"
         raise

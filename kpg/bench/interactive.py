@@ -56,9 +56,10 @@ class Installed:
     answers: dict[str, Output]
 
 
-def stream(run: Run, edge_steps: int, question_steps: int) -> Stream:
+def stream(run: Run, edge_steps: int, question_steps: int, graph: float = 1.0) -> Stream:
     """A random graph of the scale of a run, and what will happen to it; question steps are for each class."""
-    nodes, count, held = run.size(NODES, least=50), run.size(EDGES, least=320), run.size(HELD, least=10)
+    nodes, count = run.size(round(NODES * graph), least=50), run.size(round(EDGES * graph), least=320)
+    held = run.size(HELD, least=10)
     random = np.random.default_rng(run.seed)
     edges = random.integers(0, nodes, (count + edge_steps, 2))
     asked = {each: random.integers(0, nodes, (held + question_steps, 2)) for each in CLASSES}
@@ -185,7 +186,14 @@ class Kept:
     memory: list[tuple[float, float]]  # seconds, bytes of all arrays
 
 
-def serve(run: Run, share: bool, edges_per_second: float, questions_per_second: float, seconds: float) -> Kept:
+def serve(
+    run: Run,
+    share: bool,
+    edges_per_second: float,
+    questions_per_second: float,
+    seconds: float,
+    graph: float = 1.0,
+) -> Kept:
     """Offer changes of edges and questions; a removal is an update too. The answers are checked at the end."""
     share_of_load = min(1.0, 100 * run.scale)  # a hundredth of the graph bears all of it
     edges_per_second, questions_per_second = share_of_load * edges_per_second, share_of_load * questions_per_second
@@ -193,7 +201,7 @@ def serve(run: Run, share: bool, edges_per_second: float, questions_per_second: 
     at = np.arange(ticks + 1) * TICK_SECONDS / 2
     edge_steps = np.round(at * edges_per_second).astype(np.int64)
     question_steps = np.round(at * questions_per_second / len(CLASSES)).astype(np.int64)
-    made = stream(run, int(edge_steps[-1]), int(question_steps[-1]))
+    made = stream(run, int(edge_steps[-1]), int(question_steps[-1]), graph)
     rolled = Rolled()
     memory: list[tuple[float, float]] = []
     with open_database() as db:

@@ -42,7 +42,7 @@ class Result:
     started: str
     machine: dict[str, Any]
     status: Status = "partial"  # until it is known to be more
-    reason: str = ""
+    reason: str = "not ended"  # why it is not complete
     seconds: float = 0.0
     rows: list[dict[str, Any]] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)

@@ -9,7 +9,7 @@
     run.line("memory", "shared", points) a line of another picture
     run.ask("duckdb", function)          a peer, if it is there
 
-Everything is kept as it is found, so an interrupted run has all that came before.
+Everything is kept as it is found, so a run that is interrupted, or killed, has all that came before.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Run:
         peers: bool = True,
         progress: Progress = silent,
         data: Path | None = None,
+        keep: Callable[[], object] = lambda: None,
     ) -> None:
         self.result = result
         self.scale = result.scale
@@ -54,6 +55,7 @@ class Run:
         self.data = data  # a file to use in place of generated data
         self.say = progress
         self._bars = tuple(bars)
+        self._keep = keep  # called whenever there is something new
 
     def size(self, rows: int, least: int = 1) -> int:
         """A number of rows, at the scale of this run."""
@@ -71,6 +73,7 @@ class Run:
     def record(self, case: str, **figures: Any) -> None:
         """A line of the table; figures have units in their names."""
         self.result.rows.append({"case": case, **{name: rounded(value) for name, value in figures.items()}})
+        self._keep()
 
     def figure(self, name: str, value: float) -> None:
         """A figure that bars, or the report, are about."""

@@ -27,7 +27,7 @@ def options(tmp_path, monkeypatch):
 
 def test_an_unknown_experiment_is_answered_with_the_nearest(capsys):
     with pytest.raises(UndefinedName, match="Did you mean 'X16'"):
-        experiment("X6l")
+        experiment("X166")
     assert main(["bench", "x166"]) == 1
     assert "no experiment is called 'x166'" in capsys.readouterr().err
 
@@ -71,6 +71,16 @@ def test_an_interrupted_run_keeps_what_it_found_marked_partial(options, tmp_path
         perform(made(run), options)
     saved = read(tmp_path / "X99.json")
     assert saved.status == "partial" and saved.rows == [{"case": "first", "rows": 1}] and "interrupted" in saved.reason
+
+
+def test_a_killed_run_has_left_what_it_found(options, tmp_path):
+    def run(run):
+        run.record("first", rows=1)
+        found.append(read(tmp_path / "X99.json"))
+
+    found = []
+    perform(made(run), options)
+    assert found[0].status == "partial" and found[0].rows and read(tmp_path / "X99.json").status == "complete"
 
 
 def test_a_wrong_answer_fails_and_says_which(options, tmp_path):
