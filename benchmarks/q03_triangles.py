@@ -1,8 +1,8 @@
 """Q3: how long do directed triangles take, by Hector and by binary joins, whatever the order of the clauses?
 
 On random edges (100k nodes, 1M edges), on an RMAT graph of that size and on the star 0→i, i→0, i→i+1, where joins of
-two pair the square of its rays. The clock includes arranging the edges; every triangle is kept. DuckDB counts them in the
-same run, where it can: on the star it is quadratic, so that the number is known instead.
+two pair the square of its rays. The clock includes arranging the edges; every triangle is kept. DuckDB counts them in
+the same run, where it can: on the star it is quadratic, so that the number is known instead.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def triangles(run: Run, graph: Graph, most: float | None) -> None:
         bar = "at most 3 times DuckDB; order of clauses at most 2 times" if len(bars) > 1 else None
         bar = bar or ("order of clauses at most 2 times" if bars else None)
         run.report(
-            f"{graph.name}, {joins}", bar, bars, reference, rows=len(graph.edges), seconds=max(found), order_times=max(found) / min(found),
-            triangles=graph.triangles,
+            f"{graph.name}, {joins}", bar, bars, reference, rows=len(graph.edges), seconds=max(found),
+            order_times=max(found) / min(found), triangles=graph.triangles,
         )  # fmt: skip
     run.report(f"{graph.name}, 1 edge, hector", None, [], None, latency=live(run, graph), rows=1)
 
