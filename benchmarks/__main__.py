@@ -35,6 +35,8 @@ EXPERIMENTS = {
     "S2": "benchmarks.s02_exchange",
     "S7": "benchmarks.s07_recovery",
     "Q1": "benchmarks.q01_recursion",
+    "Q3": "benchmarks.q03_triangles",
+    "Q4": "benchmarks.q04_state",
     "Q6": "benchmarks.q06_demand",
     "Q7": "benchmarks.q07_interactive",
     "Q5": "benchmarks.q05_tenants",

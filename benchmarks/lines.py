@@ -42,6 +42,8 @@ class Bar:
     def missed_by(self, value: float, stretch: float) -> float:
         """How many times worse than the limit; up to 1 is met."""
         limit = self.here(stretch)
+        if limit == 0:
+            return 1 + value  # none at all is allowed: by one more than there are
         return limit / value if self.least else value / limit
 
 

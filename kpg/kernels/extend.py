@@ -182,6 +182,35 @@ def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, meter)
     return final
 
 
+@inlined
+def write_run(data, i, diff, table, block, row, final, keys, projection, moments, n, out_data, out_times, out_diffs):
+    """Write tuple i with each of some rows of one time; whether times, and diffs, are like the first ones written."""
+    rows = final - row
+    for p in range(projection.shape[0]):
+        lane = projection[p, 1]
+        if projection[p, 0] == 0:
+            value = data[lane, i]
+            for k in range(rows):
+                out_data[p, n + k] = value
+        else:
+            at = (lane + keys) * table[block, ROWS] + row
+            for k in range(rows):
+                out_data[p, n + k] = peek(table[block, DATA], at + k)
+    times_alike = 1
+    for d in range(out_times.shape[0]):
+        for k in range(rows):
+            out_times[d, n + k] = moments[d, 0]
+        if moments[d, 0] != out_times[d, 0]:
+            times_alike = 0
+    diffs_alike = 1
+    for k in range(rows):
+        amount = diff * diff_of(table, block, row + k)
+        out_diffs[0, n + k] = amount
+        if amount != out_diffs[0, 0]:
+            diffs_alike = 0
+    return times_alike, diffs_alike
+
+
 @jit
 def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor, new, low, high, projection, meter,
            room, out_data, out_times, out_diffs):  # fmt: skip
@@ -221,6 +250,7 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             initial[d] = data[rounds + d - 1, i]
         proposer = -1
         least = 0
+        dead = False
         for j in range(extenders):
             rows = 0
             for b in range(bounds[j], bounds[j + 1]):
@@ -231,9 +261,14 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                 if high >= 0:
                     end[b] = lower_bound(lanes[b], begin[b], end[b], data[high, i])
                 rows += end[b] - begin[b]
+            if rows == 0 and shape[j, NEGATIVE] == 0:
+                dead = True
+                break
             if new > 0 and shape[j, NEGATIVE] == 0 and (proposer < 0 or rows < least):
                 proposer = j
                 least = rows
+        if dead:
+            continue
         first = 0
         last = 1
         if proposer >= 0:
@@ -245,6 +280,20 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             if proposer >= 0:
                 row = begin[block]
                 final = end[block]
+            if proposer >= 0 and extenders == 1 and table[block, TIME_ROWS] == 1:  # all rows count, or none
+                if row == final or not counts(table, block, row, floor, initial, shape[0, STRICT]):
+                    continue
+                if n + final - row > capacity:
+                    return before, times_alike, diffs_alike
+                for d in range(depth):
+                    moments[d, 0] = max(times[d, time_at], time_of(table, block, row, d, floor))
+                meter[1] += final - row
+                alike = write_run(data, i, diff, table, block, row, final, shape[0, KEYS], projection, moments, n,
+                                  out_data, out_times, out_diffs)  # fmt: skip
+                times_alike &= alike[0]
+                diffs_alike &= alike[1]
+                n += final - row
+                continue
             for b in range(batches):
                 hits[0, b] = begin[b]
                 hits[1, b] = end[b]

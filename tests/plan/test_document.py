@@ -18,6 +18,9 @@ from kpg.api.flatmap import OverArrow
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan, ProtocolError
 from kpg.plan import document
+from kpg.query.datalog import parse
+from kpg.query.ir.compile import compile
+from kpg.query.lower.program import Lowered
 
 
 class Host:
@@ -77,6 +80,14 @@ def even_and_odd(edges: kpg.Collection) -> kpg.Collection:
         return outer.leave(even)
 
 
+def generations(edges: kpg.Input, joins: str) -> kpg.Collection:
+    """A recursion by delta queries, with a constant and a negation."""
+    declared = ".decl e(src: number, dst: number)\n.input e\n.decl s(x: number, y: number)\n.output s\n"
+    rules = "s(x, y) :- e(1, x), e(x, y), !e(y, x). s(x, y) :- e(a, x), s(a, b), e(b, y)."
+    program = compile(parse(declared + rules))
+    return Lowered(edges.db, program, joins=joins, inputs={"e": edges}).collections["s"]
+
+
 PROGRAMS = {
     "linear": lambda e: e.filter((col("src") > 0) & ~(col("dst") == 2)).select(a=col("src") * 2 - 1, b=col("dst")),
     "text": lambda e: e.select(t=col("src").cast(str).str.concat("-", col("dst").cast(str))).filter(
@@ -96,6 +107,8 @@ PROGRAMS = {
     "arranged": lambda e: e.arrange("dst").join(e, on={"dst": "src"}),
     "reach": reach,
     "mutual": even_and_odd,
+    "delta": lambda edges: generations(edges, "delta"),
+    "hector": lambda edges: generations(edges, "hector"),
 }
 
 
