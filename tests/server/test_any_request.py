@@ -1,0 +1,105 @@
+"""Any request that can be written, in any order, to a real server: each is answered, and never by a failure of ours."""
+
+import json
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from websockets.sync.client import connect as raw
+
+import kpg
+from kpg.protocol import messages as m
+from kpg.protocol.wire import encode
+from kpg.service import Limits
+from tests.protocol.test_values import VALUES
+from tests.server.serving import ADMIN, USER, served
+
+NAMES = st.sampled_from(["a", "a", "p", "p", "q", ":n", "query", "b", "up", "nothing", "@x", ""])
+GOOD = NAMES.filter(bool)
+TYPES = st.sampled_from(["int64", "string", "float64", "number", "symbol", "bool", "date", "?"])
+TEXTS = st.sampled_from([
+    "p(x) :- a(x, _).", "p(x, y) :- a(x, y). p(x, z) :- p(x, y), a(y, z).", "q(x) :- p(x), !a(x, x).", "q(x) :- q(x).",
+    "[:find ?e :where [?e :n ?v]]", "[:find ?e :in ?v :where [?e :n ?v]]", "p(x) :- ", "", "p(1). p(2).",
+    "q() :- a(_, _).", ".decl b(x: number, y: symbol)", "q(n) :- n = count : {a(_, _)}.",
+    "up(x) :- a(x, _). up(y) :- up(x), y = x + 1.",
+])  # fmt: skip
+PAIRS = st.tuples(st.integers(0, 3), st.integers(0, 3))
+ODD = st.lists(VALUES.filter(lambda value: value == value), max_size=3).map(tuple)
+ROWS = st.lists(PAIRS, max_size=4) | st.lists(ODD, max_size=3)
+ARGUMENT = st.dictionaries(st.sampled_from(["x", "x", "y", "e", "v"]), st.integers(0, 3), max_size=2)
+ARGUMENTS = st.none() | st.lists(ARGUMENT, min_size=1, max_size=2).map(tuple)
+BLOCKS = st.lists(st.builds(m.Block, GOOD, ROWS.map(tuple), st.sampled_from([1, -1, 0, 2])), max_size=3).map(tuple)
+COLUMNS = st.lists(st.builds(m.Column, st.sampled_from("xyz"), TYPES), min_size=1, max_size=3).map(tuple)
+SEMANTICS = st.sampled_from(["raw", "distinct", "cardinality-one", "last-write-wins"])
+KEYS = st.none() | st.just(("x",))
+LITTLE = st.none() | st.integers(0, 3)
+NUMBER = st.just(0)
+INTERESTS = st.integers(1, 6)
+
+REQUESTS = st.one_of(
+    st.builds(m.Ping, NUMBER),
+    st.builds(m.CreateRelation, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
+    st.builds(m.CreateAttribute, NUMBER, GOOD, TYPES, SEMANTICS),
+    st.builds(m.Transact, NUMBER, BLOCKS, st.none() | st.builds(m.Origin, GOOD, st.integers(0, 3))),
+    st.builds(m.Register, NUMBER, TEXTS, st.none(), st.sampled_from(["datalog", "edn", "plan"]), st.none() | GOOD),
+    st.builds(m.Register, NUMBER, st.none(), st.just({"rules": []}), st.just("plan")),
+    st.builds(m.Unregister, NUMBER, GOOD),
+    st.builds(m.Interest, NUMBER, GOOD, ARGUMENTS, st.sampled_from(["auto", "nothing", "trunk", "tenants", "?"])),
+    st.builds(m.AddArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(m.RemoveArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(m.Uninterest, NUMBER, INTERESTS),
+    st.builds(m.Take, NUMBER, INTERESTS),
+    st.builds(m.Query, NUMBER, TEXTS, st.sampled_from(["datalog", "edn", "plan"]), ARGUMENTS, limit=st.integers(0, 3)),
+    st.builds(m.Query, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
+    st.builds(m.Explain, NUMBER, GOOD),
+    st.builds(m.Catalog, NUMBER),
+    st.builds(m.Advance, NUMBER, st.none() | st.integers(0, 5)),
+    st.builds(m.CloseInput, NUMBER, st.sampled_from(["nothing", ":n"])),
+)
+
+
+class Stranger:
+    """A client that asks whatever it is told, and counts what comes of it."""
+
+    def __init__(self, socket) -> None:
+        self.socket = socket
+        self.numbers = iter(range(1_000_000))
+        self.interests: list[int] = []
+        self.seen: Counter[tuple[str, str]] = Counter()
+
+    def ask(self, request) -> dict:
+        """The reply to a request, whatever is pushed meanwhile; an interest is meant by its place."""
+        message = json.loads(encode(request)) | {"id": next(self.numbers)}
+        if type(message.get("interest")) is int and self.interests:
+            message["interest"] = self.interests[message["interest"] % len(self.interests)]
+        self.socket.send(json.dumps(message))
+        while True:
+            reply = json.loads(self.socket.recv(30))
+            if reply.get("id") == message["id"] and not reply.get("more"):
+                break
+        if reply["type"] == "interested":
+            self.interests = [*self.interests, reply["interest"]][-20:]
+        self.seen[request.kind, reply.get("failure", {}).get("error", "ok")] += 1
+        return reply
+
+
+def test_each_request_is_answered_and_never_by_a_failure_of_ours():
+    """Bad input: whatever comes, in whatever order, is done or refused with a reason; others notice nothing."""
+    with served(rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
+        with raw(server.url, proxy=None) as socket:
+            stranger = Stranger(socket)
+            assert stranger.ask(m.Hello(0, m.VERSION, ADMIN))["type"] == "welcome"
+            other.create_relation("a", {"x": int, "y": int})
+            other.create_attribute(":n", int)
+
+            @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+            @given(st.lists(REQUESTS, min_size=1, max_size=15))
+            def play(requests):
+                for request in requests:
+                    failure = stranger.ask(request).get("failure", {})
+                    assert "the server failed" not in failure.get("what", ""), (request, failure)
+
+            play()
+        assert other.ping() is not None
+    worked = {kind for (kind, outcome) in stranger.seen if outcome == "ok"}
+    assert {"transact", "register", "interest", "query"} <= worked, stranger.seen
