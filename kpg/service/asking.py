@@ -30,7 +30,20 @@ from kpg.service.tenants import Tenancy
 
 Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Row: TypeAlias = tuple[Any, ...]
+SCALARS = (bool, int, float, str)
 Rows: TypeAlias = Callable[[Synthesis, Input], tuple[Collection, str]]
+
+
+def listed(name: str, arguments: Any) -> list[Mapping[str, Any]]:
+    """One argument or several, as a list; refuses what is neither."""
+    hint = 'Give one, as in {"x": 1}, or a list of them.'
+    given = [arguments] if isinstance(arguments, Mapping) else arguments
+    if not isinstance(given, (list, tuple)) or not given:
+        raise ProgramError(f"no argument for {name}", hint=hint)
+    for each in given:
+        if not isinstance(each, Mapping) or not all(isinstance(value, SCALARS) for value in each.values()):
+            raise ProgramError(f"{each!r} is no argument for {name}", hint=hint)
+    return list(given)
 
 
 class Asking:
@@ -46,9 +59,7 @@ class Asking:
         parameters = self.builder.parameters(name)
         relation = self.builder.relation(name)
         known = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
-        given = [arguments] if isinstance(arguments, Mapping) else list(arguments)
-        if not given:
-            raise ProgramError(f"no argument for {name}", hint='Give one, as in {"x": 1}, or a list of them.')
+        given = listed(name, arguments)
         for each in given:
             for column in each:
                 if column not in known:

@@ -51,6 +51,8 @@ class OneShot:
         if looked_up is not None:
             return looked_up
         if self.builder.parameters(name) is None and (as_of is not None or name in self.builder.catalog.facts):
+            schema = schema_without_tokens(self.builder.relation(name))
+            encode(schema.select(columns), rows, self.db.symbols)  # or refuse
             return filtered(self.ask(name, None, as_of), columns, rows)
         return self._asked(name, columns, rows, as_of)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import kpg
-from kpg.errors import ParseError, ProgramError, SchemaMismatch, UndefinedName
+from kpg.errors import KpgError, ParseError, ProgramError, SchemaMismatch, UndefinedName
 from kpg.service import Change, Service
 
 PEOPLE = {1: ("ann", 30), 2: ("bob", 20), 3: ("cyd", 41), 4: ("dan", 20)}
@@ -88,6 +88,12 @@ def test_what_cannot_be_asked_is_refused(service):
         (ProgramError, lambda: service.interest("aged")),
         (UndefinedName, lambda: service.interest("aged", arguments={"b": 1})),
         (ProgramError, lambda: service.interest("aged", arguments=[])),
+        (ProgramError, lambda: service.interest("aged", arguments=[1])),
+        (ProgramError, lambda: service.interest("aged", arguments=7)),
+        (ProgramError, lambda: service.interest("aged", arguments={"a": [1]})),
+        (KpgError, lambda: service.interest("plain", arguments={"x": "one"}, sharing="trunk")),
+        (KpgError, lambda: service.query("plain", arguments={"x": "one"})),
+        (KpgError, lambda: service.query(":age", arguments={"v": "one"})),
         (ProgramError, lambda: service.interest("aged", arguments=[{"a": 1}, {}])),
         (SchemaMismatch, lambda: service.interest("aged", arguments={"a": "twenty"})),
         (ProgramError, lambda: service.interest("aged", arguments={"a": 1}, sharing="trunk")),
