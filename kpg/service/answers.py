@@ -80,6 +80,13 @@ class Answer:
         """Why there is no answer now, if there is none."""
         return self.output.error()
 
+    closed = False  # it may always change
+
+    @property
+    def size(self) -> int:
+        """About how many rows it has now."""
+        return self.base().handle.spine.rows
+
     # Indexes: what is built on this answer reads it by any columns
 
     def base(self) -> Installed:

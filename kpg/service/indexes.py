@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 class Indexed(Protocol):
     """What keeps rows by some columns, and can be asked for them by others."""
 
+    closed: bool  # whether it never changes again
+
+    @property
+    def size(self) -> int:
+        """About how many rows it has now."""
+
     def base(self) -> Installed:
         """The arrangement that keeps the rows."""
 
@@ -38,7 +44,8 @@ class Shared:
 
     def __init__(self, source: Indexed) -> None:
         self._source = source
-        self.closed = bool(getattr(source, "closed", False))
+        self.closed = source.closed
+        self.size = source.size
         self.made: list[Arrangement] = []
 
     def base(self) -> Installed:
@@ -67,12 +74,14 @@ class SharedRelation(Collection):
     def __init__(self, db: Database, shared: Shared, schema: Schema) -> None:
         super().__init__(db, nodes.Relation(schema, frozenset(), shared))
         self.closed = shared.closed  # whether it never changes again
+        self.size = shared.size
 
 
 class Fed(Collection):
     """A collection in the place of a relation: what arguments come to."""
 
     closed = False  # it may always change
+    size = 0  # arguments are few
 
 
 def prepare(root: nodes.Node) -> None:
