@@ -2,8 +2,8 @@
 
 On the three graphs of Q1. Arguments are chosen at random; each is inserted, answered, checked and removed again, the
 edges staying loaded and the dataflow installed. The reference is the full answer of the same rules in the same run,
-edges arranged and all, insert-only, which is the quickest way to have it. A question that takes long is asked with fewer
-arguments: on G(2,000) every node is of the generation of every other, so that one argument of sg demands everything.
+edges arranged and all, insert-only, which is the quickest way to have it. A question that takes long is asked with
+fewer arguments: on G(2,000) every node is of the generation of every other, so one argument of sg demands everything.
 The bar: on tc of G(2,000), at least 50 times quicker than the full answer.
 """
 

@@ -1,10 +1,10 @@
 """Q7: how long do four interactive graph queries take, 1, 10, 100 and 1,000 arguments at once, next to PostgreSQL?
 
-Look-up of a node, one hop, two hops, and the shortest path of at most four, on 1M nodes and 6.4M edges. An argument is a
-row of an input that is joined with the shared arrangements of the edges; the clock runs from its insertion until the
+Look-up of a node, one hop, two hops, and the shortest path of at most four, on 1M nodes and 6.4M edges. An argument is
+a row of an input that is joined with the shared arrangements of the edges; the clock runs from its insertion until the
 answer's rows are here, wall time; its removal afterwards is not on it. PostgreSQL has the same tables, indexed, and the
-same questions as prepared statements; arguments that come at once are compared with as many one by one. A peek reads an
-arrangement outside of any dataflow.
+same questions as prepared statements; arguments that come at once are compared with as many one by one. A peek reads
+an arrangement outside of any dataflow.
 """
 
 from __future__ import annotations

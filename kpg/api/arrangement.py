@@ -35,6 +35,7 @@ class Arrangement(Collection):
         schema = described.schema
         super().__init__(db, nodes.Installed(schema, frozenset(), installed))
         self.installed = installed
+        self._key_schema = installed.schema.select(installed.keys)
         self._released = False
 
     @property
@@ -49,7 +50,7 @@ class Arrangement(Collection):
     def lookup_many(self, keys: Any, as_of: Any = None) -> pa.Table:
         """The rows with any of some keys, as of a time."""
         self._check()
-        data = encode(self.installed.schema.select(self.keys), keys, self.db.symbols)
+        data = encode(self._key_schema, keys, self.db.symbols)
         time = check_readable(self.db, self.installed, as_of)
         return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
 
@@ -94,4 +95,6 @@ class Arrangement(Collection):
 
 def wanted_keys(keys: Ints) -> Ints:
     """Keys as a trace is asked for them: sorted, each once."""
+    if keys.shape[1] == 1:
+        return np.ascontiguousarray(keys)
     return np.ascontiguousarray(consolidate(Updates(keys, constant((0,)), constant((1,)))).data)

@@ -88,6 +88,8 @@ def to_table(db: Database, installed: Installed, schema: Schema, time: Time, key
 
 def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
     """Rows and counts as an Arrow table, each row as often as it is there."""
+    if (counts == 1).all():
+        return decode(schema, np.ascontiguousarray(data), db.symbols)
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(
@@ -95,9 +97,7 @@ def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints
             detail=f"Its count is {int(counts[row])}.",
             hint="Read it with counts=True, or find what removes rows that are not there.",
         )
-    if (counts != 1).any():
-        data = np.repeat(data, counts, axis=1)
-    return decode(schema, np.ascontiguousarray(data), db.symbols)
+    return decode(schema, np.repeat(data, counts, axis=1), db.symbols)
 
 
 def to_counted_table(db: Database, installed: Installed, schema: Schema, time: Time) -> pa.Table:

@@ -21,6 +21,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -281,11 +282,16 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema that tables come out with."""
-        pairs = zip(self.names, self.types, strict=True)
-        return pa.schema([pa.field(name, type_.to_arrow(), nullable=type_.nullable) for name, type_ in pairs])
+        return _arrow_schema(self.names, self.types)
 
     def __repr__(self) -> str:
         return "(" + ", ".join(f"{name}: {type_}" for name, type_ in zip(self.names, self.types, strict=True)) + ")"
+
+
+@lru_cache(maxsize=256)
+def _arrow_schema(names: tuple[str, ...], types: tuple[Type, ...]) -> pa.Schema:
+    pairs = zip(names, types, strict=True)
+    return pa.schema([pa.field(name, type_.to_arrow(), nullable=type_.nullable) for name, type_ in pairs])
 
 
 def _nearest(name: str, names: Iterable[str], otherwise: str | None) -> str | None:

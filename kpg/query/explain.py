@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.program import Program, Relation, Stratum
 from kpg.query.ir.show import show_reduction, show_rule
-from kpg.query.lower.growing import saturable
+from kpg.query.lower.growing import keepable, saturable
 from kpg.query.pipelines import Extend
 from kpg.query.plan import Join, Without, is_set
 from kpg.query.strategy import RulePlan, plan_rule, situation_of
@@ -19,9 +19,8 @@ def explain(program: Program, joins: str = "auto") -> str:
     for number, stratum in enumerate(program.strata, 1):
         word = "recursive" if stratum.recursive else "once"
         lines.append(f"stratum {number}: {', '.join(stratum.relations)} ({word})")
-        if stratum.recursive and program.insert_only:
-            why = saturable(program, stratum)
-            lines.append("  saturated: it only grows" if why is None else f"  a loop, although insert-only: {why}")
+        if stratum.recursive:
+            lines.append(f"  {how_it_recurs(program, stratum)}")
         for name in stratum.relations:
             rules = program.rules_of(name)
             for rule in rules:
@@ -31,6 +30,15 @@ def explain(program: Program, joins: str = "auto") -> str:
                 lines.append(f"  {name} is {'a set by itself' if distinct_is_free(program, name) else 'made distinct'}")
     lines += ["", *explain_indexes(list(plans.values()), relations)]
     return "\n".join(lines)
+
+
+def how_it_recurs(program: Program, stratum: Stratum) -> str:
+    """Whether a recursion is one operator, on one worker, or a loop, and why."""
+    why = saturable(program, stratum) if program.insert_only else None
+    if program.insert_only and why is None:
+        return "saturated by one operator: it only grows"
+    why = keepable(program, stratum) or why
+    return "kept by levels in one operator" if why is None else f"a loop: {why}"
 
 
 def explain_rule(plan: RulePlan) -> list[str]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.query.datalog import parse
 from kpg.query.demand import demanded
+from kpg.query.edn import parse_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.show import show_program
 from kpg.query.running import Running
@@ -143,3 +144,21 @@ def test_unknown_names_are_refused_with_a_hint():
         demanded(compile(parse(LEFT)), "tcc", ("x",))
     with pytest.raises(kpg.UndefinedName, match="tc has no column 'z'"):
         demanded(compile(parse(LEFT)), "tc", ("z",))
+
+
+def test_parameters_of_an_edn_query_are_demand():
+    """A6.8: a list behind :in is a relation, whose rows may come and go; only what they need is computed."""
+    rules = "[[(tc ?x ?y) [?x :edge ?y]] [(tc ?x ?z) [?x :edge ?y] (tc ?y ?z)]]"
+    query = "[:find ?n ?m :in [?n ...] :where (tc ?n ?m)]"
+    program = compile(parse_query(query, {":edge": ("number", "number")}, rules=rules, parameters={"n": [1]}))
+    with kpg.open() as db, Running(db, program, demand={}) as running:
+        running.state_facts()
+        running.inputs[":edge"].insert([(n, n + 1) for n in range(60)])
+        (name,) = running.answers
+        db.advance()
+        assert len(running.rows(name)) == 59
+        assert sum(spine.rows for spine in db.spines()) < 700  # the closure alone has 1,830
+        running.inputs["@in.n"].insert([(58,)])
+        running.inputs["@in.n"].remove([(1,)])
+        db.advance()
+        assert running.rows(name) == [(58, 59), (58, 60)]

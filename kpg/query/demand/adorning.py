@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from kpg.query.demand.linear import beginnings, hands_through, others, recursive_atom
 from kpg.query.demand.names import Asked
-from kpg.query.demand.passing import Passing, in_order, is_known
+from kpg.query.demand.passing import Passing, given_first, in_order, is_known
 from kpg.query.ir.bodies import literals
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation, atoms
 from kpg.query.ir.program import Program, Reduction, Relation, Rule
@@ -148,7 +148,7 @@ class Adorning:
         head = replace(rule.head, relation=asked.name)
         if start is None:
             passing = Passing(None)
-            self._add(rule, head, [self._ask(literal, passing, rule) for literal in literals(rule)])
+            self._add(rule, head, [self._ask(literal, passing, rule) for literal in given_first(literals(rule))])
             return
         made = self._asked_body(rule, literals(rule), start)
         same = next((each for each in made[1:] if says_so(each, asked, start.atom)), None)

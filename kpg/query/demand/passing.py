@@ -35,6 +35,15 @@ def in_order(body: Iterable[Literal], start: Atom) -> list[Literal]:
     return done
 
 
+def given_first(body: Iterable[Literal]) -> list[Literal]:
+    """A body as it is, unless it has what a query was given: then that comes first."""
+    body = list(body)
+    for literal in body:
+        if isinstance(literal, Atom) and literal.relation.startswith(PARAMETER):
+            return [literal, *in_order([each for each in body if each is not literal], literal)]
+    return body
+
+
 def is_known(term: Term, known: set[str]) -> bool:
     """Whether a term has a value that can be passed on."""
     return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in known)
