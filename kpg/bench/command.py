@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from kpg.bench.results import Result
 from kpg.bench.run import Progress, Run, silent
 
 REHEARSAL_SCALE = 0.0005
+PATIENCE_SECONDS = 30.0  # for an interrupted experiment to end
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
@@ -111,12 +113,25 @@ def run_apart(names: Sequence[str], options: Options, *, progress: bool) -> list
     """Each experiment in a process of its own; the names of those that failed, until one is interrupted."""
     failed = []
     for name in names:
-        status = subprocess.run(command(name, options, progress=progress), env={**os.environ, **THREADS}).returncode
+        status = ended(subprocess.Popen(command(name, options, progress=progress), env={**os.environ, **THREADS}))
         if status == 130:
             raise KeyboardInterrupt
         if status:
             failed.append(name)
     return failed
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a process; one that is interrupted with us is given the time to save and draw what it has."""
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
 
 
 def command(name: str, options: Options, *, progress: bool) -> list[str]:

@@ -1,6 +1,7 @@
 """The command: what is asked wrongly is answered with what to do; what is found is kept, whatever happens."""
 
 import json
+import signal
 from dataclasses import replace
 
 import pytest
@@ -171,11 +172,11 @@ def test_results_say_that_they_are_partial_until_they_are_known_to_be_more():
 def test_several_experiments_run_apart_until_one_is_interrupted(options, monkeypatch):
     statuses, asked = iter([0, 1, 130]), []
 
-    def run(arguments, env):
+    def begin(arguments, env):
         asked.append(arguments)
-        return type("Ended", (), {"returncode": next(statuses)})
 
-    monkeypatch.setattr(command.subprocess, "run", run)
+    monkeypatch.setattr(command.subprocess, "Popen", begin)
+    monkeypatch.setattr(command, "ended", lambda process: next(statuses))
     assert command.run_apart(["X16", "X19"], options, progress=False) == ["X19"]
     with pytest.raises(KeyboardInterrupt):
         command.run_apart(["X16", "X19"], options, progress=True)
@@ -190,3 +191,22 @@ def test_all_makes_the_report_even_if_one_is_interrupted(tmp_path, monkeypatch, 
     monkeypatch.setattr(command, "run_apart", interrupted)
     assert main(["bench", "all", "--out", str(tmp_path)]) == 130
     assert (tmp_path / "report.html").exists() and "interrupted" in capsys.readouterr().err
+
+
+def test_an_interrupted_experiment_is_given_time_to_end():
+    class Slow:
+        def __init__(self):
+            self.calls = []
+
+        def wait(self, seconds=None):
+            self.calls.append("wait")
+            if len(self.calls) == 1:
+                raise KeyboardInterrupt
+
+        def send_signal(self, number):
+            self.calls.append(number)
+
+    process = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        command.ended(process)
+    assert process.calls == ["wait", signal.SIGTERM, "wait"]
