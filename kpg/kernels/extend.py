@@ -153,10 +153,12 @@ def validate(table, lanes, bounds, shape, proposer, value, stop, floor, initial,
 
 
 @jit
-def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, meter):
+def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, hints, meter):
     """The first row of the proposer from `row` on whose value all others hold, at whatever time; `final` if none.
 
-    Each side gallops to where the other is, so that what lies between is not looked at.
+    Each side gallops to where the other is, so that what lies between is not looked at; `hints` are where each was
+    last, which is near for tuples in order. A hint within the rows of this key was found among them, so it is the first
+    of its value.
     """
     while row < final:
         meter[1] += 1
@@ -167,9 +169,13 @@ def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, meter)
                 continue
             least = NEVER
             for b in range(bounds[j], bounds[j + 1]):
-                at = gallop(lanes[b], hits[0, b], stop[b], value)
+                at = hits[0, b]
+                if at < hints[b] < stop[b] and peek(lanes[b], hints[b]) <= value:
+                    at = hints[b]
+                at = gallop(lanes[b], at, stop[b], value)
                 hits[0, b] = at
                 if at < stop[b]:
+                    hints[b] = at
                     least = min(least, peek(lanes[b], at))
             ahead = max(ahead, least)
             if least > value:
@@ -234,6 +240,7 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
     extenders = shape.shape[0]
     capacity = out_data.shape[1]
     lanes = np.empty(batches, np.int64)  # where the lane after the key begins
+    hints = np.zeros(batches, np.int64)
     for j in range(extenders):
         for b in range(bounds[j], bounds[j + 1]):
             lanes[b] = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
@@ -300,7 +307,7 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             while row < final:
                 value = 0
                 if proposer >= 0 and extenders > 1:
-                    row = agreed(lanes, block, row, final, bounds, shape, proposer, hits, end, meter)
+                    row = agreed(lanes, block, row, final, bounds, shape, proposer, hits, end, hints, meter)
                     if row == final:
                         break
                 else:

@@ -87,7 +87,7 @@ def index_of(renderer: Renderer, extender: nodes.Extender) -> tuple[str, ...]:
     keys = tuple(column for _, column in extender.key)
     node = extender.node
     if renderer.dataflow.worker.peers > 1:
-        return keys
+        return keys or node.schema.names  # what is a key by nothing would be on one worker; so it only validates
     match node:
         case nodes.Reduce() if node.reduction.kind == "presence" and node.schema.names[: len(keys)] == keys:
             return node.keys
@@ -157,7 +157,7 @@ def _across_workers(renderer: Renderer, tuples: Rendered, node: nodes.Extend, sa
     """Weigh, propose, validate: one operator each, on the worker that has the key."""
     if not said[0].new:
         return _validated(renderer, tuples, node, said)
-    proposers = [each for each in said if not each.extender.negative]
+    proposers = [each for each in said if not each.extender.negative and each.extender.key]
     single = [each for each in proposers if each.extender.single][:1]
     if single or len(proposers) == 1:
         return _proposed(renderer, tuples, node, (single or proposers)[0], said)

@@ -265,12 +265,15 @@ class Planner:
         return any(first in lacking or second in lacking for first, second in source.same)
 
     def _next_variable(self) -> str | None:
-        """The variable that most sources can extend to; in the given order, if there is one."""
+        """The variable that most sources can extend to, one of them from what is bound; in the given order, if any."""
         counts: dict[str, int] = {}
+        reached: set[str] = set()
         for source in self.waiting:
             lacking = source.lacks(self.bound)
             if len(lacking) == 1 and not source.negative and not self._twice(source):
                 counts[min(lacking)] = counts.get(min(lacking), 0) + 1
+                reached |= lacking if source.variables & self.bound else set()
+        counts = {name: count for name, count in counts.items() if name in reached}
         if self.order:
             return next((name for name in self.order if name in counts), None)
         return max(counts, key=lambda name: counts[name], default=None)

@@ -17,6 +17,7 @@ from kpg.query.edn import parse_query
 from kpg.query.explain import explain
 from kpg.query.ir.compile import compile
 from kpg.query.lower.program import Lowered
+from kpg.query.pipelines import Extend as ExtendStep
 from kpg.query.plans import parse_plans
 from kpg.query.running import Running
 from kpg.query.strategy import plan_rule, situation_of
@@ -387,3 +388,47 @@ def test_functional_columns_need_no_counting():
         cluster.advance()
         assert cluster.answer() == {(1, 2): 1}
     assert weighed["single"] < weighed["plain"]
+
+
+@given(bodies(own=False), st.sampled_from(["delta", "hector"]))
+def test_every_atom_is_looked_up_by_something_that_is_bound(body, joins):
+    """A10.2: an attribute comes where one side is known, in every pipeline, and each atom once."""
+    program = compile(parse(DECLARED + body))
+    for rule in program.rules:
+        plan = plan_rule(rule, situation_of(program, joins))
+        for pipeline in plan.pipelines:
+            looks = [look for step in pipeline.steps if isinstance(step, ExtendStep) for look in step.looks]
+            for step in pipeline.steps:
+                if isinstance(step, ExtendStep):  # a unary relation may propose, but not alone
+                    assert any(isinstance(value, str) for look in step.looks for value, _ in look.key)
+                    assert all(look.key or len(look.source.variables) == 1 for look in step.looks)
+            numbers = [look.source.number for look in looks] + [pipeline.source.number]
+            assert sorted(numbers) == list(range(len(plan.pipelines)))
+
+
+def test_one_import_serves_all_pipelines():
+    """A10.4: whether changes at the same time count is asked of the same index, not of a copy of it."""
+    with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), name="all", joins="hector"):
+        (flow,) = [each for each in db.worker.dataflows.values() if each.name == "all"]
+        imports = [operator.name for operator in flow.operators if operator.name.startswith("import")]
+        assert imports == ["import e"]
+        extends = [operator for operator in flow.operators if isinstance(operator, Extend)]
+        strict = {index.extender.strict for operator in extends for index in operator.extenders}
+        traces = {id(index.handle.spine) for operator in extends for index in operator.extenders}
+        assert len(extends) == 3 and strict == {True, False} and len(traces) == 2, "one for each end"
+
+
+@pytest.mark.parametrize("joins", ["binary", "delta", "hector"])
+def test_rows_that_come_twice_count_once(joins):
+    """A11.6 A11.7: inputs are made distinct, so multiplicities do not multiply, and counts are of distinct values."""
+    looked = []
+    for times in (1, 3):
+        with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), joins=joins) as running:
+            output = running.answer("p").output("changes of p", keep=False)
+            for _ in range(times):
+                running.inputs["e"].insert([(1, 2), (2, 3), (1, 3), (1, 4), (4, 3)])
+                db.advance()
+            assert list(output.changes()) == [((1, 3), 0, 1)]
+            operators = [each for flow in db.worker.dataflows.values() for each in flow.operators]
+            looked.append(sum(each.proposed for each in operators if isinstance(each, Extend)))
+    assert looked[0] == looked[1]
