@@ -10,6 +10,7 @@ from websockets.sync.client import connect as raw
 import kpg
 from kpg.protocol import messages as m
 from kpg.protocol.wire import encode
+from kpg.server.allowance import Allowance
 from kpg.service import Limits
 from tests.protocol.test_values import VALUES
 from tests.server.serving import ADMIN, USER, served
@@ -85,7 +86,8 @@ class Stranger:
 
 def test_each_request_is_answered_and_never_by_a_failure_of_ours():
     """Bad input: whatever comes, in whatever order, is done or refused with a reason; others notice nothing."""
-    with served(rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
+    soon = Allowance(wait_seconds=0.05)  # for times that do not come
+    with served(soon, rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
         with raw(server.url, proxy=None) as socket:
             stranger = Stranger(socket)
             assert stranger.ask(m.Hello(0, m.VERSION, ADMIN))["type"] == "welcome"
