@@ -9,7 +9,7 @@ import kpg
 from kpg.growth import members
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
-from kpg.query.lower.growing import saturable
+from kpg.query.lower.growing import keepable, saturable
 from kpg.query.running import Running
 from kpg.testing.datalog import evaluate
 from tests.query.programs import programs
@@ -144,6 +144,26 @@ def test_what_is_not_saturated_says_why(rules, why):
     program = compile(parse(HEAD + rules))
     (stratum,) = (each for each in program.strata if each.recursive)
     assert why in str(saturable(program, stratum))
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        (RECURSIONS["left"], None),
+        (RECURSIONS["same generation"], None),
+        (RECURSIONS["twice"], "a rule recurs twice"),
+        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, _, z).", "f has 3 columns"),
+        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), !q(z). q(1).", "a recursive rule computes or negates"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(x, _), e(x, y).", "does not tell which row of the recursion"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(x, x), e(x, y).", "does not tell which row of the recursion"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", "does not tell which row of the recursion"),
+    ],
+)
+def test_what_is_not_kept_by_levels_says_why(rules, why):
+    program = compile(parse(HEAD + rules))
+    (stratum,) = (each for each in program.strata if each.recursive)
+    found = keepable(program, stratum)
+    assert found is None if why is None else why in found
 
 
 def test_demand_and_insert_only_go_together():

@@ -22,7 +22,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.values import encode_value
 from kpg.growth import rules as growth
 from kpg.query.ir.bodies import literals
-from kpg.query.ir.literals import Atom, Comparison, Literal, atoms
+from kpg.query.ir.literals import Atom, Comparison, Literal, atoms, variables
 from kpg.query.ir.program import Program, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.terms import Constant, Kind, Term, Variable, Wildcard
@@ -57,7 +57,7 @@ def saturable(program: Program, stratum: Stratum) -> str | None:
 
 
 def keepable(program: Program, stratum: Stratum) -> str | None:
-    """Why a recursion cannot be kept by levels; None if it can, as far as is known before its rules are on lanes."""
+    """Why a recursion cannot be kept by levels; None if it can."""
     relations = program.by_name()
     if any(relations[name].made or relations[name].bag for name in stratum.relations):
         return "it aggregates inside its recursion, or counts rows"
@@ -71,7 +71,20 @@ def keepable(program: Program, stratum: Stratum) -> str | None:
             return f"a recursive rule computes or negates ({rule.at})"
         if not all(isinstance(term, (Variable, Constant)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
+        if not tells_its_source(rule, stratum):
+            return f"a rule does not tell which row of the recursion it follows from ({rule.at})"
     return None
+
+
+def tells_its_source(rule: Rule, stratum: Stratum) -> bool:
+    """Whether the head and the other atoms of a rule say which row of the recursion it follows from."""
+    own = next(atom for atom, _ in atoms(rule.body) if atom.relation in stratum.relations)
+    if any(isinstance(term, Wildcard) for term in own.arguments):
+        return False
+    others = (rule.head, *(atom for atom, _ in atoms(rule.body) if atom is not own))
+    known = {each.name for atom in others for each in variables(atom)}
+    names = [each.name for each in variables(own)]
+    return len(set(names)) == len(names) and set(names) <= known
 
 
 def is_seeded(program: Program, stratum: Stratum) -> bool:

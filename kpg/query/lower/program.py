@@ -117,8 +117,9 @@ class Lowered:
         system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
         if not only_grows:
             size = sum(self.inputs[name].size for name in read if name in self.inputs)
-            if not can_be_kept(system) or (size > LARGE and is_seeded(self.program, stratum)):
+            if size > LARGE and is_seeded(self.program, stratum):
                 return False
+            assert can_be_kept(system)
             system = replace(system, only_grows=False)
         rows = self._rows if only_grows else self.collections.__getitem__
         inputs = [self._before(name, stratum, only_grows) for name in stratum.relations] + [rows(name) for name in read]
