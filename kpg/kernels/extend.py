@@ -241,9 +241,11 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
     capacity = out_data.shape[1]
     lanes = np.empty(batches, np.int64)  # where the lane after the key begins
     hints = np.zeros(batches, np.int64)
+    negatives = False
     for j in range(extenders):
         for b in range(bounds[j], bounds[j + 1]):
             lanes[b] = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
+        negatives = negatives or shape[j, NEGATIVE] == 1
     n = 0
     times_alike = 1
     diffs_alike = 1
@@ -327,7 +329,26 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                 if good:
                     amounts[0] = amount
                     made = 1
-                    if extenders > 1 or proposer < 0:
+                    plain = proposer >= 0 and not negatives  # no more than sums: the usual case, without a call
+                    if plain:
+                        for j in range(extenders):
+                            if j == proposer:
+                                continue
+                            total = 0
+                            for b in range(bounds[j], bounds[j + 1]):
+                                at = hits[0, b]
+                                while at < end[b] and peek(lanes[b], at) == value:
+                                    if counts(table, b, at, floor, initial, shape[j, STRICT]):
+                                        for d in range(1, depth):
+                                            if time_of(table, b, at, d, floor) > moments[d, 0]:
+                                                plain = False
+                                        total += diff_of(table, b, at)
+                                    at += 1
+                            amounts[0] *= total
+                    if plain:
+                        made = 1 if amounts[0] != 0 else 0
+                    else:
+                        amounts[0] = amount
                         made = validate(table, lanes, bounds, shape, proposer, value, end, floor, initial, hits,
                                         moments, amounts, spare_moments, spare_amounts)  # fmt: skip
                     if made < 0 or n + made > capacity:
