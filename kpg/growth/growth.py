@@ -37,6 +37,14 @@ class Grown(NamedTuple):
     tidy: bool
 
 
+class Meeting(NamedTuple):
+    """How an atom is met: the columns of the index, the terms that are its key, and where it gives which variable."""
+
+    columns: tuple[int, ...]
+    keys: tuple[Term, ...]
+    gives: dict[str, int]
+
+
 @dataclass(slots=True)
 class Bound:
     """Rows of a course under way: the ids of each variable that is still needed."""
@@ -60,6 +68,7 @@ class Growth:
     _read: list[Kept] = field(default_factory=list)
     _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
     _courses: list[list[Course]] = field(default_factory=list)
+    _meetings: dict[tuple[Atom, tuple[str, ...], frozenset[str]], Meeting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         arities = self.system.arities
@@ -210,7 +219,7 @@ class Growth:
                 bound = self._begin(course.start, codes[at : at + SLICE], needed(course, 0))
                 self._go_on(course, 0, bound, fresh[course.head.relation])
 
-    def _begin(self, start: Atom, codes: Ints, live: set[str]) -> Bound:
+    def _begin(self, start: Atom, codes: Ints, live: frozenset[str]) -> Bound:
         """The variables of the atom whose rows are new, and which row each comes from."""
         layout = self.layout(start.relation)
         rows = np.arange(len(codes))
@@ -242,16 +251,26 @@ class Growth:
             for joined in self._join(literal, bound, needed(course, step + 1)):
                 self._go_on(course, step + 1, joined, found)
 
-    def _meet(self, atom: Atom, bound: Bound, live: set[str]) -> tuple[Index, Ints, dict[str, int]]:
+    def _meet(self, atom: Atom, bound: Bound, live: frozenset[str]) -> tuple[Index, Ints, dict[str, int]]:
         """The index of an atom's relation by what is known, the keys to find, and where it gives which variable."""
+        name = atom, tuple(bound.ids), live
+        meeting = self._meetings.get(name)
+        if meeting is None:
+            meeting = self._meetings[name] = self._meeting(atom, bound, live)
+        index = self._index(atom.relation, meeting.columns, len(meeting.keys))
+        if not meeting.keys:
+            return index, np.zeros(bound.size, np.int64), meeting.gives
+        prefix = self._ids_of(meeting.keys[0], bound)
+        for term in meeting.keys[1:]:
+            prefix = (prefix << self.bits) | self._ids_of(term, bound)
+        return index, prefix, meeting.gives
+
+    def _meeting(self, atom: Atom, bound: Bound, live: frozenset[str]) -> Meeting:
         keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in bound.ids]
         gives = [c for c, term in enumerate(atom.terms) if c not in keys and isinstance(term, str) and term in live]
-        rest = self._unread(atom, keys + gives)
-        index = self._index(atom.relation, (*keys, *gives, *rest), len(keys))
-        prefix = np.zeros(bound.size, np.int64)
-        for column in keys:
-            prefix = (prefix << self.bits) | self._ids_of(atom.terms[column], bound)
-        return index, prefix, {str(atom.terms[c]): len(keys) + at for at, c in enumerate(gives)}
+        columns = (*keys, *gives, *self._unread(atom, keys + gives))
+        given = {str(atom.terms[c]): len(keys) + at for at, c in enumerate(gives)}
+        return Meeting(columns, tuple(term for c in keys if (term := atom.terms[c]) is not None), given)
 
     def _unread(self, atom: Atom, read: list[int]) -> list[int]:
         """Columns that nobody reads but an index must hold, since it tells rows apart by them."""
@@ -259,7 +278,7 @@ class Growth:
 
     def _extend(self, course: Course, atom: Atom, bound: Bound, found: list[Ints]) -> None:
         """The last atom: what it adds to the head goes straight into the set."""
-        index, keys, gives = self._meet(atom, bound, variables(course.head))
+        index, keys, gives = self._meet(atom, bound, frozenset(variables(course.head)))
         layout = self.layout(course.head.relation)
         left = self._head(course.head, bound, tuple(gives))
         terms = [(str(term), layout.shift(column)) for column, term in enumerate(course.head.terms)]
@@ -269,7 +288,7 @@ class Growth:
         for run, low, high in index.find(keys):
             found += members.extend(left, low, high, run.part(pairs))
 
-    def _join(self, atom: Atom, bound: Bound, live: set[str]) -> Iterator[Bound]:
+    def _join(self, atom: Atom, bound: Bound, live: frozenset[str]) -> Iterator[Bound]:
         """The rows that meet an atom, with the variables that live on, in parts of bounded size."""
         index, keys, gives = self._meet(atom, bound, live)
         kept = {name: column for name, column in bound.ids.items() if name in live}
@@ -342,6 +361,6 @@ def numbers(literal: Literal) -> list[int]:
     return [term for term in terms if isinstance(term, int)]
 
 
-def needed(course: Course, step: int) -> set[str]:
+def needed(course: Course, step: int) -> frozenset[str]:
     """The variables that are read from a step on."""
-    return variables(course.head).union(*(variables(literal) for literal in course.steps[step:]))
+    return frozenset(variables(course.head)).union(*(variables(literal) for literal in course.steps[step:]))

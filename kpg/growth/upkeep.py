@@ -165,14 +165,14 @@ class Upkeep(Growth):
 
     def solutions(self, track: Track, codes: Ints) -> Iterator[Bound]:
         """All variables of a rule, wherever its body holds, from some rows; derived rows may be stale."""
-        live = set(track.live)
+        live = track.live
         for at in range(0, len(codes), SLICE):
             bound = self._begin(track.start, codes[at : at + SLICE], live)
             if at:
                 bound.ids[ROW] += at
             yield from self._through(track, 0, bound, live)
 
-    def _through(self, track: Track, step: int, bound: Bound, live: set[str]) -> Iterator[Bound]:
+    def _through(self, track: Track, step: int, bound: Bound, live: frozenset[str]) -> Iterator[Bound]:
         if not bound.size:
             return
         if step == len(track.steps):
