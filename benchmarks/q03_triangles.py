@@ -28,7 +28,7 @@ DECLARED = """
 ORDERS = ("e(a, b), e(b, c), e(c, a)", "e(b, c), e(a, b), e(c, a)", "e(c, a), e(b, c), e(a, b)")
 SQL = """
     SELECT count(*) AS n FROM edges x JOIN edges y ON x.dst = y.src JOIN edges z ON y.dst = z.src AND z.dst = x.src"""
-MOST_PATHS = 100_000_000  # paths of two edges beyond which binary joins and DuckDB are not asked
+MOST_PATHS = 500_000_000  # paths of two edges beyond which binary joins and DuckDB are not asked
 
 
 @dataclass(frozen=True)

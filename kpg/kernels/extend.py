@@ -20,13 +20,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek
+from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.find import gallop, lower_bound, past
 from kpg.kernels.jit import inlined, jit
 
 KEYS, STRICT, NEGATIVE = range(3)  # the columns of `shape`
 NEVER = (1 << 63) - 1
+AHEAD = 8  # tuples between asking for rows and reading them
 
 
 @inlined
@@ -250,6 +251,9 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
     times_alike = 1
     diffs_alike = 1
     for i in range(start, stop):
+        if i + AHEAD < stop:
+            for b in range(batches):
+                fetch(lanes[b], ranges[2 * b, i + AHEAD])
         meter[0] = i
         before = n
         time_at = i if times.shape[1] > 1 else 0

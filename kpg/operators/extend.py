@@ -39,7 +39,8 @@ from kpg.trace.batcher import earliest
 from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.handle import TraceHandle
 
-SLICE = 1 << 20
+SLICE = 1 << 20  # updates that are sent before others have their turn
+LOOKS = 8  # rows that are looked at in the time that it takes to send one
 
 
 @dataclass(slots=True)
@@ -214,7 +215,7 @@ class Extend(Operator):
             updates = future.extension.next(SLICE)
             looked = future.extension.proposed - before
             self.proposed += looked
-            budget -= max(1, looked)
+            budget -= 1 + looked // LOOKS + (0 if updates is None else len(updates))
             if updates is None:
                 self.futures.popleft()
             else:
