@@ -62,6 +62,13 @@ def test_parameters_are_values_lists_and_rows():
     assert answer(query, parameters=given) == [(1, "ann")]
 
 
+def test_a_parameter_is_no_variable_of_a_rule():
+    rules = "[[(older ?a ?b) [?a :age ?x] [?b :age ?y] [(> ?x ?y)]]]"
+    query = "[:find ?b :in $ % ?a :where (older ?a ?b)]"
+    assert answer(query, rules=rules, parameters={"a": 1}) == [(2,)]
+    assert answer(query, rules=rules, parameters={"a": 3}) == [(1,), (2,)]
+
+
 def test_rules_may_be_recursive_and_negated():
     rules = "[[(far ?a ?b) [?a :knows ?x] (far ?x ?b)] [(far ?a ?b) [?a :knows ?b]]]"
     query = "[:find ?a ?b :where [?a :name _] [?b :name _] (not (far ?b ?a)) [(< ?a ?b)]]"

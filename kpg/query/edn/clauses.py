@@ -34,6 +34,7 @@ class Clauses:
     attributes: dict[str, tuple[Kind, ...]]
     rules: dict[str, int]
     parameters: dict[str, Value]
+    fixed: frozenset[str] = frozenset()  # variables of what is being read that are parameters
     relations: list[Relation] = field(default_factory=list)
     made: list[Rule] = field(default_factory=list)
 
@@ -163,7 +164,7 @@ class Clauses:
                 return self.parameter(form.value[1:-1], form)
             case "symbol":
                 name = variable_name(form)
-                return self.parameter(name, form) if name in self.parameters else Variable(name, form.at)
+                return self.parameter(name, form) if name in self.fixed else Variable(name, form.at)
         raise failure(ParseError, "not a variable or a value", form.at)
 
     def parameter(self, name: str, form: Form) -> Constant:

@@ -147,6 +147,7 @@ class Reading:
         """`[:find ... :where ...]`"""
         sections = sections_of(form)
         self.inputs(sections.get(":in", []))
+        self.clauses.fixed = frozenset(self.parameters)  # only here: the variables of rules are their own
         self.joins = joins_of(sections.get(":joins", []))
         clauses = sections.get(":where", [])
         if not clauses:
