@@ -32,9 +32,7 @@ def kept_rows(db: Database) -> Iterator[tuple[Schema, Updates]]:
     """All rows that are kept anywhere, with the meaning of their lanes."""
     for dataflow in db.worker.dataflows.values():
         for operator in dataflow.operators:
-            if operator.schema is not None:
-                for updates in operator.state():
-                    yield operator.schema, updates
+            yield from operator.kept_rows()
     for source in db.inputs.values():
         for updates in source.buffered():
             yield source.schema, updates

@@ -76,6 +76,12 @@ class Operator:
         """The updates it keeps between steps; what their lanes mean is told by `schema`."""
         return iter(())
 
+    def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
+        """The same with what their lanes mean, as far as that is known."""
+        if self.schema is not None:
+            for updates in self.state():
+                yield self.schema, updates
+
     @property
     def keeps(self) -> bool:
         """Whether it keeps something that others read."""

@@ -14,6 +14,7 @@ from kpg.columns.updates import Ints
 from kpg.kernels.saturate import decode, move
 
 SPARSE = 8  # values spread wider than so many times their number are looked up by search
+LEAST = np.iinfo(np.int64).min
 LATE = 1 << 14  # values that came late and are searched apart
 
 
@@ -75,7 +76,7 @@ class Ids:
         spread = greatest - least + 1
         if spread <= SPARSE * self._count + 1024:
             size = spread + spread // 2 if self._table is not None else spread  # room for more of the same
-            self._least = least - (size - spread if least < self._least else 0)
+            self._least = max(least - (size - spread if least < self._least else 0), LEAST)
             self._table = np.full(size, -1, np.int64)
             self._table[values - self._least] = np.arange(self._count)
             return

@@ -125,6 +125,12 @@ class Growth:
         read = sum(each.nbytes for each in self._read)
         return indexes + read + sum(each.nbytes for each in self._derived)
 
+    def rows_of(self, relation: int) -> Iterator[Ints]:
+        """All rows of a relation, int64[arity, n] each, in parts."""
+        growing = relation < self.system.derived and len(self._derived[relation])
+        for codes in self._derived[relation].runs() if growing else self._codes(relation):
+            yield self._decoded(relation, [codes])
+
     # Ids and codes
 
     def _name(self, rows: list[Ints]) -> None:

@@ -7,8 +7,10 @@ is bound before others. No atom has a variable twice: `Rule` is made by `rule`, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from kpg.columns.symbols import Held
 
 Term: TypeAlias = str | int
 
@@ -51,6 +53,7 @@ class System:
     rules: tuple[Rule, ...]
     max_rounds: int
     only_grows: bool = True
+    held: Held | None = field(default=None, compare=False)  # the symbols that stand in rules
 
 
 @dataclass(frozen=True, slots=True)

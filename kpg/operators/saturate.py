@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
@@ -32,8 +33,9 @@ class Saturate(Operator):
 
     waits = True
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
+        self.schemas = schemas  # of each relation
         self.growth = Growth(system) if system.only_grows else Upkeep(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
@@ -83,6 +85,13 @@ class Saturate(Operator):
         for batcher in self.batchers:
             yield from batcher.parts()
 
+    def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
+        for relation, (schema, batcher) in enumerate(zip(self.schemas, self.batchers, strict=True)):
+            if any(type_.kind in SYMBOLIC for type_ in schema.types):  # others are not worth looking at
+                yield from ((schema, updates) for updates in batcher.parts())
+                for rows in self.growth.rows_of(relation):
+                    yield schema, Updates(rows, constant((0,)), constant((1,)), False)
+
     def release(self) -> None:
         self.growth = type(self.growth)(self.growth.system)
         self.batchers = [Batcher(arity, 1) for arity in self.growth.system.arities]
@@ -107,8 +116,8 @@ def rows_at(updates: Updates, time: int) -> Change | None:
 HINT = "Run the program without insert-only, if rows are to be removed."
 
 
-def saturate(dataflow: Dataflow, system: System, streams: list[Stream]) -> list[Stream]:
+def saturate(dataflow: Dataflow, system: System, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:
     """Add a recursion over growing collections; the streams of its derived relations."""
-    operator = Saturate(system)
+    operator = Saturate(system, schemas)
     dataflow.add(operator, [(stream, Pipeline()) for stream in streams], depth=1, ports=system.derived)
     return [Stream(((operator, port),), 1) for port in range(system.derived)]

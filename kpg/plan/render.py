@@ -160,9 +160,9 @@ class Renderer(Streams):
         if made is None:
             inner = node.saturation.inputs
             parts = [self.reorder(self.collection(each), each.schema) for each in inner]
-            made = self._saturations[node.saturation] = saturate(
-                self.dataflow, node.saturation.system, [part.stream for part in parts]
-            )
+            schemas, streams = [each.schema for each in inner], [part.stream for part in parts]
+            made = saturate(self.dataflow, node.saturation.system, streams, schemas)
+            self._saturations[node.saturation] = made
         return Rendered(made[node.relation], node.schema, None)
 
     def _stream_of(self, found: RenderedArrangement) -> Rendered:

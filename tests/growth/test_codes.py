@@ -1,7 +1,7 @@
 """Values by ids, and rows that come and go: what a change costs does not depend on how much is there."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kpg.growth import codes, index
@@ -11,9 +11,11 @@ from kpg.growth.kept import Kept
 
 NEAR = st.integers(-50, 3000)
 FAR = st.integers(-(2**62), 2**62)
+ENDS = st.sampled_from([-(2**63), 6 - 2**63, 7 - 2**63, 2**63 - 1, 2**63 - 9])
 
 
-@given(st.lists(st.lists(st.one_of(NEAR, FAR), max_size=30), max_size=12), st.sampled_from([2, codes.LATE]))
+@example([[7 - 2**63], [-(2**63)]], 2)
+@given(st.lists(st.lists(st.one_of(NEAR, FAR, ENDS), max_size=30), max_size=12), st.sampled_from([2, codes.LATE]))
 def test_every_value_keeps_the_id_it_got(parts, late):
     ids, known, before = Ids(), {}, codes.LATE
     codes.LATE = late

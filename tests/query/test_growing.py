@@ -1,11 +1,14 @@
 """Which recursions are one operator, and which go round in a loop through shared indexes."""
 
+import pytest
+
 import kpg
 from kpg.plan import nodes
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.lower import program as lowering
 from kpg.query.running import Running
+from kpg.testing.datalog import evaluate
 
 REACH = """
 .decl e(x: number, y: number)
@@ -65,3 +68,39 @@ def test_a_recursion_that_reads_everything_anyway_is_one_operator(monkeypatch):
         assert one_operator(running, "tc")
         db.advance()
         assert len(running.rows("tc")) == 20 * 21 // 2
+
+
+TEXTS = """
+.decl e(x: symbol, y: symbol)
+.input e
+.decl u(x: symbol)
+.input u
+.decl k(x: symbol, y: symbol)
+.decl p(x: symbol, y: symbol)
+.output p
+k(x, cat(x, "s")) :- u(x).
+p(x, y) :- e(x, y).
+p(x, z) :- p(x, y), k(y, z), z != "never".
+p(x, "end") :- p(x, "start"), e(_, x).
+"""
+
+
+@pytest.mark.parametrize("insert_only", [False, True])
+def test_texts_that_only_the_recursion_knows_are_not_reclaimed(insert_only):
+    """Those that stand in its rules, and those that were computed for it and are in no answer yet."""
+    program = parse(TEXTS)
+    rows = {"u": [("a",), ("b",)], "e": [("new1", "new2"), ("new3", "new4"), ("x", "a"), ("a", "start"), ("x", "as")]}
+    rows["e"] += [("b", "a"), ("new4", "x"), ("bs", "b")]
+    with kpg.open() as db, Running(db, compile(program), insert_only=insert_only) as running:
+        assert one_operator(running, "p")
+        for name, row in [(name, row) for name, found in rows.items() for row in found]:
+            running.inputs[name].insert([row])
+            db.advance()
+            db.reclaim()
+        assert sorted(running.rows("p")) == sorted(evaluate(program, rows)["p"])
+        if not insert_only:
+            running.inputs["e"].remove(rows["e"])
+            running.inputs["u"].remove(rows["u"])
+            db.advance()
+            db.advance()
+            assert db.reclaim() == len({text for found in rows.values() for row in found for text in row} - {"start"})

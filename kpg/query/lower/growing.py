@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kpg.columns.schema import Schema
+import numpy as np
+
+from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.values import encode_value
 from kpg.growth import rules as growth
 from kpg.query.ir.bodies import literals
@@ -147,8 +149,9 @@ def system_of(
     order = [*stratum.relations, *read]
     numbers = {each: number for number, each in enumerate(order)}
     made: list[growth.Rule] = []
+    texts: list[int] = []
     for rule in recursive_rules(program, stratum):
-        lane = lanes_of(rule, symbols)
+        lane = lanes_of(symbols, texts)
         body: list[growth.Literal] = []
         for literal in literals(rule):
             if isinstance(literal, Atom):
@@ -159,21 +162,25 @@ def system_of(
                 body.append(growth.Compare(literal.op, lane(literal.left, kind), lane(literal.right, kind)))
         made.append(growth.rule(atom_of(rule.head, program, numbers, lane), tuple(body)))
     arities = tuple(relations[each].arity for each in order)
-    return growth.System(name, arities, len(stratum.relations), tuple(made), max_rounds)
+    held = symbols.hold(np.array(texts, np.int64))
+    return growth.System(name, arities, len(stratum.relations), tuple(made), max_rounds, held=held)
 
 
 Lane = Callable[[Term, Kind], growth.Term]
 
 
-def lanes_of(rule: Rule, symbols: Symbols) -> Lane:
-    """How the terms of a rule become variables and lane values."""
+def lanes_of(symbols: Symbols, texts: list[int]) -> Lane:
+    """How the terms of a rule become variables and lane values; those that are symbols are added to texts."""
 
     def lane(term: Term, kind: Kind) -> growth.Term:
         if isinstance(term, Variable):
             return term.name
         assert isinstance(term, Constant)
         type_ = Schema.of({"value": TYPES[kind]}).types[0]
-        return encode_value(type_, term.value, symbols)
+        value = encode_value(type_, term.value, symbols)
+        if type_.kind in SYMBOLIC:
+            texts.append(value)
+        return value
 
     return lane
 
