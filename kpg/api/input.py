@@ -143,6 +143,7 @@ class Input(Collection):
         lanes = [self.schema.index(name) for name in names]
         wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
         base = self.base()
+        self._catch_up(base)
         parts: list[Updates] = []
         order = [base.schema.index(name) for name in self.schema.names]
         last = tuple([2**62] * self.db.config.coordinates)
@@ -159,6 +160,12 @@ class Input(Collection):
         if not parts:
             return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
         return consolidate(concatenate(parts))
+
+    def _catch_up(self, base: Installed) -> None:
+        """Have what was pushed sealed, if `db.push_to` left that work for later; several workers never leave it."""
+        spine = base.publisher.spine()
+        if spine is not None and spine.upper != self.db.time and self.db.worker.peers == 1:
+            self.db.worker.run()
 
     def _times(self, time: Any, n: int) -> Ints:
         if isinstance(time, int) or (isinstance(time, tuple) and all(isinstance(x, int) for x in time)):

@@ -111,3 +111,14 @@ def test_an_upsert_finds_its_key_whatever_was_indexed_first():
             users.upsert([(number, f"name {number % names}") for number in range(12)])
             db.advance()
             assert sorted(answer.rows()) == [(f"name {name}", 12 // names) for name in range(names)]
+
+
+def test_upserts_see_rows_that_were_pushed_and_not_worked_off_yet():
+    with kpg.open(history=None) as db:
+        prices = db.input("prices", key="what", what=str, price=int)
+        kept = prices.arrange("what")
+        for price in (20, 25, 30, 30):
+            prices.upsert([("bolt", price)])
+            db.push_to(db.epoch + 1)
+        db.advance()
+        assert [kept.scan(as_of=time)["price"].to_pylist() for time in range(5)] == [[20], [25], [30], [30], [30]]
