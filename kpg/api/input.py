@@ -81,8 +81,6 @@ class Input(Collection):
                 detail=f"The clock is at {now}.",
                 hint="Use the current time or a later one.",
             )
-        if data.shape[1]:
-            self._latest = join(self._latest, tuple(times.max(axis=1).tolist()))
         self._take(Updates(data, times, diffs))
 
     def upsert(self, rows: Any) -> None:
@@ -132,6 +130,7 @@ class Input(Collection):
                 hint="Run that program without insert-only, if rows are to be removed.",
             )
         self.db.memory.check(updates.nbytes)
+        self._latest = join(self._latest, tuple(updates.times.max(axis=1).tolist()))
         self._buffer.append(updates)
         self.db.dirty[self.name] = self
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kpg.algebra.order import join
 from kpg.api.input import Input
 from kpg.api.installed import Installed
 from kpg.cluster.message import Rows, symbolic_lanes
@@ -47,6 +48,7 @@ class ClusterInput(Input):
         if self.key:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
+        self._latest = join(self._latest, self.db.time.elements[0])
         self.db.mark_dirty(self)
         replies = self.db.ask({"do": "make", "name": self.name, "function": name, "options": options})
         return sum(reply.value for reply in replies)
@@ -64,6 +66,7 @@ class ClusterInput(Input):
         request: dict[str, Any] = {"do": "insert", "name": self.name}
         if replacing:
             request["replacing"] = True
+        self._latest = join(self._latest, tuple(updates.times.max(axis=1).tolist()))
         self.db.mark_dirty(self)
         for rank, part in self._parts(updates):
             self.db.tell(rank, request, [Rows(part, self._symbolic)])

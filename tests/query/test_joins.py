@@ -295,6 +295,23 @@ def test_closed_inputs_have_no_pipeline():
             assert running.rows("p") == [(1, 3)]
 
 
+@pytest.mark.parametrize("joins", ["binary", "delta", "hector"])
+@pytest.mark.parametrize("later", [0, 2])
+def test_rows_of_a_closed_input_that_came_last_meet_those_that_were_there(joins, later):
+    """A10.5: a closed input whose rows are of this time, or of later ones, still changes."""
+    program = compile(parse(TRIANGLES.replace("e(y, z)", "f(y, z)")))
+    with kpg.open() as db:
+        edges, closed = db.input("e", a=int, b=int), db.input("f", a=int, b=int)
+        edges.insert([(1, 2), (1, 3)])
+        db.advance()
+        closed.update_at([(2, 3)], db.epoch + later) if later else closed.insert([(2, 3)])
+        closed.close()
+        with Running(db, program, inputs={"e": edges, "f": closed}, joins=joins) as running:
+            for waited in range(4):
+                db.advance()
+                assert running.rows("p") == ([(1, 3)] if waited >= later else [])
+
+
 def test_every_front_end_can_say_how(tmp_path, capsys):
     """A11.1: a pragma, a section of a query, a member of a plan, an option of the command line."""
     knows = {":knows": ("number", "number")}

@@ -187,8 +187,15 @@ class Lowered:
         return self._situation.joins != "auto" or any(rule.joins for rule in rules)
 
     def _static(self) -> frozenset[str]:
-        """The relations that never change again and are known as of whatever time anything is: closed inputs."""
-        closed = {name for name, each in self.inputs.items() if each.closed and self.db.config.history == 0}
+        """The relations that never change again and are known as of whatever time anything is: closed inputs.
+
+        All their rows must have come before the earliest time that rows of others may be of: a row that comes later
+        would be missed by those that wait for it.
+        """
+        if self.db.config.history != 0 or not any(each.closed for each in self.inputs.values()):
+            return frozenset()
+        earliest = min(self.db.horizon(frozenset({name})).elements[0] for name in self.inputs)
+        closed = {name for name, each in self.inputs.items() if each.closed and each.latest <= earliest}
         derived = {rule.head.relation for rule in self.program.rules}
         return frozenset(closed - derived)
 
