@@ -113,7 +113,7 @@ def page_of(found: Found) -> str:
 
 def as_number(name: str, text: str) -> int:
     """A whole number of the address."""
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
         raise InputError(f"{name} is not a whole number: {text[:40]!r}")
     return int(text)
 

@@ -49,6 +49,7 @@ from kpg.version import __version__
 
 ADMINS: Final = (Observe, Advance, CloseInput, Shutdown)
 OWN: Final = (Uninterest, Take, AddArguments, RemoveArguments)  # they name an interest
+GREETING: Final = 10_000  # characters of hello: of strangers nothing large is read
 NORMAL, WRONG_DATA, POLICY, TOO_BIG = 1000, 1003, 1008, 1009  # why a WebSocket is closed
 
 
@@ -103,8 +104,9 @@ class Session:
             return []
         if isinstance(data, bytes):
             return self._hang(WRONG_DATA, ProtocolError("binary messages have no meaning here", hint="Send JSON text."))
-        if len(data) > self._allowance.message_bytes:
-            most = self._allowance.message_bytes
+        most = self._allowance.message_bytes
+        most = min(GREETING, most) if self.state == "greeting" else most
+        if len(data) > most:
             return self._hang(TOO_BIG, over(f"a message of {len(data):,} characters", most, "Send less at once."))
         try:
             request = decode(data, REQUESTS)
