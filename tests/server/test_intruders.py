@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import kpg
+from kpg.observe.sinks import open_sink
 from kpg.protocol.wire import read
 from kpg.server.allowance import Allowance
 from kpg.service.templates import TOKEN
@@ -113,3 +114,10 @@ def test_a_page_of_another_site_cannot_cause_work(server):
     with pytest.raises(HTTPError) as caught:
         fetched(server, "/health", **{"Sec-Fetch-Site": "cross-site"})
     assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("name", ["../out", "/out", "a/../../out", "a\x00b", "x" * 900, "."])
+def test_a_sink_is_a_file_of_its_directory_or_refused(tmp_path, name):
+    with pytest.raises(kpg.InputError, match="is not the name of a file"):
+        open_sink({"type": "file", "path": name}, tmp_path)
+    assert list(tmp_path.iterdir()) == []
