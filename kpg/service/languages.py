@@ -31,6 +31,8 @@ from kpg.service.templates import TOKEN, Template, read_template, template_of
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 MOST_FACTS = 1_000  # that a text may state: more are data
+MOST_RULES = 5_000  # of one text, facts that nobody declared among them: a few seconds of everybody's time
+MOST_CHARACTERS = 1_000_000
 LONGEST = 1_000  # characters of a name, as messages have them
 UNNAMED = "query"
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
@@ -51,6 +53,8 @@ class Text:
 
 def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
     """The rules of a text; whatever is wrong with them is raised here. No file is read, whatever the text says."""
+    if len(text) > MOST_CHARACTERS:
+        raise OverLimit(f"a text of rules has {len(text):,} characters", hint=f"At most {MOST_CHARACTERS:,} at once.")
     try:
         found = read_language(language, text, name, known)
     except RecursionError:
@@ -153,6 +157,9 @@ def kind_of(value: object) -> Kind | None:
 def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> Text:
     """Rules in Datalog."""
     parsed = parse(text, name, includes=False)
+    if len(parsed.rules) > MOST_RULES:
+        hint = f"At most {MOST_RULES:,} at once; facts are data: transact them."
+        raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
     program = single_head(replace(parsed, rules=(*parsed.rules, *stated_as_rules(parsed.facts)), facts=()))
     refuse_taken(program, known)
     for relation in program.relations:

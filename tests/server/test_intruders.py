@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import kpg
+from kpg.errors import OverLimit
 from kpg.observe.sinks import open_sink
 from kpg.protocol.wire import read
 from kpg.server.allowance import Allowance
@@ -86,6 +87,24 @@ def test_a_text_nested_too_deep_is_an_error_of_the_text(db):
     db.create_relation("short", {"x": int})
     with pytest.raises(kpg.ParseError, match="deep"):
         db.register(f"deep(x) :- short(x), x = {'(' * 50_000}1{')' * 50_000}.")
+
+
+def test_a_text_too_long_is_refused_before_it_takes_everybody_s_time(db):
+    began = time.process_time()
+    for text in ("".join(f"f({number}).\n" for number in range(20_000)), "f(1).\n" * 200_000):
+        with pytest.raises(OverLimit, match="a text"):
+            db.register(text)
+    assert time.process_time() - began < 10  # it was a minute and more
+
+
+def test_a_text_that_doubles_each_round_fails_before_it_fills_the_memory(db):
+    db.create_relation("seed", {"s": str})
+    db.insert("seed", [("0123456789",)])
+    db.register("bomb(s) :- seed(s). bomb(t) :- bomb(s), t = cat(s, s).")
+    with pytest.raises(kpg.DataError, match="text longer than 16,777,216"):
+        db.query("bomb", limit=1)
+    db.register("wide(t) :- seed(s), t = cat(s, s).")
+    assert db.query("wide").to_pylist() == [{"t": "01234567890123456789"}]
 
 
 def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine():
