@@ -107,19 +107,20 @@ def test_a_text_that_doubles_each_round_fails_before_it_fills_the_memory(db):
     assert db.query("wide").to_pylist() == [{"t": "01234567890123456789"}]
 
 
-def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine():
-    with served(Allowance(greeting_seconds=0.2, wait_seconds=0.6)) as server:
-        with kpg.connect(server.url, token=USER) as db:
-            db.create_relation("edge", {"x": int})
-            with pytest.raises(OSError):
-                fetched(server, "/query?text=edge&as_of=99")  # the server hangs up, the read still waits
-            engine = server.hub.engine
-            until = time.monotonic() + 10
-            while engine._parked and engine._thread.is_alive() and time.monotonic() < until:
-                time.sleep(0.01)
-            assert engine._thread.is_alive()
-            assert not engine._parked
-            db.ping()
+def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine(server, db):
+    engine = server.hub.engine
+    assert engine.run_at(10**9, 0.05, lambda service: None).cancel()
+    with pytest.raises(kpg.TimeNotReached):
+        engine.run_at(10**9, 0.1, lambda service: None).result(10)  # due after that one
+    db.ping()
+
+
+def test_a_page_that_waits_for_a_time_says_so_before_its_connection_is_cut():
+    with served(Allowance(greeting_seconds=1.0)) as server, kpg.connect(server.url, token=USER) as db:
+        db.create_relation("edge", {"x": int})
+        with pytest.raises(HTTPError) as caught:
+            fetched(server, "/query?text=edge&as_of=99")
+        assert caught.value.code == 503
 
 
 def test_a_number_of_the_address_that_is_too_long_is_the_asker_s_mistake(server):
