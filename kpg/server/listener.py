@@ -112,6 +112,8 @@ class Listener:
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Answer what is not a WebSocket."""
+        if any(len(request.headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
+            return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header is given twice\n")
         if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
             return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token only this machine is served\n")
         if foreign(request.headers.get("Sec-Fetch-Site")) and not self.place.origins:

@@ -1,6 +1,7 @@
 """Clients that mean harm: what they send costs little, reads no file, reaches no other tenant, and outlives nobody."""
 
 import json
+import socket
 import time
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -141,3 +142,19 @@ def test_a_sink_is_a_file_of_its_directory_or_refused(tmp_path, name):
     with pytest.raises(kpg.InputError, match="is not the name of a file"):
         open_sink({"type": "file", "path": name}, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nAuthorization: Bearer y\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nUpgrade: websocket\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n",
+        "GET http://[bad/metrics HTTP/1.1\r\nHost: x\r\n",
+    ],
+)
+def test_a_request_of_two_meanings_is_refused_as_bad(server, head):
+    host, port = server.url.removeprefix("ws://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as made:
+        made.sendall(f"{head}\r\n".encode())
+        assert made.recv(4096).startswith(b"HTTP/1.1 400 ")
