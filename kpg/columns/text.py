@@ -18,6 +18,8 @@ from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
 from kpg.columns.values import encode_value
 
+LONGEST = 1 << 24  # characters, or bytes, of a text that is computed
+
 
 class PerValue(Node):
     """A Python function of values that are not null, called once for each distinct combination in a batch.
@@ -60,7 +62,7 @@ class PerValue(Node):
         distinct, inverse = self._distinct(values)
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
-        if not self._code:  # the function has a value for everything
+        if not self._code or self._fits(columns):  # the function has a value for everything
             results = list(map(self._function, *columns))
             return encode_list(self.type, results, "", self._scope.symbols)[inverse], None
         computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
@@ -70,6 +72,10 @@ class PerValue(Node):
             except ValueError:
                 codes[row] = self._code
         return computed[inverse], codes[inverse] if np.count_nonzero(codes) else None
+
+    def _fits(self, columns: Sequence[Sequence[Any]]) -> bool:
+        """Whether the function surely has a value for all of these, though not for everything."""
+        return False
 
     def _distinct(self, values: list[Ints]) -> tuple[list[Ints], Ints]:
         """Each combination of values once, and for each row which of them it is."""
@@ -89,6 +95,16 @@ class PerValue(Node):
         rows = list(zip(*(spread_to(value, n).tolist() for value in values), strict=True))
         position = {row: place for place, row in enumerate(dict.fromkeys(rows))}
         return list(np.array(list(position), np.int64).T), np.array([position[row] for row in rows], np.int64)
+
+
+class Growing(PerValue):
+    """Text made of texts, which fails where it would be longer than LONGEST: in a recursion it doubles each round."""
+
+    __slots__ = ()
+
+    def _fits(self, columns: Sequence[Sequence[Any]]) -> bool:
+        most = [max(map(len, column), default=0) for column in columns]
+        return sum(most) + (most[0] + 1) * most[-1] <= LONGEST
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -120,11 +136,25 @@ def _condition(function: Callable[..., bool]) -> Callable[[Call, Sequence[Node],
     return rule
 
 
+def _growing(function: Callable[..., Any]) -> Callable[[Call, Sequence[Node], Scope], Node]:
+    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+        settled = _texts(call, arguments, scope)
+        type_ = STRING if settled[0].type.kind == "string" else BINARY
+        code = scope.code(f"text longer than {LONGEST:,} in {call!r}")
+        return Growing(type_.optional(any_nullable(settled)), settled, function, scope, code)
+
+    return rule
+
+
 def _concat(*parts: Any) -> Any:
+    if sum(map(len, parts)) > LONGEST:
+        raise ValueError
     return parts[0][:0].join(parts)
 
 
 def _replace(text: Any, old: Any, new: Any) -> Any:
+    if len(text) + (len(new) - len(old)) * text.count(old) > LONGEST:
+        raise ValueError
     return text.replace(old, new)
 
 
@@ -136,8 +166,8 @@ def _substring(text: Any, start: int, length: int | None = None) -> Any:
 lower = _same_type(lambda text: text.lower())
 upper = _same_type(lambda text: text.upper())
 strip = _same_type(lambda text: text.strip())
-concat = _same_type(_concat)
-replace = _same_type(_replace)
+concat = _growing(_concat)
+replace = _growing(_replace)
 contains = _condition(lambda text, part: part in text)
 starts_with = _condition(lambda text, part: text.startswith(part))
 ends_with = _condition(lambda text, part: text.endswith(part))

@@ -27,6 +27,7 @@ from kpg.errors import InputError, TypeMismatch, Unavailable
 
 Format = Literal["jsonl", "csv"]
 Place = str | os.PathLike[str]
+LONGEST = 255  # bytes of the name of a file
 
 
 class TakenChanges(Protocol):
@@ -161,7 +162,9 @@ def open_sink(config: Mapping[str, Any], directory: Place | None) -> Sink:
     if directory is None:
         raise Unavailable("sinks are switched off", hint="Start the service with a directory for them.")
     kind, name = config.get("type"), config.get("path")
-    if not isinstance(name, str) or not name or Path(name).name != name or name in (".", ".."):
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= LONGEST:
+        raise InputError(f"{name!r} is not the name of a file", hint=f"At most {LONGEST} printable bytes.")
+    if Path(name).name != name or name in (".", ".."):
         raise InputError(f"{name!r} is not the name of a file", hint="Name a file, without any directory.")
     path = Path(directory) / name
     if path.is_symlink():

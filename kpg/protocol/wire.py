@@ -3,13 +3,14 @@
     decode(encode(message), kinds) == message
 
 Decoding refuses whatever is not exactly a message: text that is not JSON, members that are given twice, NaN as a bare
-word, nesting too deep, and what `kpg.protocol.shapes` refuses. It raises nothing but ProtocolError.
+word, half a character, nesting too deep, and what `kpg.protocol.shapes` refuses. Nothing but ProtocolError is raised.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ from kpg.protocol.messages import Message
 from kpg.protocol.shapes import ANY_JSON, ROWS, VALUE, build, members, nearest, shown
 from kpg.protocol.values import EXACT, encode_value, refused
 
+HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character: no text could say it again
 SAME: Final = frozenset({str, bool, type(None)})
 
 Kind = TypeVar("Kind")
@@ -103,11 +105,16 @@ def identify(text: str) -> int | None:
 def read(text: str) -> Any:
     """JSON, and nothing that most readers would not take for JSON."""
     try:
-        return json.loads(text, object_pairs_hook=members_once, parse_constant=no_constant, parse_int=number)
+        found = json.loads(text, object_pairs_hook=members_once, parse_constant=no_constant, parse_int=number)
+        if HALF.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         made = refused("$", f"the text is not JSON: {error.msg} at {place}", "Each message is one JSON object.")
         raise made from None
+    except UnicodeEncodeError:
+        raise refused("$", "a text holds half of a character", "Escapes from d800 to dfff come in pairs.") from None
     except RecursionError:
         raise refused("$", "lists and objects are nested too deep") from None
 
@@ -116,8 +123,8 @@ def members_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, each of whose members is given once."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise refused("$", f"the member {shown(twice)!r} is given twice")
     return found
 

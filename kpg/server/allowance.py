@@ -17,6 +17,7 @@ class Allowance:
     rules: int = 1_000  # registered by one session
     rows: int = 1_000_000  # of one answer to a query
     pending: int = 64  # requests of one session that wait for their reply
+    pending_bytes: int = 64 << 20  # of them together; one alone may have what a message may
     waiting_messages: int = 64  # of one session that wait to be sent; then its requests are not read any more
     message_rows: int = 2_000  # of one message that goes out; more rows are several
     wait_seconds: float = 30.0  # of a read as of a time that has not come

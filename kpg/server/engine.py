@@ -106,7 +106,7 @@ class Engine:
             self._unpark(service)
             self._hand_out()
         for *_, future in self._parked:
-            future.set_exception(Closed("the server ends"))
+            give_up(future, Closed("the server ends"))
         service.close()
         service.db.close()
 
@@ -146,11 +146,8 @@ class Engine:
             self._parked = [entry for entry in self._parked if entry[2] > now]
             heapq.heapify(self._parked)
         for moment, *_, future in late:
-            future.set_exception(
-                TimeNotReached(
-                    f"time {moment} did not come", detail=f"The open time is {service.time}.", hint="Ask again later."
-                )
-            )
+            detail = f"The open time is {service.time}."
+            give_up(future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
 
     def _hand_out(self) -> None:
         """Take from all who are willing and have something new."""
@@ -181,6 +178,12 @@ class Engine:
         failed = interest.trouble is not None
         known = interest.id in self._failed
         return interest.id not in self._told or failed != known or (interest.waiting > 0 and not failed)
+
+
+def give_up(future: Future[Any], reason: KpgError) -> None:
+    """Tell whoever asked that it will not be done, unless they have gone."""
+    if future.set_running_or_notify_cancel():
+        future.set_exception(reason)
 
 
 def perform(work: Work, service: Service, future: Future[Any]) -> None:

@@ -65,7 +65,10 @@ async def respond(hub: Hub, method: str, target: str, headers: Mapping[str, str]
 
 async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
     """The answer by path."""
-    parts = urlsplit(target)
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        raise InputError("the address cannot be read") from None
     if method not in ("GET", "HEAD"):
         return Response(405, dumped({"error": {"what": f"{method} has no meaning here"}}), headers={"Allow": "GET"})
     if parts.path == "/health":
@@ -85,7 +88,10 @@ async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) 
 
 def authorise(hub: Hub, headers: Mapping[str, str]) -> None:
     """Refuse who has no token."""
-    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    try:
+        scheme, _, token = headers.get("Authorization", "").partition(" ")
+    except LookupError:  # of websockets, whose headers do not choose among several
+        raise InputError("the header Authorization is given twice") from None
     if hub.tokens.role(token.strip() if scheme.lower() == "bearer" else None) is None:
         raise NotAuthorised("a token is needed", hint="Send the header Authorization: Bearer TOKEN.")
 
@@ -113,7 +119,7 @@ def page_of(found: Found) -> str:
 
 def as_number(name: str, text: str) -> int:
     """A whole number of the address."""
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 16:
         raise InputError(f"{name} is not a whole number: {text[:40]!r}")
     return int(text)
 

@@ -72,16 +72,17 @@ class Hub:
                 client.changed(parcel)
 
     async def query(self, request: m.Query) -> Found:
-        """An answer for somebody without a session."""
-        found = await asyncio.wrap_future(self.run_query(0, request))
+        """An answer for somebody without a session, whose connection is cut when `greeting_seconds` have passed."""
+        patience = min(self.allowance.wait_seconds, self.allowance.greeting_seconds / 2)
+        found = await asyncio.wrap_future(self.run_query(0, request, patience))
         assert isinstance(found, Found)
         return found
 
-    def run_query(self, owner: int, request: m.Query) -> Future[Result]:
-        """Ask; a read as of a time waits for it."""
+    def run_query(self, owner: int, request: m.Query, patience: float) -> Future[Result]:
+        """Ask; a read as of a time waits for it, so many seconds."""
         work = partial(perform, owner=owner, request=request, rows=self.allowance.rows)
         if request.as_of is not None:
-            return self.engine.run_at(request.as_of, self.allowance.wait_seconds, work)
+            return self.engine.run_at(request.as_of, patience, work)
         return self.engine.run(work)
 
     async def figures(self) -> str:
@@ -177,7 +178,7 @@ class Connected:
     def _submit(self, request: m.AnyRequest) -> Future[Any]:
         owner, engine = self.session.number, self.hub.engine
         if isinstance(request, m.Query):
-            return self.hub.run_query(owner, request)
+            return self.hub.run_query(owner, request, self.hub.allowance.wait_seconds)
         if isinstance(request, m.Take) and request.interest in self.interests:
             interest = self.interests[request.interest]
             return engine.run(lambda service: engine.take(interest))

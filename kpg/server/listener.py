@@ -112,8 +112,12 @@ class Listener:
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Answer what is not a WebSocket."""
+        if any(len(request.headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
+            return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header is given twice\n")
         if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
             return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token only this machine is served\n")
+        if foreign(request.headers.get("Sec-Fetch-Site")) and not self.place.origins:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "pages of other sites are not served\n")
         if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
             return None
         found = await respond(self.hub, request.method, request.path, request.headers)
@@ -166,6 +170,11 @@ class Listener:
                 if client.hanging is not None and not len(client.outbox):
                     await socket.close(client.hanging.code, short(client.hanging.reason))
                     return
+
+
+def foreign(site: str | None) -> bool:
+    """Whether a browser says that it asks for a page of another site: that page may not even cause work here."""
+    return site in ("cross-site", "same-site")
 
 
 def is_local(host: str) -> bool:

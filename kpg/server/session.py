@@ -49,6 +49,8 @@ from kpg.version import __version__
 
 ADMINS: Final = (Observe, Advance, CloseInput, Shutdown)
 OWN: Final = (Uninterest, Take, AddArguments, RemoveArguments)  # they name an interest
+GREETING: Final = 10_000  # characters of hello: of strangers nothing large is read
+WAIT: Final = "Wait for replies first."
 NORMAL, WRONG_DATA, POLICY, TOO_BIG = 1000, 1003, 1008, 1009  # why a WebSocket is closed
 
 
@@ -94,6 +96,7 @@ class Session:
         self.flows: dict[int, Flow] = {}
         self.pending: dict[int, AnyRequest] = {}
         self.rules = 0
+        self._sizes: dict[int, int] = {}  # characters of what is pending
         self._tokens = tokens
         self._allowance = allowance
 
@@ -103,15 +106,16 @@ class Session:
             return []
         if isinstance(data, bytes):
             return self._hang(WRONG_DATA, ProtocolError("binary messages have no meaning here", hint="Send JSON text."))
-        if len(data) > self._allowance.message_bytes:
-            most = self._allowance.message_bytes
+        most = self._allowance.message_bytes
+        most = min(GREETING, most) if self.state == "greeting" else most
+        if len(data) > most:
             return self._hang(TOO_BIG, over(f"a message of {len(data):,} characters", most, "Send less at once."))
         try:
             request = decode(data, REQUESTS)
         except ProtocolError as error:
             return self._refuse(identify(data), error)
         try:
-            return self._greet(request) if self.state == "greeting" else self._consider(request)
+            return self._greet(request) if self.state == "greeting" else self._consider(request, len(data))
         except KpgError as error:
             return self._refuse(getattr(request, "id", None), error)
 
@@ -143,7 +147,7 @@ class Session:
         limits = self._allowance.shown()
         return [Say(Welcome(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
 
-    def _consider(self, request: AnyRequest) -> list[Step]:
+    def _consider(self, request: AnyRequest, size: int) -> list[Step]:
         """Check what the engine need not be asked about."""
         if isinstance(request, Ack):
             return self._acknowledge(request)
@@ -152,10 +156,13 @@ class Session:
         if request.id in self.pending:
             raise ProtocolError(f"request {request.id} still waits for its reply", hint="Give each request its own id.")
         if len(self.pending) >= self._allowance.pending:
-            raise over("too many requests wait for their reply", self._allowance.pending, "Wait for replies first.")
+            raise over("too many requests wait for their reply", self._allowance.pending, WAIT)
+        if self.pending and sum(self._sizes.values()) + size > self._allowance.pending_bytes:
+            raise over("requests that wait for their reply are too large", self._allowance.pending_bytes, WAIT)
         self._authorise(request)
         self._limit(request)
         self.pending[request.id] = request
+        self._sizes[request.id] = size
         return [Ask(request)]
 
     def _authorise(self, request: AnyRequest) -> None:
@@ -194,6 +201,7 @@ class Session:
             return []
         if not (isinstance(result, Table) and result.more):
             self.pending.pop(getattr(request, "id", -1), None)
+            self._sizes.pop(getattr(request, "id", -1), None)
         if isinstance(result, KpgError):
             return [Say(Error(failure_of(result), getattr(request, "id", None)))]
         if isinstance(request, Uninterest):
@@ -231,3 +239,4 @@ class Session:
         self.state = "closed"
         self.flows.clear()
         self.pending.clear()
+        self._sizes.clear()

@@ -26,11 +26,14 @@ from kpg.query.ir.terms import Constant, Kind, Variable
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.plans.rules import parse_plans
 from kpg.query.source import did_you_mean, failure
-from kpg.service.templates import Template, read_template, template_of
+from kpg.service.templates import TOKEN, Template, read_template, template_of
 
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 MOST_FACTS = 1_000  # that a text may state: more are data
+MOST_RULES = 5_000  # of one text, facts that nobody declared among them: a few seconds of everybody's time
+MOST_CHARACTERS = 1_000_000
+LONGEST = 1_000  # characters of a name, as messages have them
 UNNAMED = "query"
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
@@ -49,7 +52,30 @@ class Text:
 
 
 def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
-    """The rules of a text; whatever is wrong with them is raised here."""
+    """The rules of a text; whatever is wrong with them is raised here. No file is read, whatever the text says."""
+    if len(text) > MOST_CHARACTERS:
+        raise OverLimit(f"a text of rules has {len(text):,} characters", hint=f"At most {MOST_CHARACTERS:,} at once.")
+    try:
+        found = read_language(language, text, name, known)
+    except RecursionError:
+        raise ParseError("the text is nested too deep", hint="Name parts of it with rules.") from None
+    check_names(found)
+    return found
+
+
+def check_names(text: Text) -> None:
+    """Refuse names that could not be told to others, or that are ours."""
+    for relation in (*text.relations, *text.bases):
+        for name in (relation.name, *(column.name for column in relation.columns)):
+            if len(name) > LONGEST or not name.isprintable():
+                hint = f"A name has at most {LONGEST:,} characters, and no control characters."
+                raise failure(ParseError, f"{name[:40]!r} cannot be a name", relation.at, hint=hint)
+            if name == TOKEN and text.parameters is None:
+                raise failure(ParseError, f"{name!r} cannot be a name", relation.at, hint="Leave out the space.")
+
+
+def read_language(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
+    """The rules of a text by its language."""
     if language == "datalog":
         return read_datalog(text, name or "rules", known)
     if language == "edn":
@@ -130,7 +156,10 @@ def kind_of(value: object) -> Kind | None:
 
 def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> Text:
     """Rules in Datalog."""
-    parsed = parse(text, name)
+    parsed = parse(text, name, includes=False)
+    if len(parsed.rules) > MOST_RULES:
+        hint = f"At most {MOST_RULES:,} at once; facts are data: transact them."
+        raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
     program = single_head(replace(parsed, rules=(*parsed.rules, *stated_as_rules(parsed.facts)), facts=()))
     refuse_taken(program, known)
     for relation in program.relations:

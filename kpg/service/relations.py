@@ -92,6 +92,8 @@ def declare_relation(
 ) -> Declared:
     """A relation as a user declares it; refuses what has no meaning."""
     check_name(name, attribute=False)
+    for column in columns:
+        check_column(name, column)
     kinds = tuple((column, kind_of(spec, f"{name}.{column}")) for column, spec in columns.items())
     chosen = check_semantics(name, semantics)
     keys = (key,) if isinstance(key, str) else tuple(key or ())
@@ -121,11 +123,18 @@ def declare_attribute(name: str, kind: Any, semantics: str, entity: Any) -> Decl
 
 def check_name(name: str, attribute: bool) -> None:
     """Refuse names that queries could not say, or that are ours."""
-    if not isinstance(name, str) or not name.strip() or name.startswith("@"):
-        raise SchemaMismatch(f"{name!r} is no name of a relation")
+    if not isinstance(name, str) or not name.strip() or name.startswith("@") or not name.isprintable():
+        raise SchemaMismatch(f"{name!r} is no name of a relation", hint="A name has no control characters.")
     if name.startswith(":") != attribute:
         hint = "Attributes are named like :person/name." if attribute else "Use create_attribute for attributes."
         raise SchemaMismatch(f"{name!r} is {'no' if attribute else 'a'} name of an attribute", hint=hint)
+
+
+def check_column(relation: str, column: str) -> None:
+    """Refuse names of columns that are ours: those begin with a space, as the token of a tenant does."""
+    if not isinstance(column, str) or not column.isprintable() or column != column.strip() or not column:
+        hint = "A name has no space before or after it, and no control characters."
+        raise SchemaMismatch(f"{relation}: {column!r} is no name of a column", hint=hint)
 
 
 def kind_of(spec: Any, what: str) -> Kind:

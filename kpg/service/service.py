@@ -66,6 +66,7 @@ class Service:
             )
         self.db = db
         self._logs: list[Log] = []
+        self._observed: set[str] = set()  # attributes that end with the service
         self.limits = limits
         self.catalog = Catalog(db)
         self.rules = RuleStore()
@@ -114,12 +115,13 @@ class Service:
         """Have attributes of the log of the db as relations, all if none are named; those that were new.
 
         Ask about them with `log=False`, or the asking is news to the log with each advance; `every` so many seconds,
-        at most, it is written. It ends with the service.
+        at most, it is written. It ends with the service, and so do rules that read them.
         """
         wanted = [name for name in known_attributes(attributes) if name not in self.catalog.facts]
         self._logs.append(Log(self.db, wanted, every=every))
         for name in wanted:
             self.catalog.add(declare_attribute(name, ATTRIBUTES[name].value, "cardinality-one", int))
+        self._observed.update(wanted)
         return tuple(wanted)
 
     def close_input(self, relation: str) -> None:
@@ -161,7 +163,8 @@ class Service:
         if not found.rules:
             return ()
         made = self.rules.add(language, text, name, found)
-        self._stored.add_text(made)
+        if self._observed.isdisjoint(self.rules.needed(made.text.names)[1]):  # else it ends with what it reads
+            self._stored.add_text(made)
         self._meta.need(made.reads)
         self._meta.update()
         return made.text.names

@@ -53,6 +53,16 @@ def test_strangers_must_say_hello_first_and_get_no_second_try(first):
     assert refusal(steps) and isinstance(steps[-1], Hang) and session.state == "closed"
 
 
+def test_what_waits_for_replies_is_bounded_in_bytes_too():
+    session = opened(allowance=Allowance(message_bytes=2_000, pending_bytes=2_500))
+    large = [m.Query(number, "x" * 1_500) for number in (1, 2)]
+    assert session.receive(encode(large[0])) == [Ask(large[0])]
+    assert refusal(session.receive(encode(large[1]))).error == "ResourceError"
+    assert session.receive(encode(m.Ping(3))) == [Ask(m.Ping(3))]
+    session.answered(large[0], m.Done(1))
+    assert session.receive(encode(large[1])) == [Ask(large[1])]
+
+
 def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
     session = opened()
     steps = session.receive('{"type": "query", "id": 9, "txt": "edge"}')

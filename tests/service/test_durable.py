@@ -35,3 +35,19 @@ def test_relations_rules_and_rows_survive_a_restart(tmp_path):
             assert sorted(service.query("crowd").column(0).to_pylist()) == ["here", "there"]
             if restart == 0:
                 db.checkpoint()
+
+
+def test_rules_over_the_engine_s_events_end_with_them_and_the_db_opens_again(tmp_path):
+    """A rule that reads what is not there after a restart must not keep the service from starting."""
+    with kpg.open(tmp_path / "db") as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        (scope,) = service.observe([":timely/scope"])
+        service.register(f"[:find ?e ?v :where [?e {scope} ?v]]", language="edn", name="watch")
+        service.register("over(x) :- watch(x, _).")
+        service.register("gone(x) :- watch(x, _).")
+        service.unregister("gone")
+        service.register(TC)
+        service.close()
+    with kpg.open(tmp_path / "db") as db:
+        assert Service(db).rules.names() == ["tc"]

@@ -38,9 +38,9 @@ MOST_INCLUDES = 64  # deep
 INSERT_ONLY = "insert-only"
 
 
-def parse(text: str, name: str = "program") -> Program:
-    """The program that a text says."""
-    reader = Reader()
+def parse(text: str, name: str = "program", includes: bool = True) -> Program:
+    """The program that a text says; without `includes` a text that names files is refused and none is opened."""
+    reader = Reader(includes)
     reader.read(Source(name, text), Path("."))
     return reader.program()
 
@@ -55,7 +55,8 @@ def parse_file(path: str | PathLike[str]) -> Program:
 class Reader:
     """What has been read so far, of one file or several."""
 
-    def __init__(self) -> None:
+    def __init__(self, includes: bool = True) -> None:
+        self.includes = includes
         self.types = Types()
         self.relations: list[Relation] = []
         self.rules: list[Rule] = []
@@ -276,6 +277,9 @@ class Statements(Bodies):
 
     def include(self, token: Token) -> None:
         """Read another file here; its name is relative to this one."""
+        if not self.reader.includes:
+            hint = "Send the text of the file itself."
+            raise failure(ParseError, "files are not included here", token.at, hint=hint)
         self.reader.read_file(self.folder / token.text, token.at)
 
     def preprocessor(self) -> None:
