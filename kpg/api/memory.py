@@ -24,6 +24,14 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def machine_bytes() -> int | None:
+    """The memory of this machine, if that can be known."""
+    try:
+        return int(os.sysconf("SC_PHYS_PAGES")) * PAGE
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 class Memory:
     """A limit of bytes, or none."""
 

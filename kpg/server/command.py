@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.errors import Unavailable
 
 if TYPE_CHECKING:
-    from kpg.server.serving import Settings
+    from kpg.server.serving import ROUNDS, Settings, most_memory
 
 HELP = """\
 Serve a db to many clients: they register rules, follow answers, and change relations, all at run time.
@@ -65,9 +65,9 @@ LIMITS = (
     ("queries", "N", "interests at a time (1000)"),
     ("rules", "N", "rules registered (1000)"),
     ("rows", "N", "of one answer (1000000)"),
-    ("rounds", "N", "of one recursion (100000)"),
+    ("rounds", "N", "of one recursion (10000)"),
     ("pending", "N", "requests that wait for their reply (64)"),
-    ("memory", "BYTES", "of the whole process; more is refused (no limit)"),
+    ("memory", "BYTES", "of the whole process; more is refused (three quarters of the machine's)"),
 )
 
 
@@ -87,7 +87,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
 
     asked = {name.replace("-", "_"): getattr(given, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
     said = {name: value for name, value in asked.items() if value is not None}
-    memory, rounds = said.pop("memory", None), said.pop("rounds", 100_000)
+    memory, rounds = said.pop("memory", most_memory()), said.pop("rounds", ROUNDS)
     allowance = replace(Allowance(), **said)
     return Settings(
         directory=given.directory,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from kpg.api.memory import machine_bytes
 from kpg.errors import InputError
 from kpg.opening import open as open_db
 from kpg.server.allowance import Allowance
@@ -24,6 +25,14 @@ from kpg.server.tokens import Tokens, from_environment, generated, read_tokens
 from kpg.service import Limits, Service
 
 Say = Callable[[str], object]
+ROUNDS = 10_000  # of one recursion: about ten seconds for one that diverges, in which nobody else is served
+
+
+def most_memory() -> int | None:
+    """Three quarters of what the machine has: one query too many is refused before the system ends the process."""
+    found = machine_bytes()
+    return None if found is None else found * 3 // 4
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +45,11 @@ class Settings:
     token_file: Path | None = None
     open_to_all: bool = False  # no token is needed
     allowance: Allowance = field(default_factory=Allowance)
-    limits: Limits = field(default_factory=lambda: Limits(waiting_rows=10_000))
+    limits: Limits = field(default_factory=lambda: Limits(rounds=ROUNDS, waiting_rows=10_000))
     sinks: Path | None = None  # the directory that sinks of clients write to; without one they may not
     history: int | None = 0
-    memory: int | None = None  # bytes
-    rounds: int = 100_000
+    memory: int | None = field(default_factory=lambda: most_memory())  # bytes
+    rounds: int = ROUNDS
 
     def make(self) -> Service:
         """The service, on the thread that will own it."""
