@@ -290,6 +290,15 @@ class Database:
 
         return Arrangement(self, install_arrangement(self, name, node, keys), node)
 
+    def install_answers(self, name: str, wanted: dict[str, Node]) -> dict[str, Arrangement]:
+        """Install several plans as one dataflow, each as an index by all its columns."""
+        from kpg.api.arrangement import Arrangement
+        from kpg.api.installed import install_together
+
+        made = install_together(self, name, {each: (node, node.schema.names) for each, node in wanted.items()})
+        found = zip(wanted.items(), made, strict=True)
+        return {each: Arrangement(self, installed, node) for (each, node), installed in found}
+
     def install_probe(self, node: Node) -> Probe:
         """Install a plan only to know how far it has come."""
         from kpg.api.output import Probe

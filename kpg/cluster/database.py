@@ -304,6 +304,10 @@ class ClusterDatabase(Database):
         })  # fmt: skip
         return ClusterArrangement(self, index, node)
 
+    def install_answers(self, name: str, wanted: dict[str, Node]) -> dict[str, ClusterArrangement]:  # type: ignore[override]
+        """Install several plans, each as an index by all its columns, and on workers as a dataflow of its own."""
+        return {each: self.install_arrangement(node, each, node.schema.names) for each, node in wanted.items()}
+
     def arrangement_of(self, source: Input, keys: tuple[str, ...]) -> ClusterArrangement:
         """The index of a relation by some columns, shared with whoever has one already."""
         return self.install_arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)

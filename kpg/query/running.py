@@ -5,7 +5,8 @@
     db.advance()
     running.rows("path")
 
-All answers are one dataflow, so what they have in common is computed once. Each is an arrangement by all columns.
+All answers are one dataflow, so what they have in common is computed once; on several workers each is one of its own.
+Each is an arrangement by all columns.
 
     running = Running(db, program, demand={"path": ("x",)})
     running.arguments["path"].insert([(1,)])      asks for path(1, _): its answer holds the rows of its arguments
@@ -55,9 +56,6 @@ class Running:
         insert_only: bool | None = None,
         joins: str = "auto",
     ) -> None:
-        from kpg.api.arrangement import Arrangement
-        from kpg.api.installed import install_together
-
         self.db = db
         shared = dict(inputs or {})
         called: dict[str, str] = {}
@@ -75,13 +73,8 @@ class Running:
         self.plans = lowered.plans
         wanted = program.wanted()
         nodes = {each: lowered.collections[each].node for each in wanted}
-        self.answers: dict[str, Arrangement] = {}
-        if wanted:
-            made = install_together(db, name, {each: (node, node.schema.names) for each, node in nodes.items()})
-            self.answers = {
-                called.get(each, each): Arrangement(db, installed, nodes[each])
-                for each, installed in zip(wanted, made, strict=True)
-            }
+        made = db.install_answers(name, nodes) if wanted else {}
+        self.answers: dict[str, Arrangement] = {called.get(each, each): answer for each, answer in made.items()}
 
     def state_facts(self) -> None:
         """Insert the facts that the program itself states, each once."""

@@ -23,6 +23,9 @@ from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.arrow import encode
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
+from kpg.query.datalog import parse
+from kpg.query.ir.compile import compile
+from kpg.query.running import Running
 from kpg.testing import shards
 from kpg.testing.strategies import rows
 from kpg.version import __version__
@@ -377,3 +380,38 @@ def test_texts_that_only_guests_know_survive_a_reclaim(clusters: Clusters) -> No
     assert found == [(1, "first"), (2, "second"), (3, "first"), (4, "third")]
     answer.release()
     words.drop()
+
+
+PROGRAM = """
+.decl knows(x: symbol, y: symbol)
+.input knows
+.decl reach(x: symbol, y: symbol)
+.output reach
+reach(x, y) :- knows(x, y).
+reach(x, z) :- reach(x, y), knows(y, z).
+.decl triangle(x: symbol, y: symbol, z: symbol)
+.output triangle
+triangle(x, y, z) :- knows(x, y), knows(y, z), knows(z, x).
+.decl alone(x: symbol)
+.output alone
+alone(x) :- knows(x, _), !reach(x, x).
+"""
+
+
+def test_a_datalog_program_runs_on_workers_as_on_one():
+    """A8.3, A10.1: recursion, a cyclic join and negation, while rows come and go."""
+    program = compile(parse(PROGRAM))
+    come = [("ann", "bob"), ("bob", "cyd"), ("cyd", "ann"), ("dan", "ann"), ("eve", "dan")]
+    with kpg.open() as one, kpg.open(workers=2) as two:
+        both = [Running(db, program) for db in (one, two)]
+        for change, rows in (("insert", come), ("remove", come[2:3]), ("insert", [("cyd", "eve"), *come[2:3]])):
+            for db, running in zip((one, two), both, strict=True):
+                getattr(running.inputs["knows"], change)(rows)
+                db.advance()
+            found = [{name: sorted(running.rows(name)) for name in running.answers} for running in both]
+            assert found[0] == found[1]
+        assert found[1]["alone"] == []
+        assert len(found[1]["triangle"]) == 3
+        assert len(found[1]["reach"]) == 25
+        for running in both:
+            running.release()
