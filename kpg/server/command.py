@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.errors import Unavailable
 
 if TYPE_CHECKING:
-    from kpg.server.serving import ROUNDS, Settings, most_memory
+    from kpg.server.serving import Settings
 
 HELP = """\
 Serve a db to many clients: they register rules, follow answers, and change relations, all at run time.
@@ -82,7 +82,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
         )  # fmt: skip
     from kpg.server.allowance import Allowance
     from kpg.server.listener import Place
-    from kpg.server.serving import Settings
+    from kpg.server.serving import ROUNDS, Settings, most_memory
     from kpg.service import Limits
 
     asked = {name.replace("-", "_"): getattr(given, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}

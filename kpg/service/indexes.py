@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kpg.api.collection import Collection
+from kpg.api.input import Input
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.plan.joins import keys_of, pairs_of
@@ -45,6 +46,7 @@ class Shared:
     def __init__(self, source: Indexed) -> None:
         self._source = source
         self.closed = source.closed
+        self.latest = source.latest if isinstance(source, Input) else None  # an answer is never closed
         self.size = source.size
         self.made: list[Arrangement] = []
 
@@ -74,6 +76,7 @@ class SharedRelation(Collection):
     def __init__(self, db: Database, shared: Shared, schema: Schema) -> None:
         super().__init__(db, nodes.Relation(schema, frozenset(), shared))
         self.closed = shared.closed  # whether it never changes again
+        self.latest = shared.latest
         self.size = shared.size
 
 

@@ -40,9 +40,9 @@ def test_metrics_are_in_the_format_of_prometheus(server, db):
     db.ping()
     status, kind, body = ask(server, "/metrics", **BEARER)
     assert status == 200 and kind.startswith("text/plain; version=0.0.4")
-    sample = re.compile(r'^[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+]+$')
+    sample = re.compile(r'^[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+$')
     lines = body.splitlines()
-    assert all(line.startswith(("# HELP ", "# TYPE ")) or sample.match(line) for line in lines)
+    assert [line for line in lines if not (line.startswith(("# HELP ", "# TYPE ")) or sample.match(line))] == []
     samples = [line for line in lines if not line.startswith("#")]
     typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert {re.split(r"[{ ]", line)[0] for line in samples} == typed
