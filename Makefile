@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Checked code must not meet unchecked code in the cache: Numba's cache does not tell the two apart.
 CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
 KERNEL_TESTS  := tests/kernels tests/testing
-SIDE_BY_SIDE  := -n 2 --dist loadgroup
+SIDE_BY_SIDE  := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-embedded test test-nojit check format conformance bench wheel clean

@@ -15,13 +15,6 @@ settings.register_profile("nojit", deadline=None, print_blob=True, max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kpg"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side: those on Spark share one, so they stay together."""
-    for item in items:
-        if "spark" in item.path.parent.parts[-1:]:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def one_signature_per_kernel() -> Iterator[None]:
     """Start without stale machine code; at the end, no test may have made Numba compile a second variant."""

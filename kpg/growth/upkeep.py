@@ -23,7 +23,8 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.growth.growth import ROW, SLICE, Bound, Grown, Growth
 from kpg.growth.members import Levels, Members
-from kpg.growth.rules import Atom, Compare, Literal, Rule, System, course, single, variables
+from kpg.growth.rules import Atom, Compare
+from kpg.growth.tracks import Track, backward, tracks
 
 Flags = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 NONE = np.empty(0, np.int64)
@@ -37,17 +38,6 @@ class Change(NamedTuple):
 
     came: Ints
     went: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """A way through a rule: from the rows of one atom to all its solutions."""
-
-    start: Atom
-    steps: tuple[Literal, ...]
-    head: Atom
-    own: Atom  # the derived row of the body
-    live: frozenset[str]
 
 
 Waiting = dict[int, list[tuple[int, Ints]]]  # by level: relation, codes
@@ -188,54 +178,6 @@ class Upkeep(Growth):
     def code(self, atom: Atom, bound: Bound) -> Ints:
         """The rows of an atom whose terms are all known."""
         return self._head(atom, bound, ())
-
-
-def tracks(system: System, relation: int) -> list[Track]:
-    """Every way through a rule from the rows of a relation in its body."""
-    made = []
-    for rule in system.rules:
-        for place, literal in enumerate(rule.body):
-            if isinstance(literal, Atom) and literal.relation == relation:
-                found = course(rule, place)
-                made.append(Track(found.start, found.steps, rule.head, own_atom(rule, system), live_in(rule)))
-    return made
-
-
-def backward(system: System, relation: int) -> list[Track]:
-    """Every way from the head of a rule to what it may follow from."""
-    made = []
-    for rule in system.rules:
-        if rule.head.relation == relation:
-            own = own_atom(rule, system)
-            start, *equal = single(rule.head, "#head")
-            rest = tuple(each for each in rule.body if each is not own)
-            assert isinstance(start, Atom)
-            found = course(Rule(rule.head, (start, *equal, *rest)), 0)
-            made.append(Track(start, found.steps, rule.head, own, live_in(rule) | variables(start)))
-    return made
-
-
-def own_atom(rule: Rule, system: System) -> Atom:
-    """The one atom of a derived relation in a body."""
-    (own,) = [each for each in rule.body if isinstance(each, Atom) and each.relation < system.derived]
-    return own
-
-
-def live_in(rule: Rule) -> frozenset[str]:
-    """All variables of a rule, and the row it began with."""
-    return frozenset({ROW}).union(variables(rule.head), *(variables(literal) for literal in rule.body))
-
-
-def can_be_kept(system: System) -> bool:
-    """Whether all rules are linear, and say what they follow from once their head and what they read is known."""
-    for rule in system.rules:
-        own = [each for each in rule.body if isinstance(each, Atom) and each.relation < system.derived]
-        if len(own) != 1 or None in own[0].terms:
-            return False
-        others = [each for each in rule.body if isinstance(each, Atom) and each is not own[0]]
-        if not variables(own[0]) <= variables(rule.head).union(*map(variables, others)):
-            return False
-    return True
 
 
 class Settling:

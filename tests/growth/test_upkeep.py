@@ -9,7 +9,8 @@ from kpg.errors import TooManyRounds
 from kpg.growth import members
 from kpg.growth import upkeep as module
 from kpg.growth.rules import Atom, Compare, System, rule
-from kpg.growth.upkeep import Change, Upkeep, can_be_kept
+from kpg.growth.tracks import can_be_kept
+from kpg.growth.upkeep import Change, Upkeep
 
 P, Q, E = 0, 1, 2
 ARITIES = (2, 1, 2)

@@ -150,7 +150,7 @@ def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
         query.awaitTermination(60)
 
 
-def test_a_stream_without_changes_says_what_to_add(db, spark):
+def test_a_stream_without_changes_says_what_to_add(db, sales, spark):
     frame = spark.readStream.format("kpg").option("relation", "sales").load()
     query = frame.writeStream.format("noop").start()
     with pytest.raises(Exception, match="one of changes"):

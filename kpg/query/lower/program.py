@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.functions import col
 from kpg.columns.schema import Schema
-from kpg.growth.upkeep import can_be_kept
+from kpg.growth.tracks import can_be_kept
 from kpg.plan import nodes
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Reduction, Relation, Rule, Stratum
