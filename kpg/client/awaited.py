@@ -23,7 +23,7 @@ from kpg.client import calls
 from kpg.client.address import address, token_of, trust
 from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.ends import ended, unreachable
-from kpg.client.feed import Feed, Row, Step
+from kpg.client.feed import Feed, Followed, Row, Step
 from kpg.errors import Closed, KpgError, UndefinedName
 from kpg.protocol.messages import Welcome
 
@@ -197,32 +197,12 @@ class AsyncConnection:
         return f"AsyncConnection({self.url!r})"
 
 
-class AsyncSubscription:
+class AsyncSubscription(Followed):
     """An answer that is followed: iterate for each step, or await the rows of now."""
 
     def __init__(self, connection: AsyncConnection, feed: Feed) -> None:
+        super().__init__(feed)
         self._connection = connection
-        self._feed = feed
-
-    @property
-    def name(self) -> str:
-        """What is followed."""
-        return self._feed.name
-
-    @property
-    def id(self) -> int:
-        """The number of the interest."""
-        return self._feed.interest
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self._feed.schema.names
-
-    @property
-    def upto(self) -> int:
-        """What was read is exact at all times below this one."""
-        return self._feed.upto
 
     async def next(self) -> Step:
         """The next step."""

@@ -28,7 +28,7 @@ from kpg.client import calls
 from kpg.client.address import address, token_of, trust
 from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.ends import ended, unreachable
-from kpg.client.feed import Feed, Row, Step
+from kpg.client.feed import Feed, Followed, Row, Step
 from kpg.errors import Closed, TimeNotReached, UndefinedName
 from kpg.protocol.messages import Welcome
 
@@ -193,32 +193,12 @@ class Connection:
         return f"Connection({self.url!r})"
 
 
-class Subscription:
+class Subscription(Followed):
     """An answer that is followed: iterate for each step, or ask for the rows of now."""
 
     def __init__(self, connection: Connection, feed: Feed) -> None:
+        super().__init__(feed)
         self._connection = connection
-        self._feed = feed
-
-    @property
-    def name(self) -> str:
-        """What is followed."""
-        return self._feed.name
-
-    @property
-    def id(self) -> int:
-        """The number of the interest."""
-        return self._feed.interest
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self._feed.schema.names
-
-    @property
-    def upto(self) -> int:
-        """What was read is exact at all times below this one."""
-        return self._feed.upto
 
     def next(self, timeout: float | None = None) -> Step:
         """The next step; with a timeout in seconds, TimeNotReached if none comes."""
@@ -262,9 +242,6 @@ class Subscription:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Subscription({self.name!r}, upto={self.upto})"
 
 
 def connect(

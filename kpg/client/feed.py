@@ -104,3 +104,33 @@ class Feed:
     def table(self) -> pa.Table:
         """The same as an Arrow table."""
         return table_of(self.schema, self.rows())
+
+
+class Followed:
+    """What a subscription of either driver says of itself."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    @property
+    def name(self) -> str:
+        """What is followed."""
+        return self._feed.name
+
+    @property
+    def id(self) -> int:
+        """The number of the interest."""
+        return self._feed.interest
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._feed.schema.names
+
+    @property
+    def upto(self) -> int:
+        """What was read is exact at all times below this one."""
+        return self._feed.upto
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, upto={self.upto})"

@@ -38,7 +38,7 @@ def test_a_log_of_latencies_has_a_line_for_each_epoch(admin, tmp_path):
     assert len(figures) >= 3 and all(float(figure) >= 0 for figure in figures)
 
 
-@pytest.mark.parametrize("path", ["../path.log", "/tmp/path.log", "a/b", ".."])
+@pytest.mark.parametrize("path", ["../path.log", "/path.log", "a/b", ".."])
 def test_a_sink_stays_in_its_directory(admin, path):
     with pytest.raises(kpg.InputError, match="not the name of a file"):
         admin.sink("path", path)
