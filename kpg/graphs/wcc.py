@@ -10,14 +10,20 @@ changes; on a graph without bridges that is few.
 from __future__ import annotations
 
 from kpg.api.collection import Collection
-from kpg.columns.functions import col, max_of, min_of
+from kpg.columns.functions import col
 from kpg.graphs.edges import indexed
-from kpg.graphs.spread import spread, without
+from kpg.graphs.spread import spread
 
 
 def wcc(edges: Collection) -> Collection:
     """The component (`node`, `component`) of each end of `edges` (src, dst), named by its least node."""
     edges = indexed(edges)
-    smaller = edges.select(node=min_of(col("src"), col("dst")))
-    larger = edges.filter(col("src") != col("dst")).select(node=max_of(col("src"), col("dst")))
-    return spread(without(smaller, larger), (edges, "src", "dst"), (edges, "dst", "src"))
+    return spread(least_around(edges), (edges, "src", "dst"), (edges, "dst", "src"))
+
+
+def least_around(edges: Collection) -> Collection:
+    """The nodes (`node`) without a smaller neighbour: one look at each node of both indexes, which are in order."""
+    ahead = edges.group_by("src").min("dst").select(node=col("src"), nearest=col("dst"))
+    behind = edges.group_by("dst").min("src").select(node=col("dst"), nearest=col("src"))
+    least = ahead.concat(behind).group_by("node").min("nearest")
+    return least.filter(col("nearest") >= col("node")).select("node")

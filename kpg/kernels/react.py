@@ -120,6 +120,29 @@ def lone_row(ranges, k):
 
 
 @inlined
+def lone_batch(table, ranges, k):
+    """Which batch has all rows of key k, if all its rows are of one time: else −1."""
+    found = -1
+    for block in range(ranges.shape[0] // 2):
+        if ranges[2 * block, k] < ranges[2 * block + 1, k]:
+            if found >= 0 or table[block, TIME_ROWS] != 1:
+                return -1
+            found = block
+    return found
+
+
+@inlined
+def counted(table, block, start, end):
+    """The sum of the diffs of some rows."""
+    if table[block, DIFF_ROWS] == 1:
+        return (end - start) * peek(table[block, DIFFS], 0)
+    total = 0
+    for row in range(start, end):
+        total += peek(table[block, DIFFS], row)
+    return total
+
+
+@inlined
 def there_from(table, block, row, seeds, seed, depth):
     """The diff of a row if its time is at or before a seed, else 0."""
     time_rows = table[block, TIME_ROWS]
@@ -257,9 +280,14 @@ def react(
                     continue  # the answer already, from here on: what was added changes nothing
             elif block == -1:
                 block = lone_row(in_ranges, k - 1)
+                if block == -2:
+                    block = lone_batch(in_table, in_ranges, k - 1)
                 if block >= 0:
                     at = in_ranges[2 * block, k - 1]
-                    if there_from(in_table, block, at, seeds, seed, depth) >= at_least:  # seen for the first time
+                    there = there_from(in_table, block, at, seeds, seed, depth)
+                    if there != 0 and kind == PRESENCE:
+                        there = counted(in_table, block, at, in_ranges[2 * block + 1, k - 1])
+                    if there >= at_least:  # seen for the first time: the first row is the least
                         made_keys[made_n] = k - 1
                         for lane in range(out_values):
                             made[lane, made_n] = peek(

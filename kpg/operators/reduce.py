@@ -117,8 +117,9 @@ class Reduce(Publisher):
         depth, keys = self.depth, self.key_lanes
         if len(arrived) == 1 and not len(due):
             only = arrived[0]
-            if only.lanes == keys and only.times.shape[1] == 1:  # sorted, one row a key: it is its own list of seeds
-                return Updates(only.data, extend(only.times, depth), ONE), rest
+            if only.times.shape[1] == 1:  # sorted, and of one time: its keys are the seeds
+                data = only.data if only.lanes == keys else distinct_keys(only, keys)[0]
+                return Updates(data, extend(only.times, depth), ONE), rest
         parts = [Updates(u.data[:keys], extend(u.times, depth), ONE) for u in arrived]
         if len(due):
             parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
