@@ -143,6 +143,18 @@ def counted(table, block, start, end):
 
 
 @inlined
+def beyond(upper, seeds, seed):
+    """Whether a seed is beyond a frontier, as times of compacted batches may be, while others are behind."""
+    for element in range(upper.shape[0]):
+        after = True
+        for lane in range(upper.shape[1]):
+            after = after and seeds[lane, seed] >= upper[element, lane]
+        if after:
+            return True
+    return False
+
+
+@inlined
 def there_from(table, block, row, seeds, seed, depth):
     """The diff of a row if its time is at or before a seed, else 0."""
     time_rows = table[block, TIME_ROWS]
@@ -287,7 +299,8 @@ def react(
                     there = there_from(in_table, block, at, seeds, seed, depth)
                     if there != 0 and kind == PRESENCE:
                         there = counted(in_table, block, at, in_ranges[2 * block + 1, k - 1])
-                    if there >= at_least:  # seen for the first time: the first row is the least
+                    if there >= at_least and not beyond(upper, seeds, seed):
+                        # Seen for the first time: the first row is the least.
                         made_keys[made_n] = k - 1
                         for lane in range(out_values):
                             made[lane, made_n] = peek(

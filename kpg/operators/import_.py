@@ -31,10 +31,13 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     source = Source(f"import {name}")
     since = handle.since
     stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth, opening=since.elements)
-    history = tuple([advanced(batch, since) for batch in handle.batches(None) if len(batch)])
+    held = handle.batches(None)
+    history = [advanced(batch, since) for batch in held if len(batch)]
+    if history and not len(held[-1]):
+        history.append(held[-1])  # its upper: all that was said until then is here, whatever peers have yet to say
     assert len(since) == 1, f"{name} is imported as of one time, not {since}"
     if history:
-        dataflow.feed(source, Message(since.elements, history))
+        dataflow.feed(source, Message(since.elements, tuple(history)))
     publisher.importers.append(source)
     if dataflow.events is not None:
         dataflow.events.built.append(Imports(source.entity, publisher.entity))

@@ -87,17 +87,63 @@ def test_processes_say_what_one_worker_says(
         start = many.epoch
         present: dict[tuple[int, ...], int] = {}
         for step in epochs:
-            for row, diff in step:
-                if diff > 0 or present.get(row):
-                    present[row] = present.get(row, 0) + diff
-                    for edges in inputs:
-                        edges.update_at([row], edges.db.epoch, diff)
+            tell(inputs, step, present)
             one.advance(), many.advance()
             expected = summed((row, time, diff) for row, time, diff in answers[0].changes())
             assert summed((row, time - start, diff) for row, time, diff in answers[1].changes()) == expected
             assert sorted(answers[1].rows()) == sorted(answers[0].rows())
     answers[1].release()
     inputs[1].drop()
+
+
+def lightest(edges: kpg.Collection) -> kpg.Collection:
+    return edges.group_by("src").min("dst")
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, lightest, kpg.graphs.wcc])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=changes, idle=st.integers(0, 2), after=st.lists(changes, max_size=2), workers=st.sampled_from([2, 4]))
+def test_what_is_installed_late_is_complete_on_every_worker(
+    clusters: Clusters,
+    program: Callable[[kpg.Collection], kpg.Collection],
+    before: list[tuple[tuple[int, ...], int]],
+    idle: int,
+    after: list[list[tuple[tuple[int, ...], int]]],
+    workers: int,
+) -> None:
+    """A1.5 A1.14 A4.5: over an index that was there for a while, whose old times are forgotten; kept and not."""
+    many = clusters(workers)
+    with kpg.open() as one:
+        inputs = [db.input(f"edges {next(fresh)}", src=int, dst=int) for db in (one, many)]
+        present: dict[tuple[int, ...], int] = {}
+        indexes = [edges.arrange("src") for edges in inputs]
+        tell(inputs, before, present)
+        for _ in range(1 + idle):
+            one.advance(), many.advance()
+        kept = [program(edges).output(f"kept {next(fresh)}") for edges in inputs]
+        passing = [program(edges).output(f"passing {next(fresh)}", keep=False) for edges in inputs]
+        totals: list[dict[Any, int]] = [{}, {}]
+        for step in [[], *after]:
+            tell(inputs, step, present)
+            one.advance(), many.advance()
+            for total, output in zip(totals, passing, strict=True):
+                for row, _, diff in output.take_changes():
+                    total[row] = total.get(row, 0) + diff
+            assert sorted(kept[1].rows()) == sorted(kept[0].rows())
+            assert {row: n for row, n in totals[1].items() if n} == {row: n for row, n in totals[0].items() if n}
+            assert sorted({row for row, n in totals[0].items() if n}) == sorted(set(kept[0].rows()))
+    for each in (kept[1], passing[1], indexes[1]):
+        each.release()
+    inputs[1].drop()
+
+
+def tell(inputs: list[kpg.Input], step: list[tuple[tuple[int, ...], int]], present: dict[tuple[int, ...], int]) -> None:
+    """The same changes to each input, but no removal of what is not there."""
+    for row, diff in step:
+        if diff > 0 or present.get(row):
+            present[row] = present.get(row, 0) + diff
+            for edges in inputs:
+                edges.update_at([row], edges.db.epoch, diff)
 
 
 def summed(updates: Any) -> dict[Any, int]:
