@@ -104,7 +104,7 @@ def complete(work: Work, db: kpg.Database, own: bool, clock: Clock) -> int:
     share = {name: made(0, 1, **options) for name, (made, options) in work.inputs.items()}
     if own and workers > 1:
         for name, (made, options) in work.inputs.items():
-            inputs[name].insert_made(made, **options)  # type: ignore[attr-defined]
+            inputs[name].insert_made(made, **options)
     elif own:
         for name, columns in share.items():
             inputs[name].insert(columns)

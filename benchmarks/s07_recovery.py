@@ -34,7 +34,7 @@ def recover(place: Path, rows: int, checkpoint: bool) -> tuple[float, int]:
     with kpg.open(place, workers=2, checkpoint_bytes=2**62) as db:
         relation = db.input("r", k=int)
         counts = relation.count("k").output("counts")
-        relation.insert_made(shards.keys, **options)  # type: ignore[attr-defined]
+        relation.insert_made(shards.keys, **options)
         db.advance()
         before = counts.snapshot().num_rows
         if checkpoint:

@@ -11,6 +11,7 @@ of its rows: the first that was asked for, or one by all columns if none was; qu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,20 @@ class Input(Collection):
     def remove(self, rows: Any) -> None:
         """Take rows away, each once."""
         self._push(self._encode(rows), -1)
+
+    def insert_made(self, function: Callable[..., Any], **options: Any) -> int:
+        """Add the rows that `function(worker, workers, **options)` returns on each worker; how many those are."""
+        return self._give(function, options, 1)
+
+    def remove_made(self, function: Callable[..., Any], **options: Any) -> int:
+        """Take away what `function(worker, workers, **options)` returns on each worker; how many rows those are."""
+        return self._give(function, options, -1)
+
+    def _give(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
+        worker = self.db.worker
+        data = self._encode(function(worker.index, worker.peers, **options))
+        self._push(data, diff)
+        return int(data.shape[1])
 
     def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
         """Add rows at one time or at a time each, with one diff or a diff each; no time may be complete already."""

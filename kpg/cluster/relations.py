@@ -6,6 +6,7 @@ of others go wherever there is room, many at a time in equal shares, and the wor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,18 +41,15 @@ class ClusterInput(Input):
 
     # Rows in
 
-    def insert_made(self, function: Any, **options: Any) -> int:
-        """Have each worker insert what `function(rank, workers, **options)` returns there; how many rows those are.
-
-        The function is imported by name on each worker; nothing passes through this process.
-        """
+    def _give(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
+        """The function is imported by name on each worker; nothing passes through this process."""
         if self.key:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
         self._latest = join(self._latest, self.db.time.elements[0])
         self.db.mark_dirty(self)
-        replies = self.db.ask({"do": "make", "name": self.name, "function": name, "options": options})
-        return sum(reply.value for reply in replies)
+        request = {"do": "make", "name": self.name, "function": name, "options": options, "diff": diff}
+        return sum(reply.value for reply in self.db.ask(request))
 
     def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
         updates = Updates(data, constant(self.db.time.elements[0]), constant((diff,)))

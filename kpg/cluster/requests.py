@@ -106,13 +106,9 @@ class Handlers:
 
     def _make(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         """Rows that each rank makes for itself: `function(rank, ranks, **options)`."""
-        function = function_of_name(request["function"])
-        worker = self.db.worker
-        rows = function(worker.index, worker.peers, **request["options"])
         source = self._find_input(request["name"])
-        before = sum(len(each) for each in source.buffered())
-        source.insert(rows)
-        return sum(len(each) for each in source.buffered()) - before
+        made = source.insert_made if request["diff"] > 0 else source.remove_made
+        return made(function_of_name(request["function"]), **request["options"])
 
     def _close_input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         source = self._find_input(request["name"])

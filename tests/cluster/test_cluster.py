@@ -188,13 +188,17 @@ def test_tables_and_types_cross(clusters: Clusters) -> None:
     source.drop()
 
 
-def test_each_worker_can_make_its_own_rows(clusters: Clusters) -> None:
-    db = clusters(2)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_worker_can_make_its_own_rows(clusters: Clusters, workers: int) -> None:
+    db = clusters(workers)
     edges = db.input("made", n=int, m=int)
     answer = edges.count("m").output("made answer")
     assert edges.insert_made(shards.numbers, total=1000, modulus=10) == 1000
     db.advance()
     assert sorted(answer.rows()) == [(digit, 100) for digit in range(10)]
+    assert edges.remove_made(shards.numbers, total=15, modulus=10) == 15
+    db.advance()
+    assert sorted(answer.rows()) == [(digit, 98 if digit < 5 else 99) for digit in range(10)]
     answer.release()
     edges.drop()
 

@@ -55,7 +55,7 @@ def formation(run: Run, keys: int, batch: int, batches: int) -> float:
 def throughput(run: Run, part: str, workers: int, keys: int, steps: int, batches: int) -> float:
     """Updates a second that are arranged, or counted by key too."""
     steps = max(1, steps)
-    rolling = Rolling(keys, steps * batches, run.seed)
+    rolling = Rolling(keys, run.seed)
     with open_database(workers=workers) as db:
         relation, arrangement = begin(db, rolling)
         counted = arrangement.count("k").output("counts") if part == "count" else None
@@ -68,7 +68,7 @@ def throughput(run: Run, part: str, workers: int, keys: int, steps: int, batches
         run.check(rolling.is_held_by(arrangement), "the arrangement after all batches")
         if counted is not None:
             table = counted.snapshot()
-            expected = np.bincount(rolling.keys[rolling.done : rolling.done + keys], minlength=keys)
+            expected = np.bincount(rolling.held(), minlength=keys)
             found = np.zeros(keys, np.int64)
             found[table["k"].to_numpy()] = table["count"].to_numpy()
             run.check((found == expected).all(), "the counts after all batches")

@@ -30,7 +30,7 @@ def run(run: Run) -> None:
 def rounds(run: Run, effort: Effort) -> Clock:
     """Rounds of updates of an arrangement."""
     keys, steps, times = run.size(KEYS, least=100), run.size(UPDATES // UPDATES_A_STEP, least=5), run.rounds(ROUNDS)
-    rolling, clock = Rolling(keys, steps * times, run.seed), Clock()
+    rolling, clock = Rolling(keys, run.seed), Clock()
     with open_database(effort=effort) as db:
         relation, arrangement = begin(db, rolling)
         for _ in range(times):
