@@ -83,7 +83,7 @@ def perform(experiment: Experiment, options: Options, progress: Progress = silen
 def begun(experiment: Experiment, scale: float, seed: int) -> Result:
     """A result with nothing in it yet."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Result(experiment.id, experiment.title, scale, seed, started, machine.describe())
+    return Result(experiment.id, experiment.title, scale, seed, started, machine.describe(), experiment.paper)
 
 
 def keep(result: Result, directory: Path) -> None:

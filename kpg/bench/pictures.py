@@ -12,6 +12,7 @@ from typing import Any
 from kpg.bench.results import Plot, Result
 
 COLOURS = ["#0b6e99", "#d9730d", "#448361", "#9065b0", "#c14c8a", "#9f6b53", "#cb912f", "#787774"]
+FEW = 12  # points, each with a mark of its own
 
 
 def draw(result: Result, directory: Path) -> list[Path]:
@@ -21,22 +22,30 @@ def draw(result: Result, directory: Path) -> list[Path]:
         made.append(_draw_latencies(result, directory / f"{result.id}.png"))
     for name, plot in result.plots.items():
         suffix = "" if not made else f"-{name.replace(' ', '-')}"
-        made.append(_draw_plot(result, name, plot, directory / f"{result.id}{suffix}.png"))
+        made.append(_draw_plot(result, plot, directory / f"{result.id}{suffix}.png"))
     return made
 
 
-def _figure(result: Result, title: str) -> tuple[Any, Any]:
+def _figure(result: Result) -> tuple[Any, Any]:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7.2, 4.2), layout="constrained")
-    partial = "" if result.status == "complete" else f" ({result.status})"
-    axes.set_title(f"{result.id}: {title}{partial}", fontsize=10, loc="left")
+    axes.set_title(f"{result.id}: {result.title}", fontsize=10, loc="left")
+    figure.text(0.995, 0.005, beneath(result), fontsize=6, color="#666", ha="right")
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
     axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8)
     return figure, axes
+
+
+def beneath(result: Result) -> str:
+    """Which figure of which paper is drawn, of what, and whether all of it is there."""
+    size = result.data or f"scale {result.scale:g}"
+    return "; ".join(part for part in (f"as in {result.paper}" if result.paper else "", size,
+                                       "" if result.status == "complete" else result.status) if part)  # fmt: skip
 
 
 def _save(figure: Any, path: Path) -> Path:
@@ -48,35 +57,54 @@ def _save(figure: Any, path: Path) -> Path:
 
 
 def _draw_latencies(result: Result, path: Path) -> Path:
-    figure, axes = _figure(result, result.title)
-    for number, (name, milliseconds) in enumerate(result.latencies.items()):
+    figure, axes = _figure(result)
+    for number, (name, curve) in enumerate(result.latencies.items()):
         colour = COLOURS[number % len(COLOURS)]
         dashes = "-" if number < len(COLOURS) else "--"
-        axes.step(milliseconds, shares(milliseconds), dashes, where="post", label=name, color=colour, linewidth=1.5)
+        milliseconds, shares = [ms for ms, _ in curve], [share for _, share in curve]
+        axes.step(milliseconds, shares, dashes, where="pre", label=name, color=colour, linewidth=1.5)
     axes.set(xscale="log", yscale="log", xlabel="latency (ms)", ylabel="share that took at least as long")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
+        _plain_numbers(axis)
     axes.legend(fontsize=7, frameon=False)
     return _save(figure, path)
 
 
-def shares(ordered: list[float]) -> list[float]:
-    """For each of some ordered values, the share of values that are at least as large."""
-    return [1 - place / len(ordered) for place in range(len(ordered))]
+def _plain_numbers(axis: Any) -> None:
+    """A logarithmic axis with numbers as they are written, and enough of them where it is short."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(lambda number, _: f"{number:,.6g}" if number < 1e6 else f"{number:,.0f}")
+    axis.set_minor_formatter(NullFormatter())
 
 
-def _draw_plot(result: Result, name: str, plot: Plot, path: Path) -> Path:
-    figure, axes = _figure(result, name)
+def _draw_plot(result: Result, plot: Plot, path: Path) -> Path:
+    figure, axes = _figure(result)
     for number, (line, points) in enumerate(plot.lines.items()):
         across, up = [x for x, _ in points], [y for _, y in points]
-        marker = "o" if len(points) <= 12 else None
+        marker = "o" if len(points) <= FEW else None
         axes.plot(across, up, label=line, color=COLOURS[number % len(COLOURS)], marker=marker, markersize=4)
     axes.set(xlabel=plot.x, ylabel=plot.y)
-    if plot.log_x:
-        axes.set_xscale("log")
-    if plot.log_y:
-        axes.set_yscale("log")
-    elif all(y >= 0 for points in plot.lines.values() for _, y in points):
-        axes.set_ylim(bottom=0)
+    _scale(axes, plot)
     axes.legend(fontsize=7, frameon=False)
     return _save(figure, path)
+
+
+def _scale(axes: Any, plot: Plot) -> None:
+    """Logarithmic where asked for; else from zero, and whole numbers where points are at whole numbers."""
+    places = sorted({x for points in plot.lines.values() for x, _ in points})
+    if plot.log_x:
+        axes.set_xscale("log")
+        _plain_numbers(axes.xaxis)
+    elif len(places) <= FEW and all(x == int(x) for x in places):
+        axes.set_xticks(places)
+    if plot.log_y:
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
+    else:
+        axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
+        if all(y >= 0 for points in plot.lines.values() for _, y in points):
+            axes.set_ylim(bottom=0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from typing import Any, Literal
 from kpg.errors import Corrupt
 
 Status = Literal["complete", "partial", "failed"]
+Curve = list[tuple[float, float]]  # milliseconds, growing, and the share of rounds that took at least as long
 MOST_POINTS = 4_000  # of one curve; more cannot be told apart in a picture
 
 
@@ -41,6 +43,8 @@ class Result:
     seed: int
     started: str
     machine: dict[str, Any]
+    paper: str = ""  # which figure or table of which paper
+    data: str = ""  # the file that was used in place of generated data
     status: Status = "partial"  # until it is known to be more
     reason: str = "not ended"  # why it is not complete
     seconds: float = 0.0
@@ -48,7 +52,8 @@ class Result:
     figures: dict[str, float] = field(default_factory=dict)
     bars: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    latencies: dict[str, list[float]] = field(default_factory=dict)  # milliseconds, sorted, thinned
+    peers: dict[str, str] = field(default_factory=dict)  # who was asked, in which version
+    latencies: dict[str, Curve] = field(default_factory=dict)
     plots: dict[str, Plot] = field(default_factory=dict)
 
     def save(self, directory: Path) -> Path:
@@ -66,7 +71,8 @@ def read(path: Path) -> Result:
     try:
         found = json.loads(path.read_text())
         plots = {name: _plot(each) for name, each in found.pop("plots").items()}
-        return Result(**found, plots=plots)
+        latencies = {name: [(ms, share) for ms, share in each] for name, each in found.pop("latencies").items()}
+        return Result(**found, plots=plots, latencies=latencies)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{path} is not a result of an experiment", detail=str(error), hint="Run it again.") from error
 
@@ -76,12 +82,16 @@ def _plot(saved: dict[str, Any]) -> Plot:
     return Plot(**saved, lines=lines)
 
 
-def thinned(values: list[float]) -> list[float]:
-    """Sorted, with at most so many points that all of the tail is kept and the rest is even."""
-    ordered = sorted(values)
-    if len(ordered) <= MOST_POINTS:
-        return ordered
+def curve(milliseconds: Iterable[float]) -> Curve:
+    """Each latency with the share of all that are at least as long; of very many all of the tail, and some before."""
+    ordered = sorted(milliseconds)
+    return [(ordered[place], 1 - place / len(ordered)) for place in places(len(ordered))]
+
+
+def places(count: int) -> list[int]:
+    """Which of so many ordered values are kept: every one of the last, evenly spread ones before."""
+    if count <= MOST_POINTS:
+        return list(range(count))
     tail = MOST_POINTS // 4
-    rest = ordered[:-tail]
-    step = len(rest) / (MOST_POINTS - tail)
-    return [rest[int(each * step)] for each in range(MOST_POINTS - tail)] + ordered[-tail:]
+    step = (count - tail) / (MOST_POINTS - tail)
+    return [int(each * step) for each in range(MOST_POINTS - tail)] + list(range(count - tail, count))

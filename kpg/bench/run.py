@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from kpg.bench.clocks import summary
 from kpg.bench.experiment import Bar
-from kpg.bench.results import Plot, Result, thinned
+from kpg.bench.results import Plot, Result, curve
 from kpg.errors import WrongAnswer
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
@@ -85,7 +85,12 @@ class Run:
     def latencies(self, case: str, seconds: Sequence[float], **figures: Any) -> None:
         """The latencies of a case: a line of the table, and a curve."""
         self.record(case, **figures, **summary(seconds), rounds=len(seconds))
-        self.result.latencies[case] = thinned([rounded(each * 1e3) for each in seconds])
+        self.curve(case, seconds)
+
+    def curve(self, case: str, seconds: Sequence[float]) -> None:
+        """A curve of the complementary CDF alone."""
+        self.result.latencies[case] = curve(rounded(float(each) * 1e3) for each in seconds)
+        self._keep()
 
     def line(
         self,

@@ -10,7 +10,7 @@ from kpg.bench import command, machine, page
 from kpg.bench.catalogue import experiment, experiments
 from kpg.bench.command import Options, perform
 from kpg.bench.experiment import Experiment, at_least, at_most
-from kpg.bench.results import Plot, Result, read, thinned
+from kpg.bench.results import Plot, Result, curve, read
 from kpg.bench.run import Absent, Run
 from kpg.cli import main
 from kpg.errors import Corrupt, OverBudget, UndefinedName, WrongAnswer
@@ -125,7 +125,7 @@ def test_the_report_needs_no_other_file_and_shows_what_was_not_run(tmp_path):
     first = experiments()[0]
     result = command.begun(first, 0.5, 0)
     result.status, result.reason = "partial", "interrupted <here>"
-    result.latencies = {"rounds": [1.0, 2.0]}
+    result.latencies = {"rounds": curve([1.0, 2.0])}
     result.bars = [{"bar": "times at most 2", "value": 3.0, "met": False}]
     command.keep(result, tmp_path)
     text = page.write(tmp_path).read_text()
@@ -142,9 +142,12 @@ def test_a_file_that_is_no_result_is_named(tmp_path):
         read(tmp_path / "X16.json")
 
 
-def test_latencies_are_thinned_but_their_tail_is_kept():
-    kept = thinned([float(each) for each in range(100_000)])
-    assert len(kept) == 4_000 and kept[-1_000:] == [float(each) for each in range(99_000, 100_000)] and kept[0] == 0
+@pytest.mark.parametrize("count", [1, 7, 4_000, 4_001, 100_000])
+def test_each_point_of_a_curve_has_the_share_of_all_latencies_though_few_are_kept(count):
+    kept = curve([float(each) for each in reversed(range(count))])
+    assert len(kept) == min(count, 4_000) and kept[0] == (0.0, 1.0)
+    assert [ms for ms, _ in kept[-1_000:]] == [float(each) for each in range(max(0, count - 1_000), count)]
+    assert all(share == pytest.approx((count - ms) / count) for ms, share in kept)  # so many are at least as long
 
 
 def test_the_list_names_every_experiment(capsys):

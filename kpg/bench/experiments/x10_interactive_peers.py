@@ -41,7 +41,7 @@ def run(run: Run) -> None:
                 at += batch * rounds
                 mean[name][batch] = float(np.mean(seconds))
                 if batch in (1, 1_000):
-                    run.result.latencies[f"{name}, batch {batch:,}"] = sorted(1e3 * each for each in seconds)
+                    run.curve(f"{name}, batch {batch:,}", seconds)
         rolled.questions = rounds * sum(BATCHES)
         check(run, installed, made, rolled)
     for batch in BATCHES:
