@@ -52,6 +52,25 @@ a file of changes:
   put edge 1,2 -1
   commit                                 # writes path_t1.csv: the rows of path that came (+1) and went (-1)
 """
+BENCH_HELP = """\
+Repeat the experiments of the papers that kpg follows, and check their answers.
+
+examples:
+  kpg bench                              what experiments there are, and how large
+  kpg bench X16                          one: a table, bench-results/X16.json and bench-results/X16.png
+  kpg bench X10 --scale 0.1              a tenth of the size; above 1 it grows to the papers' sizes
+  kpg bench X7 X9 --seed 3               several, each in a process of its own, with other random data
+  kpg bench all --scale 0.05             all of them, and bench-results/report.html: ours beside the papers' figures
+  kpg bench report                       the page again, from the results that are there
+
+what --data takes:
+  X7-X10, X22, X25, X26, X30             an edge list of SNAP: two numbers a line, # before comments, maybe .gz
+  X20, X21                               edges of Graspan: two numbers and a label a line (X20: e and n, X21: a and d)
+  X23, X24, X27, X28                     the directory of csv files that LDBC's generator wrote
+
+Ctrl-C keeps what was measured until then, marked partial. Peers that are not installed are skipped, with a note;
+an experiment that would not fit into memory is refused, with what it needs and a scale that fits.
+"""
 MAX_ROUNDS = 1_000_000
 SLOW_SECONDS = 0.5  # what takes less needs no bar
 
@@ -115,15 +134,23 @@ def make_parser() -> argparse.ArgumentParser:
 
 def add_bench(commands: Any) -> None:
     """`kpg bench` and what can be given to it."""
-    bench = commands.add_parser("bench", help="run the papers' experiments", description="Run the papers' experiments.")
+    bench = commands.add_parser(
+        "bench", help="run the papers' experiments", description=BENCH_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     bench.add_argument(
         "names", nargs="*", metavar="ID", help="X16, ...; all, with a report at the end; report, of what was run; "
         "nothing lists them",
     )  # fmt: skip
     bench.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
-    bench.add_argument("--seed", type=int, default=0, metavar="N", help="of all random data (0)")
-    bench.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures")
-    bench.add_argument("--data", type=Path, metavar="FILE", help="edges to use in place of generated ones (X20-X22)")
+    bench.add_argument("--seed", type=seed, default=0, metavar="N", help="of all random data (0)")
+    bench.add_argument(
+        "--workers", type=positive, metavar="N", help="the most workers to try in X12, X13, X14, X22 (the cores)"
+    )
+    bench.add_argument(
+        "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures (bench-results)"
+    )
+    bench.add_argument("--data", type=Path, metavar="FILE", help="to use in place of generated data, see above")
     bench.add_argument("--no-peers", action="store_true", help="ask no other systems")
     bench.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     bench.set_defaults(command=bench_command)
@@ -131,10 +158,20 @@ def add_bench(commands: Any) -> None:
 
 def positive_number(text: str) -> float:
     """A number above 0."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be above 0")
+        raise argparse.ArgumentTypeError("must be a number, and must be above 0")
     return value
+
+
+def seed(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a whole number from 0")
+    return int(text)
 
 
 def add_query_options(command: argparse.ArgumentParser) -> None:
@@ -211,13 +248,16 @@ def bench_command(given: argparse.Namespace) -> int:
     from rich.console import Console
 
     from kpg.bench.catalogue import experiment, experiments
-    from kpg.bench.command import Options, perform, run_apart
+    from kpg.bench.command import Options, perform, ready, run_apart
     from kpg.bench.page import write
+    from kpg.bench.results import Result
     from kpg.bench.table import listing, shown
 
     console, wide = Console(), not sys.stdout.isatty()
     console = Console(width=200) if wide else console
-    options = Options(given.scale, given.seed, given.out, not given.no_peers, data=given.data)
+    options = Options(
+        given.scale, given.seed, given.out, not given.no_peers, data=given.data, workers=given.workers
+    )
     names = [name.lower() for name in given.names]
     if not names:
         console.print(listing(experiments()))
@@ -229,10 +269,16 @@ def bench_command(given: argparse.Namespace) -> int:
     chosen = list(experiments()) if everything else [experiment(name) for name in given.names]
     signal.signal(signal.SIGTERM, interrupt)
     if len(chosen) == 1 and not everything:
-        with Bar(enabled=sys.stderr.isatty() and not given.no_progress) as bar:
-            result = perform(chosen[0], options, bar.show)
-        console.print(shown(result, chosen[0]))
+        left: list[Result] = []
+        try:
+            with Bar(enabled=sys.stderr.isatty() and not given.no_progress) as bar:
+                perform(chosen[0], options, bar.show, left.append)
+        finally:
+            for result in left:
+                console.print(shown(result, chosen[0], options.out))
         return 0
+    for each in chosen if given.data else []:
+        ready(each, options)
     try:
         failed = run_apart([each.id for each in chosen], options, progress=not given.no_progress)
     finally:

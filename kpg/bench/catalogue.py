@@ -35,6 +35,7 @@ FILES = (
     "x29_tenants",
     "x30_changing_bfs",
 )
+RELATIONAL = tuple(f"X{each}" for each in range(1, 7))
 
 
 @cache
@@ -48,6 +49,14 @@ def experiment(name: str) -> Experiment:
     """The experiment of that id, in whatever case."""
     known = {each.id: each for each in experiments()}
     if name.upper() not in known:
-        hint = did_you_mean(name.upper(), [*known, "all", "report"])
-        raise UndefinedName(f"no experiment is called {name!r}", hint=hint)
+        raise UndefinedName(f"no experiment is called {name!r}", hint=hint(name, list(known)))
     return known[name.upper()]
+
+
+def hint(name: str, known: list[str]) -> str | None:
+    """What to ask for instead."""
+    if name.upper() in RELATIONAL:
+        return "X1 to X6 are about SQL, which is to come. `kpg bench` lists the experiments there are."
+    if name.lower() in ("all", "report"):
+        return f"`kpg bench {name.lower()}` takes no other names."
+    return did_you_mean(name.upper(), [*known, "all", "report"])

@@ -14,8 +14,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from kpg.bench import machine
 from kpg.bench.experiment import Experiment
 from kpg.bench.results import Result
 from kpg.bench.run import Progress, Run, silent
+from kpg.errors import InputError, Unavailable
 
 REHEARSAL_SCALE = 0.0005
 PATIENCE_SECONDS = 30.0  # for an interrupted experiment to end
@@ -39,11 +43,20 @@ class Options:
     peers: bool = True
     rehearse: bool = True
     data: Path | None = None
+    workers: int | None = None  # the most to be tried; as many as there are cores
 
 
-def perform(experiment: Experiment, options: Options, progress: Progress = silent) -> Result:
-    """Run one experiment in this process; whatever it found is saved, also if it is interrupted or wrong."""
-    machine.refuse_if_too_large(experiment, options.scale)
+def perform(
+    experiment: Experiment,
+    options: Options,
+    progress: Progress = silent,
+    ended: Callable[[Result], object] = lambda result: None,
+) -> Result:
+    """Run one experiment in this process; whatever it found is saved, also if it is interrupted or wrong.
+
+    `ended` is given the result, whatever became of it. One that is interrupted with nothing found leaves an older one.
+    """
+    ready(experiment, options)
     progress(f"{experiment.id}: kernels", 0, 0)
     load_kernels()
     if options.rehearse and options.scale > REHEARSAL_SCALE:
@@ -51,11 +64,12 @@ def perform(experiment: Experiment, options: Options, progress: Progress = silen
         experiment.run(Run(begun(experiment, REHEARSAL_SCALE, options.seed), peers=False))
         gc.collect()
     result = begun(experiment, options.scale, options.seed)
+    result.data = options.data.name if options.data else ""
 
     def say(what: str, done: int, of: int) -> None:
         progress(f"{experiment.id}: {what}", done, of)
 
-    clock = time.monotonic()
+    clock, interrupted = time.monotonic(), False
     try:
         experiment.run(
             Run(
@@ -64,20 +78,59 @@ def perform(experiment: Experiment, options: Options, progress: Progress = silen
                 peers=options.peers,
                 progress=say,
                 data=options.data,
+                workers=options.workers,
                 keep=lambda: result.save(options.out),
             )
         )
         result.status, result.reason = "complete", ""
     except KeyboardInterrupt:
-        result.reason = "interrupted; what was measured until then is kept"
+        result.reason, interrupted = "interrupted; what was measured until then is kept", True
         raise
     except BaseException as error:
         result.status, result.reason = "failed", f"{type(error).__name__}: {error}"
         raise
     finally:
         result.seconds = time.monotonic() - clock
-        keep(result, options.out)
+        with uninterrupted():
+            if result.rows or not interrupted or not (options.out / f"{result.id}.json").exists():
+                keep(result, options.out)
+                ended(result)
     return result
+
+
+def ready(experiment: Experiment, options: Options) -> None:
+    """Refuse what could not end well, before anything is made: a file for nobody, no place for results, no memory."""
+    if options.data is not None:
+        if experiment.reads is None:
+            raise InputError(
+                f"{experiment.id} reads no file", hint="`kpg bench --help` says which do."
+            )
+        if not options.data.exists():
+            what = experiment.reads.what
+            raise Unavailable(f"there is no file {options.data}", hint=f"{experiment.id} reads {what}.")
+        if options.data.is_dir() != bool(experiment.reads.tables):
+            raise InputError(f"{experiment.id} reads {experiment.reads.what}", detail=f"Given was {options.data}.")
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=options.out):
+            pass
+    except OSError as error:
+        raise Unavailable(f"results cannot be written to {options.out}", detail=str(error)) from error
+    machine.refuse_if_too_large(experiment, options.scale, data=options.data)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """No interrupt gets in here: who is impatient, or interrupts a whole group of processes, sends several."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def begun(experiment: Experiment, scale: float, seed: int) -> Result:
@@ -139,4 +192,5 @@ def command(name: str, options: Options, *, progress: bool) -> list[str]:
     made = [sys.executable, "-m", "kpg.cli", "bench", name, "--scale", str(options.scale), "--seed", str(options.seed)]
     made += ["--out", str(options.out)]
     made += ["--data", str(options.data)] if options.data else []
+    made += ["--workers", str(options.workers)] if options.workers else []
     return made + ([] if options.peers else ["--no-peers"]) + ([] if progress else ["--no-progress"])

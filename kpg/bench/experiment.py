@@ -57,6 +57,30 @@ def at_least(figure: str, limit: float) -> Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Reads:
+    """What `--data` may give an experiment in place of what it generates."""
+
+    what: str  # in words
+    rows: int  # that it generates at scale 1, to know what scale a file is like
+    tables: tuple[str, ...] = ()  # of a directory of LDBC, those that are read
+
+
+def snap(rows: int) -> Reads:
+    """An edge list."""
+    return Reads("an edge list of SNAP", rows)
+
+
+def graspan(rows: int, labels: str) -> Reads:
+    """The edges of a program."""
+    return Reads(f"edges of Graspan, with labels {labels}", rows)
+
+
+def ldbc(rows: int, *tables: str) -> Reads:
+    """A directory of csv files."""
+    return Reads("a directory of LDBC's csv files", rows, tables)
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """One experiment of the papers."""
 
@@ -70,3 +94,4 @@ class Experiment:
     run: Callable[[Run], None]
     bars: tuple[Bar, ...] = ()
     peers: tuple[str, ...] = ()
+    reads: Reads | None = None

@@ -22,6 +22,7 @@ from kpg.api.collection import Collection
 from kpg.api.database import Database
 from kpg.api.input import Input
 from kpg.api.output import Output
+from kpg.bench.data.given import graph as graph_of
 from kpg.bench.data.graphs import Ints
 from kpg.bench.load import TICK_SECONDS, Served, open_loop
 from kpg.bench.run import Run
@@ -57,11 +58,19 @@ class Installed:
 
 
 def stream(run: Run, edge_steps: int, question_steps: int, graph: float = 1.0) -> Stream:
-    """A random graph of the scale of a run, and what will happen to it; question steps are for each class."""
+    """A random graph of the scale of a run, and what will happen to it; question steps are for each class.
+
+    A graph of a file comes in an order by the seed, and what comes later are edges of it again.
+    """
     nodes, count = run.size(round(NODES * graph), least=50), run.size(round(EDGES * graph), least=320)
     held = run.size(HELD, least=10)
     random = np.random.default_rng(run.seed)
-    edges = random.integers(0, nodes, (count + edge_steps, 2))
+    if run.data is not None:
+        nodes, given = graph_of(run.data)
+        count = len(given)
+        edges = given[np.concatenate([random.permutation(count), random.integers(0, count, edge_steps)])]
+    else:
+        edges = random.integers(0, nodes, (count + edge_steps, 2))
     asked = {each: random.integers(0, nodes, (held + question_steps, 2)) for each in CLASSES}
     return Stream(nodes, edges, count, asked, held)
 

@@ -23,7 +23,39 @@ def draw(result: Result, directory: Path) -> list[Path]:
     for name, plot in result.plots.items():
         suffix = "" if not made else f"-{name.replace(' ', '-')}"
         made.append(_draw_plot(result, plot, directory / f"{result.id}{suffix}.png"))
+    if not made and bars(result):
+        made.append(_draw_bars(result, directory / f"{result.id}.png"))
     return made
+
+
+def bars(result: Result) -> dict[str, dict[str, float]]:
+    """The seconds of each case by what took them: what there is to draw where neither rounds nor time are shown."""
+    found: dict[str, dict[str, float]] = {}
+    for row in result.rows:
+        for name, value in row.items():
+            if name.endswith(("_s", "seconds")) and isinstance(value, float):
+                found.setdefault(name, {})[str(row["case"])] = value
+    return found
+
+
+def _draw_bars(result: Result, path: Path) -> Path:
+    figure, axes = _figure(result)
+    found = bars(result)
+    drawn = {case for seconds in found.values() for case in seconds}
+    cases = [case for case in dict.fromkeys(str(row["case"]) for row in result.rows) if case in drawn]
+    height = 0.8 / len(found)
+    for number, (name, seconds) in enumerate(found.items()):
+        at = [place + number * height for place, case in enumerate(cases) if case in seconds]
+        across = [seconds[case] for case in cases if case in seconds]
+        label = name.removesuffix("_s").replace("_", " ")
+        axes.barh(at, across, height, label=label, color=COLOURS[number % len(COLOURS)])
+    axes.set_yticks([place + 0.4 - height / 2 for place in range(len(cases))], cases)
+    axes.set(xscale="log", xlabel="seconds")
+    axes.invert_yaxis()
+    _plain_numbers(axes.xaxis)
+    if len(found) > 1:
+        axes.legend(fontsize=7, frameon=False)
+    return _save(figure, path)
 
 
 def _figure(result: Result) -> tuple[Any, Any]:
@@ -31,11 +63,11 @@ def _figure(result: Result) -> tuple[Any, Any]:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure, axes = pyplot.subplots(figsize=(7.2, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(7.2, 4.2), layout=ConstrainedLayoutEngine(rect=(0, 0.03, 1, 0.97)))
     axes.set_title(f"{result.id}: {result.title}", fontsize=10, loc="left")
     figure.text(0.995, 0.005, beneath(result), fontsize=6, color="#666", ha="right")
-    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
     axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8)
     return figure, axes

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from kpg.bench.clocks import summary
 from kpg.bench.experiment import Bar
+from kpg.bench.machine import peer_version
 from kpg.bench.results import Plot, Result, curve
 from kpg.errors import WrongAnswer
 
@@ -46,15 +47,18 @@ class Run:
         peers: bool = True,
         progress: Progress = silent,
         data: Path | None = None,
+        workers: int | None = None,
         keep: Callable[[], object] = lambda: None,
     ) -> None:
         self.result = result
         self.scale = result.scale
         self.seed = result.seed
         self.peers = peers
-        self.data = data  # a file to use in place of generated data
+        self.data = data  # a file, or a directory, to use in place of generated data
+        self.workers = workers  # the most to be tried
         self.say = progress
         self._bars = tuple(bars)
+        self._silent: set[str] = set()  # peers that need not be asked again
         self._keep = keep  # called whenever there is something new
 
     def size(self, rows: int, least: int = 1) -> int:
@@ -112,17 +116,28 @@ class Run:
         self.result.notes.append(text)
 
     def ask(self, peer: str, question: Callable[[], Answer]) -> Answer | None:
-        """What a peer answers; None, and a note, if it is not here or not asked."""
-        if not self.peers:
+        """What a peer answers; None, and a note, if it is not here, not asked, or breaks."""
+        if not self.peers or peer in self._silent:
             return None
         self.say(f"asking {peer}", 0, 0)
         try:
-            return question()
+            found = question()
         except ImportError as error:
-            self.note(f"{peer} was skipped: {error.name or error} is not installed")
+            self._skip(peer, f"{peer} was skipped: {error.name or error} is not installed")
         except Absent as absent:
-            self.note(f"{peer} was skipped: {absent}")
+            self._skip(peer, f"{peer} was skipped: {absent}")
+        except WrongAnswer:
+            raise
+        except Exception as error:  # whatever another system may raise
+            self.note(f"{peer} failed: {type(error).__name__}: {str(error).strip()[:200]}")
+        else:
+            self.result.peers.setdefault(peer, peer_version(peer))
+            return found
         return None
+
+    def _skip(self, peer: str, why: str) -> None:
+        self._silent.add(peer)
+        self.note(why)
 
 
 def rounded(value: Any) -> Any:

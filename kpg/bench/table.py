@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -22,21 +23,35 @@ def listing(experiments: tuple[Experiment, ...]) -> RenderableType:
     return table
 
 
-def shown(result: Result, experiment: Experiment) -> RenderableType:
-    """The lines of a result, what bars come to, what the paper prints, and what else is to be said."""
-    parts: list[RenderableType] = [Text(f"{result.id}  {result.title}   scale {result.scale:g}", style="bold")]
+def shown(result: Result, experiment: Experiment, directory: Path) -> RenderableType:
+    """The lines of a result, what bars come to, what the paper prints, what else is to be said, and where it is."""
+    size = result.data or f"scale {result.scale:g}"
+    parts: list[RenderableType] = [Text(f"{result.id}  {result.title}   {size}", style="bold")]
     if result.status != "complete":
         parts.append(Text(f"{result.status}: {result.reason}", style="bold red"))
     parts.append(_lines(result.rows))
     for bar in result.bars:
-        said = "met" if bar["met"] else "missed"
-        parts.append(Text(f"bar: {bar['bar']}: {bar['value']:g}, {said}", style="green" if bar["met"] else "red"))
+        colour = "green" if bar["met"] else "red" if result.scale >= 1 else "yellow"
+        parts.append(Text(f"bar: {words(bar['bar'])}: {bar['value']:g}, {judged(bar, result)}", style=colour))
     for name, value in result.figures.items():
         if not any(bar["bar"].startswith(name) for bar in result.bars):
             parts.append(Text(f"{words(name)}: {value:g}"))
     parts += [Text(f"paper: {each.what}: {each.value} ({each.hardware})", style="dim") for each in experiment.printed]
     parts += [Text(f"note: {note}", style="yellow") for note in result.notes]
+    pictures = [path.name for path in pictures_of(result.id, directory)]
+    parts.append(Text(f"kept: {', '.join([str(directory / f'{result.id}.json'), *pictures])}", style="dim"))
     return Group(*parts)
+
+
+def judged(bar: dict[str, Any], result: Result) -> str:
+    """Whether a bar is met, and whether it was to be."""
+    said = "met" if bar["met"] else "missed"
+    return said if result.scale >= 1 else f"{said} (the bar is for scale 1)"
+
+
+def pictures_of(name: str, directory: Path) -> list[Path]:
+    """The pictures of an experiment that are there."""
+    return sorted([*directory.glob(f"{name}.png"), *directory.glob(f"{name}-*.png")])
 
 
 def _lines(rows: list[dict[str, Any]]) -> Table:

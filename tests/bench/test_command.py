@@ -1,23 +1,29 @@
 """The command: what is asked wrongly is answered with what to do; what is found is kept, whatever happens."""
 
 import json
+import os
+import re
 import signal
+import subprocess
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from rich.console import Console
 
-from kpg.bench import command, machine, page
+from kpg.bench import command, machine, page, pictures
 from kpg.bench.catalogue import experiment, experiments
 from kpg.bench.command import Options, perform
-from kpg.bench.experiment import Experiment, at_least, at_most
+from kpg.bench.experiment import Experiment, at_least, at_most, snap
 from kpg.bench.results import Plot, Result, curve, read
 from kpg.bench.run import Absent, Run
-from kpg.cli import main
-from kpg.errors import Corrupt, OverBudget, UndefinedName, WrongAnswer
+from kpg.bench.table import shown
+from kpg.cli import interrupt, main
+from kpg.errors import Corrupt, InputError, OverBudget, Unavailable, UndefinedName, WrongAnswer
 
 
-def made(run, bars=(), memory=lambda scale: 0):
-    return Experiment("X99", "a trial", "no paper", "a claim", "a size", (), memory, run, bars)
+def made(run, bars=(), memory=lambda scale: 0, reads=None):
+    return Experiment("X99", "a trial", "no paper", "a claim", "a size", (), memory, run, bars, reads=reads)
 
 
 @pytest.fixture
@@ -31,6 +37,9 @@ def test_an_unknown_experiment_is_answered_with_the_nearest(capsys):
         experiment("X166")
     assert main(["bench", "x166"]) == 1
     assert "no experiment is called 'x166'" in capsys.readouterr().err
+    for asked, said in {"X1": "about SQL", "all X16": "takes no other names", "nothing": "There are X10"}.items():
+        assert main(["bench", *asked.split()]) == 1
+        assert said in capsys.readouterr().err
 
 
 def test_an_experiment_that_does_not_fit_is_refused_with_the_number(options):
@@ -84,6 +93,63 @@ def test_a_killed_run_has_left_what_it_found(options, tmp_path):
     assert found[0].status == "partial" and found[0].rows and read(tmp_path / "X99.json").status == "complete"
 
 
+def test_nothing_interrupts_the_saving_of_what_an_interrupted_run_found(options, tmp_path, monkeypatch):
+    """Ctrl-C reaches all processes of a terminal, and `kpg bench all` then ends its child: two interrupts."""
+    draw = pictures.draw
+
+    def slow(result, directory):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        return draw(result, directory)
+
+    def run(run):
+        run.latencies("first", [0.1, 0.2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pictures, "draw", slow)
+    before, left = signal.signal(signal.SIGTERM, interrupt), []
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            perform(made(run), options, ended=left.append)
+        assert signal.getsignal(signal.SIGTERM) is interrupt
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "interrupted" in read(tmp_path / "X99.json").reason and (tmp_path / "X99.png").exists()
+    assert left[0].rows and left[0].status == "partial"
+
+
+def test_a_run_that_is_interrupted_with_nothing_found_leaves_what_an_earlier_one_found(options, tmp_path):
+    def stopped(run):
+        raise KeyboardInterrupt
+
+    perform(made(lambda run: run.record("first", rows=1)), options)
+    with pytest.raises(KeyboardInterrupt):
+        perform(made(stopped), options)
+    assert read(tmp_path / "X99.json").status == "complete"
+
+
+def test_results_that_cannot_be_written_are_refused_before_anything_runs(options, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        perform(made(pytest.fail), replace(options, out=tmp_path / "file" / "below"))
+
+
+def test_a_file_for_an_experiment_that_reads_none_or_that_is_not_there_is_refused(options, tmp_path):
+    edges = tmp_path / "edges.txt"
+    edges.write_text("1\t2\n" * 1_000)
+    with pytest.raises(InputError, match="X99 reads no file"):
+        perform(made(pytest.fail), replace(options, data=edges))
+    for wrong, error in ((tmp_path / "none", Unavailable), (tmp_path, InputError)):
+        with pytest.raises(error):
+            perform(made(pytest.fail, reads=snap(10)), replace(options, data=wrong))
+    grows = made(pytest.fail, memory=lambda scale: int(scale * machine.GIB), reads=snap(10))
+    with pytest.raises(OverBudget, match="about 1,000 lines, needs about 100.0 GiB"):
+        machine.refuse_if_too_large(grows, 1.0, free=50 * machine.GIB, data=edges)
+    reads = made(lambda run: run.record("n", n=run.data.name), reads=snap(10))
+    result = perform(reads, replace(options, data=edges))
+    assert result.data == "edges.txt" and result.rows == [{"case": "n", "n": "edges.txt"}]
+
+
 def test_a_wrong_answer_fails_and_says_which(options, tmp_path):
     def run(run):
         run.record("first", rows=1)
@@ -108,8 +174,20 @@ def test_a_peer_that_is_absent_is_skipped_with_a_note(options):
         "postgresql was skipped: no server",
         "other was skipped: no_such_library is not installed",
     ]
-    assert run.ask("there", lambda: 7) == 7
+    run.ask("postgresql", missing)  # is not said again
+    assert len(run.result.notes) == 2 and run.result.peers == {}
+    assert run.ask("there", lambda: 7) == 7 and run.ask("numpy", lambda: 8) == 8
+    assert run.result.peers == {"there": "", "numpy": np.__version__}
     assert Run(run.result, peers=False).ask("there", lambda: 7) is None
+
+
+def test_a_peer_that_breaks_is_noted_and_one_that_is_wrong_is_not_forgiven():
+    run = Run(command.begun(made(lambda run: None), 1.0, 0))
+    assert run.ask("cozo", lambda: 1 // 0) is None
+    assert run.result.notes == ["cozo failed: ZeroDivisionError: integer division or modulo by zero"]
+    assert run.ask("cozo", lambda: 7) == 7  # on other data it may do
+    with pytest.raises(WrongAnswer):
+        run.ask("cozo", lambda: run.check(False, "cozo agrees"))
 
 
 def test_without_matplotlib_there_are_figures_but_no_pictures(options, tmp_path, monkeypatch):
@@ -134,6 +212,47 @@ def test_the_report_needs_no_other_file_and_shows_what_was_not_run(tmp_path):
     assert "Not run." in text or len(experiments()) == 1
     for each in first.printed:
         assert each.hardware in text
+    assert "missed (the bar is for scale 1)" in text
+
+
+def test_the_report_says_where_and_when_with_which_peers_and_on_what(tmp_path):
+    for each in experiments()[:3]:
+        result = command.begun(each, 1.0, 0)
+        result.machine = {**result.machine, "commit": "abc123", "free": each.id}
+        result.peers, result.figures = {"duckdb": "1.4"}, {"times_of_other": 2.5}
+        result.data = "livejournal.txt"
+        command.keep(result, tmp_path)
+    (tmp_path / f"{experiments()[3].id}.json").write_text("{}")
+    text = page.write(tmp_path).read_text()
+    assert text.count("Measured on:") == 1 and "commit abc123" in text and result.started[:10] in text
+    assert "duckdb 1.4" in text and "times of other: 2.5" in text and "On livejournal.txt" in text
+    assert "X10.json is not a result" in text and text.count("not run</td>") == len(experiments()) - 4
+
+
+def test_the_commit_is_that_of_the_source(tmp_path):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    assert machine.commit(tmp_path) == ""
+    (tmp_path / "file").write_text("1")
+    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    machine.commit.cache_clear()
+    found = machine.commit(tmp_path)
+    assert len(found) == 12
+    (tmp_path / "file").write_text("2")
+    machine.commit.cache_clear()
+    assert machine.commit(tmp_path) == found + "+"
+
+
+def test_the_table_says_where_the_result_is(options, tmp_path, capsys):
+    def run(run):
+        run.latencies("first", [0.1])
+        run.figure("times", 3.0)
+
+    experiment = made(run, (at_most("times", 2),))
+    Console(width=200).print(shown(perform(experiment, options), experiment, tmp_path))
+    said = capsys.readouterr().out
+    assert "bar: times at most 2: 3, missed (the bar is for scale 1)" in said
+    assert f"kept: {tmp_path}/X99.json, X99.png" in said
 
 
 def test_a_file_that_is_no_result_is_named(tmp_path):
@@ -156,10 +275,21 @@ def test_the_list_names_every_experiment(capsys):
     assert all(each.id in shown for each in experiments())
 
 
-def test_a_scale_must_be_above_zero(capsys):
+@pytest.mark.parametrize("wrong", ["--scale 0", "--scale nan", "--scale much", "--seed -1", "--seed x", "--workers 0"])
+def test_numbers_that_make_no_sense_are_refused_with_what_they_must_be(wrong, capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "X16", "--scale", "0"])
-    assert "must be above 0" in capsys.readouterr().err
+        main(["bench", "X16", *wrong.split()])
+    assert "must be" in capsys.readouterr().err
+
+
+def test_the_help_shows_what_to_type(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    said = capsys.readouterr().out
+    assert "kpg bench X10 --scale 0.1" in said and "report.html" in said and "Ctrl-C" in said
+    section = said.partition("what --data takes:")[2].partition("Ctrl-C")[0]
+    listed = {f"X{n}" for a, b in re.findall(r"X(\d+)(?:-X(\d+))?", section) for n in range(int(a), int(b or a) + 1)}
+    assert listed == {each.id for each in experiments() if each.reads}
 
 
 def test_each_id_is_there_once_and_says_where_it_is_from():

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from kpg.bench.data import graphs, programs, readers, social
+from kpg.bench.data import given, graphs, ldbc, programs, readers, social
 from kpg.errors import InputError, Unavailable
 
 MADE = {
@@ -106,11 +106,114 @@ def test_a_table_of_ldbc_has_the_columns_of_its_header(tmp_path):
     assert table.column_names == ["id", "firstName", "birthday"] and table["id"].to_pylist() == [933, 1129]
 
 
-@pytest.mark.parametrize(("read", "text"), [(readers.read_snap, "1 2\nx 3\n"), (readers.read_graspan, "1 2 n\n3 4\n")])
+WRONG = [
+    (readers.read_snap, "1 2\nx 3\n"),
+    (readers.read_snap, "1\t2\n-3\t4\n"),
+    (readers.read_snap, "1\t2\n3\t4\t5\n"),
+    (readers.read_snap, "1\t2\n3\n"),
+    (readers.read_snap, "1 2\n99999999999999999999 3\n"),
+    (readers.read_snap, "1 2\n\x80\xff\x00 3\n"),
+    (readers.read_graspan, "1 2 n\n3 4\n"),
+    (readers.read_graspan, "1\t2\tn\n3\t\tn\n"),
+]
+
+
+@pytest.mark.parametrize(("read", "text"), WRONG)
 def test_a_line_that_is_something_else_is_named(tmp_path, read, text):
-    (tmp_path / "bad").write_text(text)
+    (tmp_path / "bad").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=r"bad:2"):
         read(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("text", ["# a\n1\t2\n3\t4\n", "1 2\n3 4", "1   2\n# b\n\n3\t4\n", "1\t2\r\n3\t4\r\n"])
+def test_edges_may_be_apart_by_any_blanks_with_comments_anywhere(tmp_path, text):
+    (tmp_path / "g.txt").write_text(text)
+    assert readers.read_snap(tmp_path / "g.txt").tolist() == [[1, 2], [3, 4]]
+
+
+def test_many_edges_are_read_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "ends", pytest.fail)  # a line at a time would take minutes for livejournal
+    edges = graphs.random_graph(50, 200, 1)
+    readers.write_snap(tmp_path / "g.txt", edges)
+    readers.write_graspan(tmp_path / "p.txt", e=edges, n=edges[:3])
+    assert np.array_equal(readers.read_snap(tmp_path / "g.txt"), edges)
+    assert np.array_equal(readers.read_graspan(tmp_path / "p.txt", "e", "n")["e"], edges)
+
+
+def test_lines_are_guessed_from_the_size_of_a_file(tmp_path):
+    readers.write_snap(tmp_path / "g.txt", graphs.random_graph(100_000, 50_000, 1))
+    with gzip.open(tmp_path / "g.txt.gz", "wt") as file:
+        file.write((tmp_path / "g.txt").read_text())
+    assert all(40_000 < readers.about_lines(tmp_path / name) < 60_000 for name in ("g.txt", "g.txt.gz"))
+
+
+def test_files_with_nothing_or_something_else_in_them_are_named(tmp_path):
+    (tmp_path / "none.txt").write_text("# nothing\n")
+    with pytest.raises(InputError, match=r"none.txt has no edges"):
+        readers.read_snap(tmp_path / "none.txt")
+    (tmp_path / "p.txt").write_text("1\t2\te\n")
+    with pytest.raises(InputError, match=r"no edges with label d\s+detail: Its labels: e"):
+        readers.read_graspan(tmp_path / "p.txt", "d")
+    (tmp_path / "packed.gz").write_text("1 2\n")
+    with pytest.raises(InputError, match="not compressed"):
+        readers.read_snap(tmp_path / "packed.gz")
+    (tmp_path / "person_0_0.csv").write_text("1\t2\n3\t4\n")
+    with pytest.raises(InputError, match="not a csv of LDBC"):
+        ldbc.people(tmp_path)
+
+
+def test_any_numbers_of_nodes_become_small_ones_in_the_same_order(tmp_path):
+    (tmp_path / "g.txt").write_text(f"7\t{10**15}\n{10**15}\t9\n")
+    nodes, edges = given.graph(tmp_path / "g.txt")
+    assert nodes == 3 and edges.tolist() == [[0, 2], [2, 1]]
+    (tmp_path / "p.txt").write_text(f"{10**15}\t5\tn\n5\t6\te\n")
+    nodes, (assign, null) = given.program(tmp_path / "p.txt", "e", "n")
+    assert nodes == 3 and assign.tolist() == [[0, 1]] and null.tolist() == [[2, 0]]
+
+
+PERSON = "firstName|lastName|gender|birthday|creationDate|locationIP|browserUsed"
+ADA, BOB = 'Ada|Lo"ve|female|1990-01-01|2010-01-01|1.1.1.1|Opera', "Bob|Love|male|1980-01-01|2010-01-02|1.1.1.2|Opera"
+MERGED = {
+    "dynamic/person_0_0.csv": f"id|{PERSON}|place\n933|{ADA}|11\n",
+    "dynamic/person_1_0.csv": f"id|{PERSON}|place\n17|{BOB}|12\n",
+    "dynamic/post_0_0.csv": "id|creationDate|locationIP|browserUsed|language|content|length|creator|place\n"
+    "70|2011-01-01|1.1.1.1|Opera|en|hello|5|933|11\n60|2011-01-02|1.1.1.2|Opera||hi|2|17|12\n"
+    "50|2011-01-03|1.1.1.2|Opera|en|hi|2|404|12\n",
+    "dynamic/post_hasTag_tag_0_0.csv": "Post.id|Tag.id\n60|5\n70|6\n70|5\n50|5\n",
+}
+APART = {
+    "Person/part-0.csv": f"id|{PERSON}\n933|{ADA}\n17|{BOB}\n",
+    "Person_isLocatedIn_City/part-0.csv": "creationDate|PersonId|CityId\n2010-01-01|17|12\n2010-01-01|933|11\n",
+    "Post/part-0.csv": "id|creationDate|locationIP|browserUsed|language|content|length|LocationCountryId\n"
+    "70|2011-01-01|1.1.1.1|Opera|en|hello|5|11\n60|2011-01-02|1.1.1.2|Opera||hi|2|12\n"
+    "50|2011-01-03|1.1.1.2|Opera|en|hi|2|12\n",
+    "Post_hasCreator_Person/part-0.csv": "PostId|PersonId\n70|933\n60|17\n50|404\n",
+    "Post_hasTag_Tag/part-0.csv": "PostId|TagId\n60|5\n70|6\n70|5\n50|5\n",
+}
+
+
+@pytest.mark.parametrize("layout", [MERGED, APART], ids=["merged", "apart"])
+def test_a_network_is_read_in_any_layout_of_its_files(tmp_path, layout):
+    for name, text in layout.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    people, posts = ldbc.people(tmp_path), ldbc.posts(tmp_path)
+    assert people["id"].tolist() == [0, 1]  # 17 and 933
+    assert people["place"].tolist() == people["gender"].tolist() == [0, 1]
+    assert people["browser"].tolist() == [0, 0]
+    assert posts["content"].tolist() == [0, 0, 1] and posts["language"].tolist() == [0, 1, 0]  # 50, 60, 70
+    assert ldbc.creators(tmp_path).tolist() == [-1, 0, 1]
+    assert ldbc.tags(tmp_path).tolist() == [[0, 0], [1, 0], [2, 0], [2, 1]]
+
+
+def test_a_directory_without_a_table_or_a_column_is_said_so(tmp_path):
+    with pytest.raises(InputError, match="has no file of person"):
+        ldbc.people(tmp_path)
+    (tmp_path / "person_0_0.csv").write_text("id|firstName\n1|Ada\n")
+    with pytest.raises(InputError, match="no column lastName"):
+        ldbc.people(tmp_path)
+    with pytest.raises(Unavailable, match="not a directory"):
+        ldbc.people(tmp_path / "person_0_0.csv")
 
 
 def test_a_file_that_is_not_there_is_said_so(tmp_path):

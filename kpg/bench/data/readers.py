@@ -5,7 +5,8 @@
     read_ldbc(path)        a csv of LDBC's generator: a header, columns separated by |
 
 Files may be compressed with gzip (.gz). What is not such a file is an `InputError` with its line. `write_graspan` and
-`write_snap` write what these read.
+`write_snap` write what these read. Columns separated by single tabs or blanks are read at some ten million lines a
+second; what is not is read line by line, which also finds the line that is wrong.
 """
 
 from __future__ import annotations
@@ -16,24 +17,49 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
 from kpg.bench.data.graphs import Ints
 from kpg.errors import InputError, Unavailable
 
+GZIP = b"\x1f\x8b"  # how such a file begins
+SAMPLE_BYTES = 1 << 16  # of a file, to guess how many lines it has
+
 
 def read_snap(path: Path) -> Ints:
-    """Edges int64[n, 2]."""
+    """Edges int64[n, 2], at least one."""
+    found = quickly(path, ["a", "b"])
+    if found is not None:
+        return not_empty(path, np.stack([found["a"].to_numpy(), found["b"].to_numpy()], axis=1))
     edges = []
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             if line.startswith("#") or not line.strip():
                 continue
             edges.append(ends(path, number, line.split()))
-    return np.array(edges, np.int64).reshape(-1, 2)
+    return not_empty(path, np.array(edges, np.int64).reshape(-1, 2))
 
 
-def read_graspan(path: Path) -> dict[str, Ints]:
-    """Edges by label, int64[n, 2] each."""
+def read_graspan(path: Path, *labels: str) -> dict[str, Ints]:
+    """Edges by label, int64[n, 2] each; the labels that are named must be there."""
+    found = by_label(path)
+    for label in labels:
+        if label not in found:
+            there = ", ".join(sorted(found)[:10]) or "none"
+            raise InputError(
+                f"{path} has no edges with label {label}",
+                detail=f"Its labels: {there}.",
+                hint="A dataflow graph (X20) has labels e and n, a points-to graph (X21) a and d.",
+            )
+    return found
+
+
+def by_label(path: Path) -> dict[str, Ints]:
+    """All edges of a file, by label."""
+    table = quickly(path, ["a", "b", "label"])
+    if table is not None:
+        edges, names = np.stack([table["a"].to_numpy(), table["b"].to_numpy()], axis=1), table["label"].to_numpy()
+        return {str(label): not_empty(path, edges[names == label]) for label in np.unique(names)}
     found: dict[str, list[tuple[int, int]]] = {}
     with opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -46,16 +72,57 @@ def read_graspan(path: Path) -> dict[str, Ints]:
     return {label: np.array(edges, np.int64) for label, edges in found.items()}
 
 
-def read_ldbc(path: Path) -> pa.Table:
-    """A table with the columns of the header, typed by what is in them."""
-    from pyarrow import csv
-
+def quickly(path: Path, names: list[str]) -> pa.Table | None:
+    """The columns of a file whose lines are all alike; None if they are not, or hold a negative number."""
+    with opened(path) as file:
+        skipped, line = 0, ""
+        for line in file:
+            if not line.startswith("#"):
+                break
+            skipped += 1
+    types = {name: pa.string() if name == "label" else pa.int64() for name in names}
     try:
-        return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter="|"))
+        table = csv.read_csv(
+            path,
+            csv.ReadOptions(column_names=names, skip_rows=skipped),
+            csv.ParseOptions(delimiter="\t" if "\t" in line else " ", ignore_empty_lines=True),
+            csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+    except (pa.ArrowInvalid, OSError):
+        return None
+    whole = table.num_rows and not any(column.null_count for column in table.columns)
+    return table if whole and min(table["a"].to_numpy().min(), table["b"].to_numpy().min()) >= 0 else None
+
+
+def not_empty(path: Path, edges: Ints) -> Ints:
+    """The edges, if there are any."""
+    if not len(edges):
+        raise InputError(f"{path} has no edges", hint="Lines with # are comments.")
+    return edges
+
+
+def about_lines(path: Path) -> int:
+    """How many lines a file has, about: by its size, and how long its first lines are."""
+    with opened(path) as file:
+        sample = file.read(SAMPLE_BYTES)
+    lines = sample.count("\n")
+    if len(sample) < SAMPLE_BYTES or not lines:
+        return lines
+    packed = len(gzip.compress(sample.encode())) if path.suffix == ".gz" else len(sample.encode())
+    return round(path.stat().st_size * lines / packed)
+
+
+def read_ldbc(path: Path) -> pa.Table:
+    """A table with the columns of the header, typed by what is in them; a quote is a sign as any other."""
+    try:
+        found = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter="|", quote_char=False))
     except FileNotFoundError as error:
         raise Unavailable(f"there is no file {path}") from error
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path} is not a csv of LDBC", detail=str(error)) from error
+    if found.num_columns < 2:
+        raise InputError(f"{path} is not a csv of LDBC", detail=f"Its header has no |: {found.column_names[0]!r}.")
+    return found
 
 
 def write_snap(path: Path, edges: Ints) -> None:
@@ -71,9 +138,14 @@ def write_graspan(path: Path, **edges: Ints) -> None:
 
 
 def opened(path: Path) -> IO[str]:
-    """A file of text, unpacked if it is compressed."""
+    """A file of text, unpacked if it is compressed; what is no text becomes signs that no format has."""
     try:
-        return gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+        if path.suffix != ".gz":
+            return path.open(errors="replace")
+        with path.open("rb") as file:
+            if file.read(2) != GZIP:
+                raise InputError(f"{path} is not compressed with gzip, as its name says")
+        return gzip.open(path, "rt", errors="replace")
     except OSError as error:
         raise Unavailable(f"cannot read {path}", detail=str(error)) from error
 
@@ -84,6 +156,8 @@ def ends(path: Path, number: int, parts: list[str]) -> tuple[int, int]:
         source, target = map(int, parts)
     except ValueError as error:
         raise malformed(path, number, " ".join(parts), "two numbers") from error
+    if not (0 <= source < 1 << 63 and 0 <= target < 1 << 63):
+        raise malformed(path, number, " ".join(parts), "two numbers of nodes, from 0")
     return source, target
 
 

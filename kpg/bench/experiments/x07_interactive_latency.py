@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kpg.bench.clocks import percentile_ms
-from kpg.bench.experiment import Experiment, Printed, at_least
+from kpg.bench.experiment import Experiment, Printed, at_least, snap
 from kpg.bench.interactive import serve
 from kpg.bench.run import Run
 
@@ -34,4 +34,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(3.0e9 * scale + 4e8),
     run=run,
     bars=(at_least("p99_not_shared_by_shared", 2),),
+    reads=snap(6_400_000),
 )

@@ -6,7 +6,7 @@ The offered load is doubled until it is not served in twice the time it was offe
 from __future__ import annotations
 
 from kpg.bench.clocks import percentile_ms
-from kpg.bench.experiment import Experiment, Printed
+from kpg.bench.experiment import Experiment, Printed, snap
 from kpg.bench.interactive import serve
 from kpg.bench.run import Run
 
@@ -47,4 +47,5 @@ EXPERIMENT = Experiment(
     printed=(Printed("peak load", "33% more when shared"), Printed("load at a p99 of 20 ms", "5 times when shared")),
     memory=lambda scale: int(3.0e9 * scale + 4e8),
     run=run,
+    reads=snap(6_400_000),
 )

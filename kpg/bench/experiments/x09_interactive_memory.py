@@ -11,7 +11,7 @@ import gc
 import numpy as np
 
 from kpg.bench.clocks import Watch
-from kpg.bench.experiment import Experiment, Printed, at_least
+from kpg.bench.experiment import Experiment, Printed, at_least, snap
 from kpg.bench.interactive import serve
 from kpg.bench.run import Run
 
@@ -54,4 +54,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(1.5e9 * scale + 4e8),
     run=run,
     bars=(at_least("memory_not_shared_by_shared", 3),),
+    reads=snap(1_600_000),
 )

@@ -20,19 +20,25 @@ def run(run: Run) -> None:
     """The same load on more and more workers."""
     tails = []
     for workers in numbers_of_workers(run):
-        run.say(f"{workers} workers", 0, 0)
+        run.say(named(workers), 0, 0)
         rate = max(2_000, UPDATES_PER_SECOND * min(1.0, run.scale * 10))
         with open_database(workers=workers) as db:
             served = serve(run, db, run.size(KEYS, least=100), rate, run.rounds(1000, least=30) / 1000 * SECONDS)
-        run.latencies(f"{workers} workers", served.latencies, saturated=served.saturated)
+        run.latencies(named(workers), served.latencies, saturated=served.saturated)
         tails.append(percentile_ms(served.latencies, 99))
     run.figure("p99_of_one_by_p99_of_most", tails[0] / tails[-1])
 
 
 def numbers_of_workers(run: Run) -> list[int]:
-    """1, 2, 4, ... up to the cores; only one where the data are too few to be worth a process."""
-    most = (os.cpu_count() or 1) if run.scale >= 0.001 else 1
-    return [1 << each for each in range(most.bit_length())]
+    """1, 2, 4, ... up to the cores, or what was asked for; only one where the data are too few for a process."""
+    most = (run.workers or os.cpu_count() or 1) if run.scale >= 0.001 else 1
+    found = [1 << each for each in range(most.bit_length())]
+    return found if found[-1] == most else [*found, most]
+
+
+def named(workers: int) -> str:
+    """So many workers, in words."""
+    return "1 worker" if workers == 1 else f"{workers} workers"
 
 
 EXPERIMENT = Experiment(

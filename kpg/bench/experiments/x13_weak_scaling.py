@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpg.bench.clocks import percentile_ms
 from kpg.bench.experiment import Experiment, Printed
-from kpg.bench.experiments.x12_strong_scaling import SECONDS, numbers_of_workers
+from kpg.bench.experiments.x12_strong_scaling import SECONDS, named, numbers_of_workers
 from kpg.bench.rolling import serve
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
@@ -16,12 +16,13 @@ def run(run: Run) -> None:
     """As much for each worker."""
     tails = []
     for workers in numbers_of_workers(run):
-        run.say(f"{workers} workers", 0, 0)
+        run.say(named(workers), 0, 0)
         rate = workers * max(2_000, UPDATES_PER_SECOND * min(1.0, run.scale * 10))
         keys = workers * run.size(KEYS, least=100)
         with open_database(workers=workers) as db:
             served = serve(run, db, keys, rate, run.rounds(1000, least=30) / 1000 * SECONDS)
-        run.latencies(f"{workers} workers, {keys:,} keys, {rate:,.0f} updates/s", served.latencies)
+        name = f"{named(workers)}, {keys:,} keys, {rate:,.0f} updates/s"
+        run.latencies(name, served.latencies, saturated=served.saturated)
         tails.append(percentile_ms(served.latencies, 99))
     run.figure("p99_of_most_by_p99_of_one", tails[-1] / tails[0])
 

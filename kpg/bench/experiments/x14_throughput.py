@@ -12,7 +12,7 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.bench.experiment import Experiment, Printed
-from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
+from kpg.bench.experiments.x12_strong_scaling import named, numbers_of_workers
 from kpg.bench.rolling import UPDATES_A_STEP, Rolling, begin
 from kpg.bench.run import Run
 from kpg.columns.updates import Updates, constant
@@ -27,15 +27,16 @@ def run(run: Run) -> None:
     keys, batch, batches = run.size(KEYS, least=100), run.size(BATCH, least=20), run.rounds(BATCHES)
     run.record("batch formation, 1 worker", updates_per_second=formation(run, keys, batch, batches))
     rates: dict[str, list[float]] = {}
-    for workers in numbers_of_workers(run):
+    numbers = numbers_of_workers(run)
+    for workers in numbers:
         for part in ("maintenance", "count"):
-            run.say(f"{part}, {workers} workers", 0, 0)
+            run.say(f"{part}, {named(workers)}", 0, 0)
             found = throughput(run, part, workers, keys, batch * workers // UPDATES_A_STEP, batches)
             rates.setdefault(part, []).append(found)
-            run.record(f"{part}, {workers} workers", updates_per_second=found)
+            run.record(f"{part}, {named(workers)}", updates_per_second=found)
     for part, found_rates in rates.items():
         run.figure(f"{part}_rate_of_most_workers_by_one", found_rates[-1] / found_rates[0])
-        points = [(float(1 << each), rate) for each, rate in enumerate(found_rates)]
+        points = [(float(workers), rate) for workers, rate in zip(numbers, found_rates, strict=True)]
         run.line("throughput", part, points, x="workers", y="updates/s")
 
 

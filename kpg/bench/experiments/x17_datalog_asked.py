@@ -13,12 +13,14 @@ from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.bench.experiment import Experiment, Printed
 from kpg.bench.experiments.x18_datalog_full import Case, by_kpg, cases, expected
+from kpg.bench.peers.datalog_engines import BOUND
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
 from kpg.query.demand import demanded
 from kpg.query.running import Running
 
 ARGUMENTS = 100
+OTHERS = 20  # arguments for a peer
 
 
 def run(run: Run) -> None:
@@ -34,21 +36,20 @@ def run(run: Run) -> None:
             whole[key] = by_kpg(run, case)[0]
         seconds = ask(run, case, column, query)
         median = float(np.median(seconds))
-        run.latencies(query, seconds, full_s=whole[key], full_by_median=whole[key] / median)
+        figures = {"full_s": whole[key], "full_by_median": whole[key] / median, **ask_others(run, case, column, query)}
+        run.latencies(query, seconds, **figures)
 
 
 def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
     """Seconds of each argument; the answers are those of the whole relation."""
     rows, place = expected(case), 0 if column == "x" else 1
     columns = np.stack([rows // case.nodes, rows % case.nodes])
-    random = np.random.default_rng(run.seed)
-    arguments = random.choice(np.unique(case.edges), run.rounds(ARGUMENTS))
     made, clock = demanded(programs.load(case.program), case.program, (column,)), Clock()
     with open_database() as db, Running(db, made.program, distinct_inputs=False) as running:
         running.inputs["e"].insert(case.edges)
         db.advance()
         seeds, before = running.inputs[made.seeds], None
-        for argument in arguments.tolist():
+        for argument in arguments_of(run, case).tolist():
             with clock:
                 seeds.insert([(argument,)])
                 if before is not None:
@@ -60,6 +61,29 @@ def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
             right = columns[:, columns[place] == argument]
             run.check(same(found, right), f"{query}, argument {argument}")
     return clock.seconds
+
+
+def ask_others(run: Run, case: Case, column: str, query: str) -> dict[str, float]:
+    """The median milliseconds of each peer that can be asked this, for the first few arguments."""
+    rows, medians = expected(case), {}
+    pairs = np.stack([rows // case.nodes, rows % case.nodes])
+    given, wanted = pairs if column == "x" else pairs[::-1]
+    arguments = arguments_of(run, case)[:OTHERS].tolist()
+    for peer, (bound, questions) in BOUND.items():
+        question = (case.program, column)
+        if question not in questions:
+            continue
+        found = run.ask(peer, lambda bound=bound, question=question: bound(question, case.edges, arguments))  # type: ignore[misc]
+        if found is not None:
+            right = [set(wanted[given == each].tolist()) for each in arguments]
+            run.check(found[0] == right, f"{peer} agrees on {query}")
+            medians[f"{peer}_p50_ms"] = float(np.median(found[1])) * 1e3
+    return medians
+
+
+def arguments_of(run: Run, case: Case) -> Ints:
+    """Nodes of the graph, by the seed."""
+    return np.random.default_rng(run.seed).choice(np.unique(case.edges), run.rounds(ARGUMENTS))
 
 
 def same(one: Ints, other: Ints) -> bool:
@@ -85,4 +109,5 @@ EXPERIMENT = Experiment(
     ),
     memory=lambda scale: int(1.5e9 * scale + 5e8),
     run=run,
+    peers=tuple(BOUND),
 )

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from kpg.bench import analyses, answers, programs
 from kpg.bench.clocks import Clock
+from kpg.bench.data.given import program
 from kpg.bench.data.graphs import Ints
 from kpg.bench.data.programs import Analysed, dataflow_program
-from kpg.bench.data.readers import read_graspan
-from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least
+from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least, graspan
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
 from kpg.query.running import Running
@@ -59,9 +59,8 @@ def made(run: Run) -> Analysed:
     """The program of a file, or one from the seed."""
     if run.data is None:
         return dataflow_program(run.size(VARIABLES, least=200), run.seed)
-    edges = read_graspan(run.data)
-    nodes = 1 + max(int(each.max()) for each in edges.values())
-    return Analysed(edges["e"], np.zeros((0, 2), np.int64), edges["n"], nodes)
+    nodes, (assign, null) = program(run.data, "e", "n")
+    return Analysed(assign, np.zeros((0, 2), np.int64), null, nodes)
 
 
 def datalog(run: Run, analysed: Analysed, expected: Ints) -> None:
@@ -96,4 +95,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(3.5e9 * scale + 4e8),
     run=run,
     bars=(at_least("whole_by_median_retraction", 1000),),
+    reads=graspan(6_600_000, "e and n"),
 )

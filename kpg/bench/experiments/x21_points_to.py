@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from kpg.api.collection import Collection
 from kpg.bench import analyses, answers, programs
+from kpg.bench.data.given import program as program_of
 from kpg.bench.data.graphs import Ints
 from kpg.bench.data.programs import Analysed, pointer_program
-from kpg.bench.data.readers import read_graspan
-from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least
+from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least, graspan
 from kpg.bench.run import Run
 from kpg.columns.functions import lit
 from kpg.opening import open as open_database
@@ -66,9 +66,8 @@ def made(run: Run) -> Analysed:
     """The program of a file, or one from the seed."""
     if run.data is None:
         return pointer_program(run.size(VARIABLES, least=300), run.seed)
-    edges = read_graspan(run.data)
-    nodes = 1 + max(int(each.max()) for each in edges.values())
-    return Analysed(edges["a"], edges["d"], np.zeros((0, 2), np.int64), nodes)
+    nodes, (assign, deref) = program_of(run.data, "a", "d")
+    return Analysed(assign, deref, np.zeros((0, 2), np.int64), nodes)
 
 
 def check_small(run: Run, analysed: Analysed) -> None:
@@ -137,4 +136,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(2.5e9 * scale ** 1.1 + 4e8),
     run=run,
     bars=(at_least("plain_by_optimised", 2), at_least("not_shared_by_shared", 1.3)),
+    reads=graspan(600_000, "a and d"),
 )

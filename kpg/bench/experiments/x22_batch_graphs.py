@@ -24,9 +24,9 @@ from kpg.api.collection import Collection
 from kpg.api.database import Database
 from kpg.api.input import Input
 from kpg.bench.baselines import arrays, hashes
+from kpg.bench.data import given
 from kpg.bench.data.graphs import LIVEJOURNAL, Ints, livejournal_like
-from kpg.bench.data.readers import read_snap
-from kpg.bench.experiment import Experiment, Printed, at_least, at_most
+from kpg.bench.experiment import Experiment, Printed, at_least, at_most, snap
 from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
 from kpg.bench.peers import sparse
 from kpg.bench.run import Run
@@ -88,8 +88,7 @@ def graph_of(scale: float, seed: int, file: str | None) -> tuple[int, Ints]:
     """How many nodes, and the edges."""
     if file is None:
         return livejournal_like(SHARE * scale, seed)
-    edges = read_snap(Path(file))
-    return int(edges.max()) + 1, edges
+    return given.graph(Path(file))
 
 
 def share_of_edges(worker: int, workers: int, scale: float, seed: int, file: str | None) -> dict[str, Ints]:
@@ -258,4 +257,5 @@ EXPERIMENT = Experiment(
     run=run,
     bars=(at_most("worst_times_hash_map", 1), at_least("two_workers_times_faster", 1.6)),
     peers=("scipy", "networkx"),
+    reads=snap(6_800_000),
 )

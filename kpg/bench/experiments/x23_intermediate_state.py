@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.bench.data.graphs import Ints
-from kpg.bench.data.social import persons
+from kpg.bench.data import ldbc
+from kpg.bench.data.social import Columns, persons
 from kpg.bench.experiment import THESIS_I5, Experiment, Printed, at_most
+from kpg.bench.experiment import ldbc as directory_of
 from kpg.bench.joins import Joined, Rule, attribute, rule
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
@@ -22,7 +23,7 @@ WAYS = ("binary", "delta")
 
 def run(run: Run) -> None:
     """Both ways, for more and more attributes."""
-    people = persons(np.random.default_rng(run.seed), run.size(PEOPLE, least=20))
+    people = people_of(run)
     count = len(people["id"])
     for way in WAYS:
         points = []
@@ -36,6 +37,13 @@ def run(run: Run) -> None:
     run.figure("rows_in_between_of_delta_by_person", points[-1][1] / count)
 
 
+def people_of(run: Run) -> Columns:
+    """The people of a file, or from the seed."""
+    if run.data is not None:
+        return ldbc.people(run.data)
+    return persons(np.random.default_rng(run.seed), run.size(PEOPLE, least=40))
+
+
 def star(width: int) -> Rule:
     """The attributes of each person, side by side."""
     values = [f"v{each}" for each in range(width)]
@@ -43,7 +51,7 @@ def star(width: int) -> Rule:
     return rule(atoms, " ".join(["p", *values]))
 
 
-def kept(run: Run, way: str, width: int, people: dict[str, Ints]) -> int:
+def kept(run: Run, way: str, width: int, people: Columns) -> int:
     """The rows of all traces, when everything is in and at rest."""
     with open_database() as db:
         joined = Joined(db, star(width), way)
@@ -70,4 +78,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(2e8 * scale + 3e8),
     run=run,
     bars=(at_most("rows_in_between_of_delta_by_person", 0.01),),
+    reads=directory_of(PEOPLE, "person"),
 )

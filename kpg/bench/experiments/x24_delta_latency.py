@@ -9,9 +9,8 @@ import numpy as np
 
 from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
-from kpg.bench.data.social import persons
-from kpg.bench.experiment import THESIS_I5, Experiment, Printed
-from kpg.bench.experiments.x23_intermediate_state import ATTRIBUTES, PEOPLE, WAYS, star
+from kpg.bench.experiment import THESIS_I5, Experiment, Printed, ldbc
+from kpg.bench.experiments.x23_intermediate_state import ATTRIBUTES, PEOPLE, WAYS, people_of, star
 from kpg.bench.joins import Joined, attribute, epochs, stream
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
@@ -21,8 +20,7 @@ WIDTH, TUPLES, CHANGES = 5, 500, 200
 
 def run(run: Run) -> None:
     """Both ways on the same stream."""
-    random = np.random.default_rng(run.seed)
-    people = persons(random, run.size(PEOPLE, least=40))
+    people = people_of(run)
     medians = {}
     for number, way in enumerate(WAYS):
         run.say(way, number, len(WAYS))
@@ -62,4 +60,5 @@ EXPERIMENT = Experiment(
     printed=(Printed("latencies of both", "about equal", THESIS_I5),),
     memory=lambda scale: int(2e8 * scale + 3e8),
     run=run,
+    reads=ldbc(PEOPLE, "person"),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.bench.data.given import graph as graph_of
 from kpg.bench.data.graphs import Ints, random_graph, rmat
-from kpg.bench.experiment import THESIS_I7, Experiment, Printed, at_least, at_most
+from kpg.bench.experiment import THESIS_I7, Experiment, Printed, at_least, at_most, snap
 from kpg.bench.experiments.x25_triangles_by_node import once
 from kpg.bench.run import Run
 from kpg.bench.triangles import BINARY, HECTOR, play, rounds_of
@@ -20,8 +21,8 @@ LIMIT = 12 << 30
 
 
 def run(run: Run) -> None:
-    """Both graphs, each way."""
-    for name, edges in (("hub", with_hub(run)), ("uniform", uniform(run))):
+    """Both graphs, or that of a file, each way."""
+    for name, edges in graphs(run):
         rounds = rounds_of(edges, run.size(1_000, least=5))
         best = {}
         for kind, ways in (("hector", HECTOR), ("binary", BINARY)):
@@ -33,10 +34,17 @@ def run(run: Run) -> None:
                 run.latencies(f"{name}: {way}", played.seconds, total_s=seconds, done=done, ended=played.ended)
                 times.append(seconds)
             best[kind] = min(times)
-        if name == "hub":
-            run.figure("hub_best_binary_by_hector", best["binary"] / best["hector"])
-        else:
+        if name == "uniform":
             run.figure("uniform_hector_by_best_binary", best["hector"] / best["binary"])
+        else:
+            run.figure(f"{name}_best_binary_by_hector", best["binary"] / best["hector"])
+
+
+def graphs(run: Run) -> tuple[tuple[str, Ints], ...]:
+    """The graphs, by name."""
+    if run.data is not None:
+        return (("given", once(graph_of(run.data)[1])),)
+    return (("hub", with_hub(run)), ("uniform", uniform(run)))
 
 
 def with_hub(run: Run) -> Ints:
@@ -64,4 +72,5 @@ EXPERIMENT = Experiment(
     memory=lambda scale: int(12e9 * min(1.0, scale) + 2e9 * scale),
     run=run,
     bars=(at_least("hub_best_binary_by_hector", 5), at_most("uniform_hector_by_best_binary", 2)),
+    reads=snap(EDGES),
 )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.bench.data import ldbc
 from kpg.bench.data.graphs import Ints
-from kpg.bench.data.social import network
+from kpg.bench.data.social import Columns, network
 from kpg.bench.experiment import THESIS_I5, Experiment, Printed
+from kpg.bench.experiment import ldbc as directory_of
 from kpg.bench.joins import Joined, attribute, epochs, rule, stream
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
@@ -46,8 +48,7 @@ def run(run: Run) -> None:
 
 def made(run: Run) -> tuple[dict[str, Ints], Ints]:
     """The relations, and the answer by NumPy: every part is found by its number."""
-    social = network(run.size(PEOPLE, least=20), run.seed, posts=POSTS)
-    posts, people, tags = social.posts, social.people, social.tags
+    people, posts, tags = network_of(run)
     relations = {
         "post_tag": tags,
         "post_creator": attribute(posts["id"], posts["creator"]),
@@ -56,11 +57,21 @@ def made(run: Run) -> tuple[dict[str, Ints], Ints]:
         "person_gender": attribute(people["id"], people["gender"]),
         "person_birthday": attribute(people["id"], people["birthday"]),
     }
+    tags = tags[posts["creator"][tags[:, 0]] >= 0]
     post, tag = tags[:, 0], tags[:, 1]
     creator = posts["creator"][post]
     born = [people[name][creator] for name in ("place", "gender", "birthday")]
     rows = np.stack([post, tag, posts["created"][post], *born])
     return relations, rows[:, np.lexsort(rows[::-1])]
+
+
+def network_of(run: Run) -> tuple[Columns, Columns, Ints]:
+    """People, posts and tags, of a directory or from the seed; whoever is not among the people created nothing."""
+    if run.data is not None:
+        posts = {**ldbc.posts(run.data), "creator": ldbc.creators(run.data)}
+        return ldbc.people(run.data), posts, ldbc.tags(run.data)
+    social = network(run.size(PEOPLE, least=20), run.seed, posts=POSTS)
+    return social.people, social.posts, social.tags
 
 
 EXPERIMENT = Experiment(
@@ -72,4 +83,5 @@ EXPERIMENT = Experiment(
     printed=(Printed("worst-case optimal and two orders", "about equal", THESIS_I5),),
     memory=lambda scale: int(1e9 * scale + 3e8),
     run=run,
+    reads=directory_of(PEOPLE * (1 + 3 * POSTS), "person", "post", "post_hastag_tag"),
 )

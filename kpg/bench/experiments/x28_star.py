@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.bench.data import ldbc
 from kpg.bench.data.social import posts_of
 from kpg.bench.experiment import THESIS_I5, Experiment, Printed
+from kpg.bench.experiment import ldbc as directory_of
 from kpg.bench.joins import Joined, attribute, epochs, rule, stream
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
@@ -19,7 +21,8 @@ WAYS = {"two at a time": "binary", "delta": "delta", "Hector": "hector"}
 
 def run(run: Run) -> None:
     """Each way on the same stream."""
-    posts = posts_of(np.random.default_rng(run.seed), 1_000, run.size(POSTS, least=100))
+    made = ldbc.posts(run.data) if run.data is not None else None
+    posts = made or posts_of(np.random.default_rng(run.seed), 1_000, run.size(POSTS, least=100))
     relations = {name: attribute(posts["id"], posts[name]) for name in ATTRIBUTES}
     star = rule([(name, f"p v{each}") for each, name in enumerate(ATTRIBUTES)], "p v0 v1 v2 v3")
     totals: dict[str, float] = {}
@@ -44,4 +47,5 @@ EXPERIMENT = Experiment(
     printed=(Printed("worst-case optimal against two at a time", "10 times slower", THESIS_I5),),
     memory=lambda scale: int(1e9 * scale + 3e8),
     run=run,
+    reads=directory_of(POSTS, "post"),
 )

@@ -7,6 +7,7 @@ back to be compared. Seconds are wall time from asking until the rows are here.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ class Asked:
     seconds: dict[str, list[float]]
     rows: dict[str, Rows]
     load_seconds: float
+    version: str
 
 
 def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> Asked:
@@ -74,11 +76,11 @@ def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> Asked:
             given = pair if name == "four-path" else pair[:1]
             return cursor.execute(SQL[name], given).fetchall()
 
-        return all_asked(questions, ask, loading)
+        return all_asked(questions, ask, loading, str(connection.info.parameter_status("server_version")))
 
 
 def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> Asked:
-    """In memory, on one thread."""
+    """In memory, on one thread, statements prepared."""
     import ladybug
 
     database = ladybug.Database(":memory:")
@@ -91,20 +93,23 @@ def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> Asked:
     connection.execute("COPY Node FROM $rows", {"rows": node_table})
     connection.execute("COPY Edge FROM $rows", {"rows": edge_table})
     loading = time.perf_counter() - began
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # planning each question anew takes longer
+        prepared = {name: connection.prepare(text) for name, text in CYPHER.items()}
 
     def ask(name: str, pair: list[int]) -> Rows:
         if name == "four-path" and pair[0] == pair[1]:
             return [(pair[0], pair[1], 0)]
         given = {"a": pair[0], "b": pair[1]} if name == "four-path" else {"a": pair[0]}
-        return [tuple(row) for row in connection.execute(CYPHER[name], given).get_all()]
+        return [tuple(row) for row in connection.execute(prepared[name], given).get_all()]
 
-    found = all_asked(questions, ask, loading)
+    found = all_asked(questions, ask, loading, str(ladybug.__version__))
     connection.close()
     database.close()
     return found
 
 
-def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loading: float) -> Asked:
+def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loading: float, version: str) -> Asked:
     """Every question, timed."""
     seconds: dict[str, list[float]] = {}
     rows: dict[str, Rows] = {}
@@ -116,4 +121,4 @@ def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loadi
             found = ask(name, pair)
             seconds[name].append(time.perf_counter() - began)
             rows[name] += found
-    return Asked(seconds, rows, loading)
+    return Asked(seconds, rows, loading, version)

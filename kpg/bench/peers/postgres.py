@@ -21,7 +21,11 @@ from typing import Any
 
 from kpg.bench.run import Absent
 
-OPTIONS = "-c fsync=off -c synchronous_commit=off -c shared_buffers=1GB -c work_mem=256MB -c max_wal_size=8GB"
+OPTIONS = " ".join(
+    f"-c {each}"
+    for each in ("fsync=off", "synchronous_commit=off", "shared_buffers=1GB", "work_mem=256MB", "max_wal_size=8GB",
+                 "jit=off")  # to compile a question takes longer than to answer it
+)  # fmt: skip
 
 
 @contextmanager

@@ -1,0 +1,52 @@
+"""Peers are asked what we are: on small graphs their answers are those of plain sets."""
+
+import numpy as np
+import pytest
+
+from kpg.bench import answers
+from kpg.bench.data.graphs import gnp, grid
+from kpg.bench.interactive import CLASSES, Neighbours, length
+from kpg.bench.peers import datalog_engines, graph_stores
+from kpg.bench.run import Absent
+
+QUESTIONS = [(peer, question) for peer, (_, asked) in datalog_engines.BOUND.items() for question in asked]
+
+
+@pytest.mark.parametrize(("peer", "question"), QUESTIONS)
+def test_a_question_with_an_argument_is_answered_in_full(peer, question):
+    pytest.importorskip({"cozo": "pycozo"}.get(peer, peer))
+    program, column = question
+    edges = grid(3) if program == "sg" else gnp(15, 0.12, 2)
+    nodes = int(edges.max()) + 1
+    if program == "sg":
+        codes = answers.same_generation(edges, nodes)
+        pairs = {(code // nodes, code % nodes) for code in codes.tolist()}
+    else:
+        codes = answers.closure(edges, edges, nodes)
+        pairs = {(code % nodes, code // nodes) for code in codes.tolist()}
+    turned = {(b, a) for a, b in pairs} if column == "y" else pairs
+    arguments = list(range(nodes))
+    found, seconds = datalog_engines.BOUND[peer][0](question, edges, arguments)
+    assert found == [{b for a, b in turned if a == each} for each in arguments] and len(seconds) == nodes
+
+
+@pytest.mark.parametrize("ask", [graph_stores.ask_postgres, graph_stores.ask_ladybug])
+def test_the_four_classes_of_questions_are_answered_by_databases(ask):
+    edges = np.concatenate([gnp(30, 0.08, 1), [[3, 4], [3, 4]]])  # one edge is there twice
+    pairs = np.random.default_rng(2).integers(0, 30, (12, 2))
+    pairs[0] = 3, 3
+    try:
+        asked = ask(edges, 3 * np.arange(30), dict.fromkeys(CLASSES, pairs))
+    except (ImportError, Absent) as absent:
+        pytest.skip(str(absent))
+    ahead, behind = Neighbours(edges), Neighbours(edges[:, ::-1])
+    expected = {
+        "look-up": [(a, 3 * a) for a, _ in pairs.tolist()],
+        "one-hop": [(a, to) for a, _ in pairs.tolist() for to in ahead.of(a)],
+        "two-hop": [(a, to) for a, _ in pairs.tolist() for by in ahead.of(a) for to in ahead.of(by)],
+        "four-path": [(a, b, far) for a, b in pairs.tolist() if (far := length(ahead, behind, a, b)) >= 0],
+    }
+    assert {name: sorted(rows) for name, rows in asked.rows.items()} == {
+        name: sorted(rows) for name, rows in expected.items()
+    }
+    assert asked.version
