@@ -70,7 +70,8 @@ def install(
         db.advance()
         table = answer.snapshot()
     found, values = table["k"].to_numpy(), table["v"].to_numpy()
-    run.check((np.sort(found) == np.sort(keys)).all() and (values == 3 * found).all(), "the join")
+    right = np.array_equal(np.sort(found), np.sort(keys)) and np.array_equal(values, 3 * found)
+    run.check(right, "the join")
     answer.release()
     query.drop()
 
