@@ -11,7 +11,7 @@ from kpg.bench.clocks import percentile_ms
 from kpg.bench.experiment import Experiment, Printed
 from kpg.bench.rolling import serve
 from kpg.bench.run import Run
-from kpg.opening import open as open_database
+from kpg.bench.warming import opened
 
 KEYS, UPDATES_PER_SECOND, SECONDS = 10_000_000, 1_000_000, 4.0
 
@@ -22,7 +22,7 @@ def run(run: Run) -> None:
     for workers in numbers_of_workers(run):
         run.say(named(workers), 0, 0)
         rate = max(2_000, UPDATES_PER_SECOND * min(1.0, run.scale * 10))
-        with open_database(workers=workers) as db:
+        with opened(workers) as db:
             served = serve(run, db, run.size(KEYS, least=100), rate, run.rounds(1000, least=30) / 1000 * SECONDS)
         run.latencies(named(workers), served.latencies, saturated=served.saturated)
         tails.append(percentile_ms(served.latencies, 99))

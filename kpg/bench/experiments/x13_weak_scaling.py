@@ -7,7 +7,7 @@ from kpg.bench.experiment import Experiment, Printed
 from kpg.bench.experiments.x12_strong_scaling import SECONDS, named, numbers_of_workers
 from kpg.bench.rolling import serve
 from kpg.bench.run import Run
-from kpg.opening import open as open_database
+from kpg.bench.warming import opened
 
 KEYS, UPDATES_PER_SECOND = 2_500_000, 250_000  # for each worker
 
@@ -19,7 +19,7 @@ def run(run: Run) -> None:
         run.say(named(workers), 0, 0)
         rate = workers * max(2_000, UPDATES_PER_SECOND * min(1.0, run.scale * 10))
         keys = workers * run.size(KEYS, least=100)
-        with open_database(workers=workers) as db:
+        with opened(workers) as db:
             served = serve(run, db, keys, rate, run.rounds(1000, least=30) / 1000 * SECONDS)
         name = f"{named(workers)}, {keys:,} keys, {rate:,.0f} updates/s"
         run.latencies(name, served.latencies, saturated=served.saturated)

@@ -15,8 +15,8 @@ from kpg.bench.experiment import Experiment, Printed
 from kpg.bench.experiments.x12_strong_scaling import named, numbers_of_workers
 from kpg.bench.rolling import UPDATES_A_STEP, Rolling, begin
 from kpg.bench.run import Run
+from kpg.bench.warming import opened
 from kpg.columns.updates import Updates, constant
-from kpg.opening import open as open_database
 from kpg.trace.batcher import Batcher
 
 KEYS, BATCH, BATCHES = 1_000_000, 10_000, 500
@@ -57,7 +57,7 @@ def throughput(run: Run, part: str, workers: int, keys: int, steps: int, batches
     """Updates a second that are arranged, or counted by key too."""
     steps = max(1, steps)
     rolling = Rolling(keys, run.seed)
-    with open_database(workers=workers) as db:
+    with opened(workers) as db:
         relation, arrangement = begin(db, rolling)
         counted = arrangement.count("k").output("counts") if part == "count" else None
         db.advance()

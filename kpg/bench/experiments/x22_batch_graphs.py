@@ -30,10 +30,10 @@ from kpg.bench.experiment import Experiment, Printed, at_least, at_most, snap
 from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
 from kpg.bench.peers import sparse
 from kpg.bench.run import Run
+from kpg.bench.warming import opened
 from kpg.graphs.bfs import bfs
 from kpg.graphs.reach import reach
 from kpg.graphs.wcc import wcc
-from kpg.opening import open as open_database
 
 SHARE = 0.1  # of livejournal, at scale 1
 TASKS = ("index-f", "reach", "sssp", "index-r", "wcc")
@@ -161,7 +161,7 @@ def kpg_seconds(run: Run, graph: Graph, expected: Expected, workers: int) -> tup
     kept: list[Tasks] = []
     for repeat in range(REPEATS):
         run.say(f"kpg, {workers} workers", repeat, REPEATS)
-        with open_database(workers=workers) as db:
+        with opened(workers) as db:
             few: dict[str, Any] = {"scale": FEW, "seed": run.seed, "file": None}
             Tasks(db, "few ").perform(int(graph_of(**few)[1][0, 0]), few)
             kept.append(Tasks(db))
