@@ -54,7 +54,8 @@ def perform(
 ) -> Result:
     """Run one experiment in this process; whatever it found is saved, also if it is interrupted or wrong.
 
-    `ended` is given the result, whatever became of it. One that is interrupted with nothing found leaves an older one.
+    `ended` is given the result, whatever became of it. One that was interrupted, or given a wrong file, with nothing
+    found leaves an older one.
     """
     ready(experiment, options)
     progress(f"{experiment.id}: kernels", 0, 0)
@@ -69,7 +70,7 @@ def perform(
     def say(what: str, done: int, of: int) -> None:
         progress(f"{experiment.id}: {what}", done, of)
 
-    clock, interrupted = time.monotonic(), False
+    clock, stopped = time.monotonic(), False
     try:
         experiment.run(
             Run(
@@ -84,7 +85,10 @@ def perform(
         )
         result.status, result.reason = "complete", ""
     except KeyboardInterrupt:
-        result.reason, interrupted = "interrupted; what was measured until then is kept", True
+        result.reason, stopped = "interrupted; what was measured until then is kept", True
+        raise
+    except (InputError, Unavailable) as error:
+        result.reason, stopped = f"{type(error).__name__}: {error}", True
         raise
     except BaseException as error:
         result.status, result.reason = "failed", f"{type(error).__name__}: {error}"
@@ -92,7 +96,7 @@ def perform(
     finally:
         result.seconds = time.monotonic() - clock
         with uninterrupted():
-            if result.rows or not interrupted or not (options.out / f"{result.id}.json").exists():
+            if result.rows or not stopped or not (options.out / f"{result.id}.json").exists():
                 keep(result, options.out)
                 ended(result)
     return result

@@ -118,12 +118,13 @@ def test_nothing_interrupts_the_saving_of_what_an_interrupted_run_found(options,
     assert left[0].rows and left[0].status == "partial"
 
 
-def test_a_run_that_is_interrupted_with_nothing_found_leaves_what_an_earlier_one_found(options, tmp_path):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, InputError("not such a file")])
+def test_a_run_that_is_stopped_with_nothing_found_leaves_what_an_earlier_one_found(error, options, tmp_path):
     def stopped(run):
-        raise KeyboardInterrupt
+        raise error
 
     perform(made(lambda run: run.record("first", rows=1)), options)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises((KeyboardInterrupt, InputError)):
         perform(made(stopped), options)
     assert read(tmp_path / "X99.json").status == "complete"
 

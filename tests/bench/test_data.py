@@ -171,6 +171,13 @@ def test_any_numbers_of_nodes_become_small_ones_in_the_same_order(tmp_path):
     assert nodes == 3 and assign.tolist() == [[0, 1]] and null.tolist() == [[2, 0]]
 
 
+@pytest.mark.parametrize("dense", [0, 4])
+def test_numbers_that_are_close_together_are_renumbered_alike(dense, monkeypatch):
+    monkeypatch.setattr(given, "DENSE", dense)
+    nodes, (one, other) = given.renumbered(np.array([[3, 9], [5, 3]]), np.array([[11, 5], [9, 9]]))
+    assert nodes == 4 and one.tolist() == [[0, 2], [1, 0]] and other.tolist() == [[3, 1], [2, 2]]
+
+
 PERSON = "firstName|lastName|gender|birthday|creationDate|locationIP|browserUsed"
 ADA, BOB = 'Ada|Lo"ve|female|1990-01-01|2010-01-01|1.1.1.1|Opera', "Bob|Love|male|1980-01-01|2010-01-02|1.1.1.2|Opera"
 MERGED = {
