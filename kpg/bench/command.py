@@ -26,6 +26,7 @@ from kpg.bench import machine
 from kpg.bench.experiment import Experiment
 from kpg.bench.results import Result
 from kpg.bench.run import Progress, Run, silent
+from kpg.bench.table import pictures_of
 from kpg.errors import InputError, Unavailable
 
 REHEARSAL_SCALE = 0.0005
@@ -145,7 +146,7 @@ def begun(experiment: Experiment, scale: float, seed: int) -> Result:
 
 def keep(result: Result, directory: Path) -> None:
     """Save a result and its pictures; those of an earlier run go."""
-    for old in [*directory.glob(f"{result.id}.png"), *directory.glob(f"{result.id}-*.png")]:
+    for old in pictures_of(result.id, directory):
         old.unlink()
     directory.mkdir(parents=True, exist_ok=True)
     try:

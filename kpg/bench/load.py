@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 TICK_SECONDS = 0.001
+SPIN_SECONDS = 0.0001
 
 
 class Time(Protocol):
@@ -34,10 +35,11 @@ class RealTime:
         return time.perf_counter()
 
     def wait(self, seconds: float) -> None:
-        """Sleep the most of it and spin the rest: a sleep may be a tenth of a millisecond late."""
+        """Sleep the most of it and spin the rest: a sleep may be a tenth of a millisecond late. No longer than that:
+        workers need the core."""
         until = time.perf_counter() + seconds
-        if seconds > 0.0005:
-            time.sleep(seconds - 0.0003)
+        if seconds > 2 * SPIN_SECONDS:
+            time.sleep(seconds - SPIN_SECONDS)
         while time.perf_counter() < until:
             pass
 

@@ -27,7 +27,7 @@ h1, h2 { line-height: 1.2 } h2 { margin-top: 3rem; border-top: 1px solid #ddd; p
 table { border-collapse: collapse; margin: .8rem 0; font-size: 13px; display: block; overflow-x: auto }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #eee; text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } th { color: #666; font-weight: 600 }
-.left, table.paper td { text-align: left } table.paper td { white-space: normal; min-width: 8rem }
+.left, table.paper :is(td, th) { text-align: left } table.paper td { white-space: normal; min-width: 8rem }
 .beside > table { max-width: 100% } .beside > table.paper { flex: 1 1 24rem }
 .beside { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start }
 .claim { color: #555 } .met { color: #2f7d4f } .missed, .partial, .failed { color: #b3261e } .note { color: #8a6100 }

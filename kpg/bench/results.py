@@ -46,7 +46,7 @@ class Result:
     paper: str = ""  # which figure or table of which paper
     data: str = ""  # the file that was used in place of generated data
     status: Status = "partial"  # until it is known to be more
-    reason: str = "not ended"  # why it is not complete
+    reason: str = "not ended: it still runs, or was killed"  # why it is not complete
     seconds: float = 0.0
     rows: list[dict[str, Any]] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)

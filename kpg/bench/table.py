@@ -50,8 +50,8 @@ def judged(bar: dict[str, Any], result: Result) -> str:
 
 
 def pictures_of(name: str, directory: Path) -> list[Path]:
-    """The pictures of an experiment that are there."""
-    return sorted([*directory.glob(f"{name}.png"), *directory.glob(f"{name}-*.png")])
+    """The pictures of an experiment that are there, the first of them first."""
+    return [*directory.glob(f"{name}.png"), *sorted(directory.glob(f"{name}-*.png"))]
 
 
 def _lines(rows: list[dict[str, Any]]) -> Table:
@@ -71,7 +71,7 @@ def columns(rows: list[dict[str, Any]]) -> list[str]:
 
 def words(name: str) -> str:
     """The name of a figure, to be read."""
-    return name.replace("_", " ")
+    return " ".join({"mb": "MB"}.get(word, word) for word in name.replace("_", " ").split(" "))
 
 
 def value(found: object) -> str:

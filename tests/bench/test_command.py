@@ -17,7 +17,7 @@ from kpg.bench.command import Options, perform
 from kpg.bench.experiment import Experiment, at_least, at_most, snap
 from kpg.bench.results import Plot, Result, curve, read
 from kpg.bench.run import Absent, Run
-from kpg.bench.table import shown
+from kpg.bench.table import pictures_of, shown
 from kpg.cli import interrupt, main
 from kpg.errors import Corrupt, InputError, OverBudget, Unavailable, UndefinedName, WrongAnswer
 
@@ -228,6 +228,12 @@ def test_the_report_says_where_and_when_with_which_peers_and_on_what(tmp_path):
     assert text.count("Measured on:") == 1 and "commit abc123" in text and result.started[:10] in text
     assert "duckdb 1.4" in text and "times of other: 2.5" in text and "On livejournal.txt" in text
     assert "X10.json is not a result" in text and text.count("not run</td>") == len(experiments()) - 4
+
+
+def test_the_picture_of_the_paper_comes_first(tmp_path):
+    for name in ("X9-process.png", "X9.png", "X90.png", "X9-again.png"):
+        (tmp_path / name).write_bytes(b"")
+    assert [path.name for path in pictures_of("X9", tmp_path)] == ["X9.png", "X9-again.png", "X9-process.png"]
 
 
 def test_the_commit_is_that_of_the_source(tmp_path):

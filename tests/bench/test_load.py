@@ -1,6 +1,8 @@
 """The open loop measures from when work was due, whoever is late."""
 
-from kpg.bench.load import open_loop
+import time as clock
+
+from kpg.bench.load import RealTime, open_loop
 
 
 class Manual:
@@ -49,3 +51,22 @@ def test_a_system_that_cannot_keep_up_is_stopped_and_its_waiting_work_counts():
     served = open_loop(work, ticks=100, tick_seconds=0.01, time=time)
     assert served.saturated and len(served.latencies) == 100
     assert max(served.latencies) > 1.0
+
+
+def test_waiting_for_a_tick_ends_in_time_and_leaves_the_core_to_others():
+    real, began, spent = RealTime(), clock.perf_counter(), clock.process_time()
+    for _ in range(100):
+        real.wait(0.001)
+    assert clock.perf_counter() - began >= 0.1
+    assert clock.process_time() - spent < 0.025
+
+
+def test_a_load_that_is_never_served_counts_with_the_time_it_has_waited():
+    time = Manual()
+
+    def work(first, last):
+        time.at += 10.0
+
+    served = open_loop(work, ticks=100, tick_seconds=0.01, time=time)
+    assert served.saturated and served.calls == 1 and len(served.latencies) == 100
+    assert all(abs(each - (10 - 0.01 * tick)) < 1e-6 for tick, each in enumerate(served.latencies))

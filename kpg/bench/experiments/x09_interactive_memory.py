@@ -51,7 +51,7 @@ EXPERIMENT = Experiment(
         Printed("K-Pg, second version", "20 GB shared, about 80 GB not"),
         Printed("K-Pg, first version", "1 to 2 GB shared, about 5 times as much not"),
     ),
-    memory=lambda scale: int(1.5e9 * scale + 4e8),
+    memory=lambda scale: int(1.5e9 * scale + 6e8),
     run=run,
     bars=(at_least("memory_not_shared_by_shared", 3),),
     reads=snap(1_600_000),
