@@ -145,7 +145,7 @@ def add_bench(commands: Any) -> None:
     bench.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
     bench.add_argument("--seed", type=seed, default=0, metavar="N", help="of all random data (0)")
     bench.add_argument(
-        "--workers", type=positive, metavar="N", help="the most workers to try in X12, X13, X14, X22 (the cores)"
+        "--workers", type=positive, metavar="N", help="the most workers to try in X12-X15, X22 (the cores)"
     )
     bench.add_argument(
         "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures (bench-results)"

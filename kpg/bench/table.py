@@ -31,7 +31,7 @@ def shown(result: Result, experiment: Experiment, directory: Path) -> Renderable
         parts.append(Text(f"{result.status}: {result.reason}", style="bold red"))
     parts.append(_lines(result.rows))
     for bar in result.bars:
-        colour = "green" if bar["met"] else "red" if result.scale >= 1 else "yellow"
+        colour = "green" if bar["met"] else "red" if is_full(result) else "yellow"
         parts.append(Text(f"bar: {words(bar['bar'])}: {bar['value']:g}, {judged(bar, result)}", style=colour))
     for name, value in result.figures.items():
         if not any(bar["bar"].startswith(name) for bar in result.bars):
@@ -46,7 +46,12 @@ def shown(result: Result, experiment: Experiment, directory: Path) -> Renderable
 def judged(bar: dict[str, Any], result: Result) -> str:
     """Whether a bar is met, and whether it was to be."""
     said = "met" if bar["met"] else "missed"
-    return said if result.scale >= 1 else f"{said} (the bar is for scale 1)"
+    return said if is_full(result) else f"{said} (the bar is for scale 1)"
+
+
+def is_full(result: Result) -> bool:
+    """Whether this is a run that bars are written for."""
+    return result.scale >= 1 and not result.data
 
 
 def pictures_of(name: str, directory: Path) -> list[Path]:

@@ -14,14 +14,15 @@ import numpy as np
 
 from kpg.api.database import Database
 from kpg.bench.data.graphs import Ints
+from kpg.config import Effort
 from kpg.kernels.warm import load
 from kpg.opening import open as open_database
 
 
 @contextmanager
-def opened(workers: int) -> Iterator[Database]:
+def opened(workers: int, effort: Effort = "default") -> Iterator[Database]:
     """A db on so many workers, ready to be measured."""
-    with open_database(workers=workers) as db:
+    with open_database(workers=workers, effort=effort) as db:
         if workers > 1:
             asked: Any = db.input("warming", k=int)  # a relation of a cluster
             asked.insert_made(kernels)

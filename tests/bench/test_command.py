@@ -222,11 +222,13 @@ def test_the_report_says_where_and_when_with_which_peers_and_on_what(tmp_path):
         result.machine = {**result.machine, "commit": "abc123", "free": each.id}
         result.peers, result.figures = {"duckdb": "1.4"}, {"times_of_other": 2.5}
         result.data = "livejournal.txt"
+        result.bars = [{"bar": "times at most 2", "value": 3.0, "met": False}]
         command.keep(result, tmp_path)
     (tmp_path / f"{experiments()[3].id}.json").write_text("{}")
     text = page.write(tmp_path).read_text()
     assert text.count("Measured on:") == 1 and "commit abc123" in text and result.started[:10] in text
     assert "duckdb 1.4" in text and "times of other: 2.5" in text and "On livejournal.txt" in text
+    assert "times at most 2: 3, missed (the bar is for scale 1)" in text  # whatever the file is
     assert "X10.json is not a result" in text and text.count("not run</td>") == len(experiments()) - 4
 
 

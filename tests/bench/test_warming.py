@@ -34,7 +34,7 @@ def test_each_worker_is_asked_to_before_the_db_is_handed_over(monkeypatch):
         def advance(self):
             said.append("advanced")
 
-    monkeypatch.setattr(warming, "open_database", lambda workers: Opened())
+    monkeypatch.setattr(warming, "open_database", lambda **options: Opened())
     with warming.opened(2):
         assert said == [warming.kernels, "advanced", "dropped"]
     with warming.opened(1):

@@ -1,16 +1,18 @@
 """X14: how many updates a second go through batch formation, trace maintenance and a maintained count?
 
 Batches of 10,000 updates for each worker, the next as soon as one is accepted. Batch formation is the batcher alone,
-in this process.
+in each worker at the same time.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
+from kpg.bench.data.graphs import Ints
 from kpg.bench.experiment import Experiment, Printed
 from kpg.bench.experiments.x12_strong_scaling import named, numbers_of_workers
 from kpg.bench.rolling import UPDATES_A_STEP, Rolling, begin
@@ -20,37 +22,57 @@ from kpg.columns.updates import Updates, constant
 from kpg.trace.batcher import Batcher
 
 KEYS, BATCH, BATCHES = 1_000_000, 10_000, 500
+PARTS = ("batch formation", "maintenance", "count")
 
 
 def run(run: Run) -> None:
     """The three parts, on one worker and on more."""
     keys, batch, batches = run.size(KEYS, least=100), run.size(BATCH, least=20), run.rounds(BATCHES)
-    run.record("batch formation, 1 worker", updates_per_second=formation(run, keys, batch, batches))
     rates: dict[str, list[float]] = {}
     numbers = numbers_of_workers(run)
     for workers in numbers:
-        for part in ("maintenance", "count"):
+        for part in PARTS:
             run.say(f"{part}, {named(workers)}", 0, 0)
-            found = throughput(run, part, workers, keys, batch * workers // UPDATES_A_STEP, batches)
+            if part == "batch formation":
+                found = formation(run, workers, keys, batch, batches)
+            else:
+                found = throughput(run, part, workers, keys, batch * workers // UPDATES_A_STEP, batches)
             rates.setdefault(part, []).append(found)
             run.record(f"{part}, {named(workers)}", updates_per_second=found)
     for part, found_rates in rates.items():
-        run.figure(f"{part}_rate_of_most_workers_by_one", found_rates[-1] / found_rates[0])
+        run.figure(f"{part.replace(' ', '_')}_rate_of_most_workers_by_one", found_rates[-1] / found_rates[0])
         points = [(float(workers), rate) for workers, rate in zip(numbers, found_rates, strict=True)]
         run.line("throughput", part, points, x="workers", y="updates/s")
 
 
-def formation(run: Run, keys: int, batch: int, batches: int) -> float:
-    """Updates a second that become sorted, consolidated batches."""
-    rows = np.random.default_rng(run.seed).integers(0, keys, (batches, 1, batch))
+def formation(run: Run, workers: int, keys: int, batch: int, batches: int) -> float:
+    """Updates a second that become sorted, consolidated batches, in all workers together."""
+    options = {"seed": run.seed, "keys": keys, "batch": batch, "batches": batches}
+    if workers == 1:
+        found = [each.tolist() for each in formed(0, 1, **options).values()]
+    else:
+        with opened(workers) as db:
+            relation: Any = db.input("formed", begin=int, end=int, missing=int)
+            output = relation.output("found")
+            relation.insert_made(formed, **options)
+            db.advance()
+            found = [list(each) for each in zip(*output.rows(), strict=True)]
+    begin, end, missing = (list(map(int, each)) for each in found)
+    run.check(len(missing) == workers and not any(missing), "batches hold each key once")
+    return workers * batches * batch / (max(end) - min(begin)) * 1e9
+
+
+def formed(rank: int, workers: int, seed: int, keys: int, batch: int, batches: int) -> dict[str, Ints]:
+    """When a worker began and ended, in nanoseconds of the machine, and how many keys its batches lack."""
+    rows = np.random.default_rng((seed, rank)).integers(0, keys, (batches, 1, batch))
     batcher, sealed = Batcher(lanes=1, depth=1), 0
-    began = time.perf_counter()
+    begin = time.monotonic_ns()
     for epoch in range(batches):
         batcher.push(Updates(rows[epoch], constant((epoch,)), constant((1,))))
         sealed += len(batcher.seal(Frontier.at((epoch + 1,))))
-    seconds = time.perf_counter() - began
-    run.check(sealed == sum(len(np.unique(each)) for each in rows), "batches hold each key once")
-    return batches * batch / seconds
+    end = time.monotonic_ns()
+    lacking = sum(len(np.unique(each)) for each in rows) - sealed
+    return {name: np.array([each]) for name, each in (("begin", begin), ("end", end), ("missing", lacking))}
 
 
 def throughput(run: Run, part: str, workers: int, keys: int, steps: int, batches: int) -> float:

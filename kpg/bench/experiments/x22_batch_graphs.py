@@ -27,7 +27,7 @@ from kpg.bench.baselines import arrays, hashes
 from kpg.bench.data import given
 from kpg.bench.data.graphs import LIVEJOURNAL, Ints, livejournal_like
 from kpg.bench.experiment import Experiment, Printed, at_least, at_most, snap
-from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
+from kpg.bench.experiments.x12_strong_scaling import named, numbers_of_workers
 from kpg.bench.peers import sparse
 from kpg.bench.run import Run
 from kpg.bench.warming import opened
@@ -148,8 +148,12 @@ def ask_networkx(run: Run, graph: Graph, expected: Expected) -> None:
 
     made = networkx.DiGraph(graph.edges.tolist())
     far, seconds = timed(lambda: networkx.single_source_shortest_path_length(made, graph.root))
-    run.check(len(far) == (expected.distances >= 0).sum(), "networkx agrees")
-    _, wcc_seconds = timed(lambda: sum(1 for _ in networkx.weakly_connected_components(made)))
+    right = {node: far for node, far in enumerate(expected.distances.tolist()) if far >= 0}
+    parts, wcc_seconds = timed(lambda: list(networkx.weakly_connected_components(made)))
+    least = {node: min(part) for part in parts for node in part}
+    components = expected.components[expected.touched].tolist()
+    run.check(far == right, "networkx agrees on distances")
+    run.check(least == dict(zip(expected.touched.tolist(), components, strict=True)), "networkx agrees on components")
     run.record("networkx", sssp_s=seconds, wcc_s=wcc_seconds)
 
 
@@ -160,7 +164,7 @@ def kpg_seconds(run: Run, graph: Graph, expected: Expected, workers: int) -> tup
     """Wall and CPU seconds of each task, the least of some times, in a db that has done all of them on a few edges."""
     kept: list[Tasks] = []
     for repeat in range(REPEATS):
-        run.say(f"kpg, {workers} workers", repeat, REPEATS)
+        run.say(f"kpg, {named(workers)}", repeat, REPEATS)
         with opened(workers) as db:
             few: dict[str, Any] = {"scale": FEW, "seed": run.seed, "file": None}
             Tasks(db, "few ").perform(int(graph_of(**few)[1][0, 0]), few)
@@ -171,7 +175,7 @@ def kpg_seconds(run: Run, graph: Graph, expected: Expected, workers: int) -> tup
     cpu = {task: min(each.cpu[task] for each in kept) for task in TASKS}
     shown = cpu if workers == 1 else wall
     run.record(
-        f"kpg, {workers} workers" + (", CPU" if workers == 1 else ", elapsed"),
+        f"kpg, {named(workers)}" + (", CPU" if workers == 1 else ", elapsed"),
         **{f"{task}_s": shown[task] for task in TASKS},
     )
     if workers == 1:
