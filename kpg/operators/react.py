@@ -4,6 +4,9 @@
 
 Most groups that change have few distinct times left after compaction; for those, bringing whole histories together
 first costs more than the answer. Keys that turn out to be long are given to the general tactic.
+
+While nothing was ever taken away, `distinct` of many keys at once looks for them in its output alone: one that is there
+stays, one that is not there comes. The few of which that does not say enough are looked at as others are.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kpg.columns.updates import Ints
+from kpg.columns.updates import Ints, constant, spread
 from kpg.kernels.locate import locate
 from kpg.kernels.react import FIRST, LISTS, PRESENCE, SUMS, react
+from kpg.kernels.unseen import unseen
 from kpg.operators.replay import Corrections
 from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
@@ -24,6 +28,8 @@ from kpg.trace.table import table_of
 __all__ = ["FIRST", "PRESENCE", "SUMS", "React"]
 
 SPACE = 96  # rows of one key's history, closure or corrections
+MANY = 512  # keys that pay for a call more
+ONE = constant((1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,11 @@ class React:
     def correct(self, question: Question) -> Outcome:
         if question.keys.shape[0] == 0:  # one group of everything: its history is long or its work little
             return self.general.correct(question)
+        if question.grown and self.kind == PRESENCE and self.at_least == 1 and question.keys.shape[1] >= MANY:
+            made, unclear = _unseen(question)
+            if not len(unclear):
+                return made
+            return combine(made, self.correct(replace(subset(question, unclear), monotone=True)), unclear)
         made, hard = self._react(question)
         if not len(hard):
             return made
@@ -80,6 +91,20 @@ class React:
         return Outcome(corrections, late_keys, np.ascontiguousarray(late)), hard[:hards]
 
 
+def _unseen(question: Question) -> tuple[Outcome, Ints]:
+    """What comes of keys that are not there yet, if nothing was ever taken away; and the keys where that is unclear."""
+    m = question.keys.shape[1]
+    table, ranges = _locate(question.outputs, question.keys)
+    fresh, unclear = np.empty(m, np.int64), np.empty(m, np.int64)
+    n, others = unseen(table, ranges, question.offsets, question.seeds, fresh, unclear)
+    keys, times = fresh[:n], question.seeds
+    if times.shape[1] > 1:
+        times = times.take(question.offsets.take(keys), axis=1)
+    corrections = Corrections(keys, np.empty((0, n), np.int64), times, ONE)
+    nothing = np.empty(0, np.int64), np.empty((question.depth, 0), np.int64)
+    return Outcome(corrections, *nothing), unclear[:others]
+
+
 def _locate(batches: tuple[Batch, ...], keys: Ints) -> tuple[Ints, Ints]:
     table = table_of([batch.row for batch in batches])
     ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
@@ -98,7 +123,7 @@ def subset(question: Question, chosen: Ints) -> Question:
         rows = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
         seeds = np.ascontiguousarray(seeds[:, rows])
     keys = np.ascontiguousarray(question.keys[:, chosen])
-    return replace(question, keys=keys, offsets=offsets, seeds=seeds, monotone=False)
+    return replace(question, keys=keys, offsets=offsets, seeds=seeds, monotone=False, grown=False)
 
 
 def combine(made: Outcome, rest: Outcome, chosen: Ints) -> Outcome:
@@ -109,8 +134,8 @@ def combine(made: Outcome, rest: Outcome, chosen: Ints) -> Outcome:
     corrections = Corrections(
         keys[order],
         np.concatenate([first.data, second.data], axis=1)[:, order],
-        np.concatenate([first.times, second.times], axis=1)[:, order],
-        np.concatenate([first.diffs, second.diffs], axis=1)[:, order],
+        np.concatenate([spread(first.times, len(first)), spread(second.times, len(second))], axis=1)[:, order],
+        np.concatenate([spread(first.diffs, len(first)), spread(second.diffs, len(second))], axis=1)[:, order],
     )
     late_keys = np.concatenate([made.late_keys, chosen[rest.late_keys]])
     return Outcome(corrections, late_keys, np.concatenate([made.late_times, rest.late_times], axis=1))

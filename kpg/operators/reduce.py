@@ -53,6 +53,7 @@ class Reduce(Publisher):
         self.input = Side(arranged, f"{name} (input)")
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
+        self.grown = True  # nothing was ever taken away
 
     def follow_frontiers(self) -> None:
         """Tie the traces' logical since to what may still be asked, once the operator is placed."""
@@ -88,12 +89,16 @@ class Reduce(Publisher):
         waiting = len(self.pending)
         seeds, self.pending = self._seeds(arrived, upper)
         if len(seeds):
-            keys, offsets = distinct_keys(seeds, self.key_lanes)
+            if seeds.times.shape[1] == 1:  # each pair once, so each key
+                keys, offsets = seeds.data, np.arange(len(seeds) + 1)
+            else:
+                keys, offsets = distinct_keys(seeds, self.key_lanes)
             nothing_due = len(self.pending) == waiting  # a due time may take away what insertions would not
-            monotone = nothing_due and all((updates.diffs > 0).all() for updates in arrived)
-            question = Question(
-                keys, offsets, seeds.times, monotone, self.input.batches(), self.output.batches(None), upper
-            )
+            inserted = all((updates.diffs > 0).all() for updates in arrived)
+            self.grown = self.grown and inserted
+            monotone, grown = nothing_due and inserted, nothing_due and self.grown
+            inputs, outputs = self.input.batches(), self.output.batches(None)
+            question = Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper, grown)
             outcome = self.tactic.correct(question)
             if len(outcome.late_keys):
                 self._postpone(keys, outcome)
@@ -102,7 +107,9 @@ class Reduce(Publisher):
         self.hold(tuple(earliest(self.pending.times)) if len(self.pending) else ())
 
     def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
-        data = np.concatenate([np.take(keys, corrections.key_index, axis=1), corrections.data])
+        data = np.take(keys, corrections.key_index, axis=1)
+        if len(corrections.data):
+            data = np.concatenate([data, corrections.data])
         updates = Updates(data, shrink(corrections.times), shrink(corrections.diffs))
         batch = Batch(updates, self.key_lanes, Description(self.upper, upper, Frontier.start(self.depth)))
         self.publish(batch, tuple([time for time in self.held if not upper.beyond(time)]))

@@ -48,7 +48,7 @@ class Interesting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """Updates of an output, sorted by (key_index, data, time), consolidated; all blocks full."""
+    """Updates of an output, sorted by (key_index, data, time), consolidated; times and diffs may be constants."""
 
     key_index: Ints
     data: Ints

@@ -33,6 +33,7 @@ class Question:
     inputs: tuple[Batch, ...]
     outputs: tuple[Batch, ...]
     upper: Frontier
+    grown: bool = False  # monotone, and nothing was ever taken away before
 
     @property
     def depth(self) -> int:

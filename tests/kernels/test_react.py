@@ -9,6 +9,7 @@ from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels.locate import locate
+from kpg.kernels.unseen import unseen
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
 from kpg.operators.tactic import Outcome, Question
 from kpg.testing import kernels_react as naive
@@ -72,6 +73,42 @@ def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) ->
     """Updates of key 0 as a batch."""
     data = block_of([(0, *values) for values, _, _ in updates], 1 + lanes)
     made = Updates(data, block_of([t for _, t, _ in updates], depth), block_of([r for _, _, r in updates], width))
+    return Batch(consolidate(made), 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
+
+
+@given(st.data(), depths(), st.booleans(), st.booleans())
+def test_keys_that_are_not_there_yet_are_told_from_those_that_are(
+    data: st.DataObject, depth: int, cut: bool, alike: bool
+) -> None:
+    """A5.10: fresh, settled and unclear keys, whatever rows the output's batches have of them."""
+    count = data.draw(st.integers(1, 6))
+    update = st.tuples(st.just(()), times(depth, 2), st.tuples(st.sampled_from([1, 1, -1])))
+    found = [data.draw(st.lists(update, max_size=2, unique_by=lambda each: each[1])) for _ in range(count)]
+    if alike:
+        seeds = [[data.draw(times(depth, 2))]] * count
+    else:
+        seeds = [sorted(data.draw(st.sets(times(depth, 2), min_size=1, max_size=2))) for _ in range(count)]
+    flat = [((key,), time, diff) for key, rows in enumerate(found) for _, time, diff in rows]
+    parts = [flat[::2], flat[1::2]] if cut else [flat]
+    batches = [keyed(part, depth) for part in parts]
+    keys = np.arange(count).reshape(1, -1)
+    ranges = np.empty((2 * len(batches), count), np.int64)
+    table = table_of([batch.row for batch in batches])
+    locate(table, keys, ranges)
+    fresh, unclear = np.empty(count, np.int64), np.empty(count, np.int64)
+    offsets = np.cumsum([0] + [len(mine) for mine in seeds])
+    given_seeds = block_of(seeds[0] if alike else [time for mine in seeds for time in mine], depth)
+    n, others = unseen(table, ranges, offsets, given_seeds, fresh, unclear)
+    assert (fresh[:n].tolist(), unclear[:others].tolist()) == naive.unseen(seeds, found)
+
+
+def keyed(updates: list[naive.Update], depth: int) -> Batch:
+    """Updates of keys as a batch."""
+    made = Updates(
+        block_of([key for key, _, _ in updates], 1),
+        block_of([time for _, time, _ in updates], depth),
+        block_of([diff for _, _, diff in updates], 1),
+    )
     return Batch(consolidate(made), 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import CLOSED, Frontier, representative
 from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
-from kpg.columns.updates import Updates, constant
+from kpg.columns.updates import Updates, constant, spread
 from kpg.operators import react as reacting
 from kpg.operators import replay
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
@@ -49,6 +49,7 @@ class Caller:
         self.inputs: list[Batch] = []
         self.outputs: list[Batch] = []
         self.pending: set[tuple[int, Time]] = set()
+        self.grown = True
 
     def compact(self, since: Frontier) -> None:
         """What a trace may do when all later questions are beyond since: fewer batches, later times."""
@@ -69,20 +70,23 @@ class Caller:
         keys, offsets = distinct_keys(seeds, 1)
         monotone = not due and all(all(r > 0 for r in diff) for _, _, diff in news)
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
-        made = self.tactic.correct(Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper))
+        self.grown = self.grown and all(all(r > 0 for r in diff) for _, _, diff in news)
+        grown = monotone and self.grown
+        made = self.tactic.correct(Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper, grown))
         for index, time in zip(made.late_keys.tolist(), map(tuple, made.late_times.T.tolist()), strict=True):
             assert upper.beyond(time)
             self.pending.add((int(keys[0, index]), time))
         found = made.corrections
-        order = [(k, *v, *t) for k, v, t in zip(found.key_index, found.data.T, found.times.T, strict=True)]
+        all_times, all_diffs = spread(found.times, len(found)), spread(found.diffs, len(found))
+        order = [(k, *v, *t) for k, v, t in zip(found.key_index, found.data.T, all_times.T, strict=True)]
         assert order == sorted(order), "corrections come sorted, as a batch needs them"
         corrections = [
             ((int(keys[0, k]), *value), time, (diff,))
             for k, value, time, diff in zip(
                 found.key_index.tolist(),
                 map(tuple, found.data.T.tolist()),
-                map(tuple, found.times.T.tolist()),
-                found.diffs[0].tolist(),
+                map(tuple, all_times.T.tolist()),
+                all_diffs[0].tolist(),
                 strict=True,
             )
         ]
@@ -151,6 +155,27 @@ def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_
     """A5.10 A5.13: distinct and threshold at any depth, pending joins, compacted histories, hard keys."""
     tactic = React(PRESENCE, at_least, 0, 0, 1, general(partial(replay.evaluate_presence, at_least), 0))
     simulate(data, tactic, naive.presence(at_least), depth, 0)
+
+
+def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5.10: few keys are made to be many, so that every call of an input that only grew goes that way."""
+    asked: list[bool] = []
+    looked = reacting._unseen
+
+    def counted(question: Question) -> object:
+        asked.append(question.grown)
+        return looked(question)
+
+    monkeypatch.setattr(reacting, "MANY", 1)
+    monkeypatch.setattr(reacting, "_unseen", counted)
+
+    @given(data=st.data(), depth=depths(), at_least=st.sampled_from([1, 1, 2]))
+    def right(data: st.DataObject, depth: int, at_least: int) -> None:
+        tactic = React(PRESENCE, at_least, 0, 0, 1, general(partial(replay.evaluate_presence, at_least), 0))
+        simulate(data, tactic, naive.presence(at_least), depth, 0)
+
+    right()
+    assert asked and all(asked)
 
 
 @pytest.mark.usefixtures("space")
