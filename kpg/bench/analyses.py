@@ -10,11 +10,10 @@ The points-to analyses are pairs of collections (x, y): value flows and memory a
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from kpg.api.collection import Collection
-from kpg.columns.functions import col, lit
+from kpg.columns.functions import col
 
 Pair = tuple[Collection, Collection]
 
@@ -44,7 +43,7 @@ def points_to(assign: Collection, deref: Collection) -> Pair:
 
 def points_to_optimised(assign: Collection, deref: Collection, share: bool = True) -> Pair:
     """The same, without value aliases: they are paired only where both sides are dereferenced."""
-    use = shared if share else private()
+    use = shared if share else private
     with assign.db.loop("points to") as loop:
         flow, alias = loop.variable(x=int, y=int), loop.variable(x=int, y=int)
         value_flow, memory_alias = begun(flow, assign, deref), alias.distinct()
@@ -81,12 +80,6 @@ def shared(collection: Collection) -> Collection:
     return collection
 
 
-def private() -> Callable[[Collection], Collection]:
-    """What makes of a collection another with the same rows, so that no two readers have an index in common."""
-    numbers = itertools.count(1)
-
-    def use(collection: Collection) -> Collection:
-        number = next(numbers)
-        return collection.select(x=col("x") + lit(number) - lit(number), y=col("y"))
-
-    return use
+def private(collection: Collection) -> Collection:
+    """Another collection with the same rows, in no order, so that nobody has an index in common with its reader."""
+    return collection.select(y=col("y"), x=col("x"))

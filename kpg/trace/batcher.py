@@ -5,6 +5,7 @@
 What was pushed is kept as one sorted run and a heap of parts as they came. A seal sorts only what it gives up. When the
 heap outgrows the run (and a minimum), it is sorted and merged into the run: so each update is sorted once, merged a
 constant number of times, and the memory held is linear in distinct (data, time), however many updates were pushed.
+Where sorting found little to sum up, the heap may grow to `PATIENT` times the run before it is sorted again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
 HEAP_ROWS = 1 << 17
+PATIENT = 4
 
 
 class Part(NamedTuple):
@@ -35,7 +37,7 @@ class Part(NamedTuple):
 class Batcher:
     """Collects updates, and gives up those before a frontier in order."""
 
-    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows", "_pending")
+    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows", "_pending", "_patience")
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
@@ -44,6 +46,7 @@ class Batcher:
         self._heap: list[Part] = []
         self._heap_rows = 0
         self._pending: Frontier | None = CLOSED  # known, or to be worked out
+        self._patience = 1
 
     @property
     def rows(self) -> int:
@@ -78,8 +81,10 @@ class Batcher:
         if self._pending is not None:
             self._pending = self._pending.meet(part.earliest)
         self._heap_rows += rows
-        if self._heap_rows > HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > len(self._run.updates):
-            merged = merge_updates(self._run.updates, _in_order(self._heap))
+        run = self._run.updates
+        if self._heap_rows > HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > self._patience * len(run):
+            merged = merge_updates(run, _in_order(self._heap))
+            self._patience = PATIENT if 4 * len(merged) > 3 * (len(run) + self._heap_rows) else 1
             self._run = self._part(merged)
             self._heap, self._heap_rows, self._pending = [], 0, None
 
@@ -95,6 +100,9 @@ class Batcher:
         self._heap_rows = sum([len(part.updates) for part in late])
         if not early:
             return run.updates
+        rows = sum([len(part.updates) for part in early])
+        if len(run.updates) < rows and not all(part.tidy for part in early):
+            return _in_order([run, *early])  # to sort them all is less than to sort the most of them and merge
         return merge_updates(run.updates, _in_order(early))
 
     def _part(self, updates: Updates) -> Part:
