@@ -2,6 +2,7 @@
 
     Ids.of(values)        ids of values, new ones where they are new
     Layout(bits, arity)   column 0 in the highest bits, so that codes sort as rows of ids do
+    each_once(values)     in order; `np.unique` hashes, which takes ten times as long where values are many
 """
 
 from __future__ import annotations
@@ -16,6 +17,20 @@ from kpg.kernels.saturate import decode, move
 SPARSE = 8  # values spread wider than so many times their number are looked up by search
 LEAST = np.iinfo(np.int64).min
 LATE = 1 << 14  # values that came late and are searched apart
+
+
+def each_once(values: Ints) -> Ints:
+    """The values, each once, in order: marked in a table if they lie close together, else sorted."""
+    if not len(values):
+        return values
+    least, greatest = int(values.min()), int(values.max())
+    if greatest - least < SPARSE * len(values):
+        there = np.zeros(greatest - least + 1, np.bool_)
+        there[values - least] = True
+        return np.flatnonzero(there) + least
+    ordered = np.sort(values)
+    once: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return once
 
 
 class Ids:
@@ -44,7 +59,7 @@ class Ids:
 
     def add(self, values: Ints) -> None:
         """Give ids to values that have none."""
-        found = np.unique(values)
+        found = each_once(values)
         new = found[self.of(found) < 0] if self._count else found
         if not len(new):
             return

@@ -100,6 +100,20 @@ class Levels:
         self._table: Ints = np.full(1 if self._dense else SLOTS, -1, np.int64)
         self._levels: Ints = np.full(1 << width if self._dense else SLOTS, -1, np.int64)
 
+    @classmethod
+    def of_rounds(cls, width: int, members: Members, rounds: list[Ints]) -> Levels:
+        """Of the codes of each round its number; the members are those codes, and give their table away."""
+        made = cls(width)
+        if made._dense or members._dense:
+            for level, codes in enumerate(rounds):
+                made.put(codes, level)
+            return made
+        made._table, made._slots = members._table, members.count
+        made._levels = np.full(len(made._table), -1, np.int64)
+        for level, codes in enumerate(rounds):
+            store(codes, np.array([level]), made._table, len(made._table) - 1, made._levels)
+        return made
+
     @property
     def nbytes(self) -> int:
         """What it holds."""

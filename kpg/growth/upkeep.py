@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.growth.codes import each_once
 from kpg.growth.growth import ROW, SLICE, Bound, Grown, Growth
 from kpg.growth.members import Levels, Members
 from kpg.growth.rules import Atom, Compare
@@ -93,13 +94,14 @@ class Upkeep(Growth):
         """Derive everything anew from what is given: the rows, as sets, and their levels."""
         derived = range(self.system.derived)
         layouts = [self.layout(relation) for relation in derived]
-        self._levels = [Levels(layout.width) for layout in layouts]
         self._derived = [Members(layout.width) for layout in layouts]
         self._forget_derived()
         fresh = [[self._derived[relation].insert(self._given[relation].items()[0])] for relation in derived]
-        for level, current in enumerate(self._rounds(fresh)):
-            for relation, codes in enumerate(current):
-                self._levels[relation].put(codes, level)
+        rounds = list(self._rounds(fresh))
+        self._levels = [
+            Levels.of_rounds(layouts[relation].width, self._derived[relation], [found[relation] for found in rounds])
+            for relation in derived
+        ]
         self._count = sum(map(len, self._derived))
 
     def derived_rows(self, relation: int) -> Ints:
@@ -375,4 +377,4 @@ def together(waiting: list[tuple[int, Ints]]) -> dict[int, Ints]:
     found: dict[int, list[Ints]] = {}
     for relation, codes in waiting:
         found.setdefault(relation, []).append(codes)
-    return {relation: np.unique(np.concatenate(parts)) for relation, parts in found.items()}
+    return {relation: each_once(np.concatenate(parts)) for relation, parts in found.items()}

@@ -5,9 +5,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kpg.growth import codes, index
-from kpg.growth.codes import Ids, Layout
+from kpg.growth.codes import Ids, Layout, each_once
 from kpg.growth.index import Index
 from kpg.growth.kept import Kept
+from kpg.growth.members import Levels, Members
 
 NEAR = st.integers(-50, 3000)
 FAR = st.integers(-(2**62), 2**62)
@@ -78,3 +79,34 @@ def test_little_changes_of_a_large_index_leave_its_long_run_alone():
     assert found.runs[0].codes is long
     assert len(found.runs) == 2
     assert len(found) == 2 * index.SHORT
+
+
+@given(st.lists(st.one_of(st.integers(-5, 40), st.integers(-(2**62), 2**62 - 1)), max_size=30))
+@example([0, 7])  # just close enough for a table
+@example([0, 16])  # just not
+def test_values_come_in_order_and_once(values):
+    """A8.4: close together and far apart."""
+    given_values = np.array(values, np.int64)
+    assert each_once(given_values).tolist() == sorted(set(values))
+    assert given_values.tolist() == values
+
+
+@given(st.sets(st.integers(0, 2**12 - 1), max_size=60), st.sampled_from([12, 20, 40]), st.integers(1, 5))
+def test_levels_made_of_rounds_are_those_put_one_by_one(codes, width, rounds):
+    """A8.4: an array of levels, a bitmap of members that has no table to give away, and a table that is taken over."""
+    spread = [np.array(sorted(codes)[at::rounds], np.int64) << (width - 12) for at in range(rounds)]
+    members = Members(width)
+    for part in spread:
+        members.insert(part)
+    made, one_by_one = Levels.of_rounds(width, members, spread), Levels(width)
+    for level, part in enumerate(spread):
+        one_by_one.put(part, level)
+    more = np.arange(3000) << (width - 12)
+    for levels in (made, one_by_one):
+        levels.put(more[::3].copy(), 7)  # there is room for more than was there
+        levels.put(more[::9].copy(), -1)
+    asked = np.arange(2**12) << (width - 12)
+    assert made.get(asked).tolist() == one_by_one.get(asked).tolist()
+    assert sorted(zip(*map(np.ndarray.tolist, made.items()), strict=True)) == sorted(
+        zip(*map(np.ndarray.tolist, one_by_one.items()), strict=True)
+    )
