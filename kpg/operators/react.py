@@ -96,7 +96,8 @@ def _unseen(question: Question) -> tuple[Outcome, Ints]:
     m = question.keys.shape[1]
     table, ranges = _locate(question.outputs, question.keys)
     fresh, unclear = np.empty(m, np.int64), np.empty(m, np.int64)
-    n, others = unseen(table, ranges, question.offsets, question.seeds, fresh, unclear)
+    upper = elements(question.upper, question.depth)
+    n, others = unseen(table, ranges, question.offsets, question.seeds, upper, fresh, unclear)
     keys, times = fresh[:n], question.seeds
     if times.shape[1] > 1:
         times = times.take(question.offsets.take(keys), axis=1)

@@ -26,13 +26,16 @@ def locate(blocks: Sequence[Sequence[Row]], keys: Sequence[Row]) -> list[list[tu
     ]
 
 
-def unseen(seeds: Sequence[Sequence[Time]], outputs: Sequence[Sequence[Update]]) -> tuple[list[int], list[int]]:
+def unseen(
+    seeds: Sequence[Sequence[Time]], outputs: Sequence[Sequence[Update]], upper: Frontier
+) -> tuple[list[int], list[int]]:
     """The numbers of keys that are fresh and of those that are unclear, from each key's seeds and output rows."""
     fresh, unclear = [], []
     for key, (mine, rows) in enumerate(zip(seeds, outputs, strict=True)):
-        if len(mine) == 1 and not rows:
+        plain = len(mine) == 1 and not upper.beyond(mine[0])
+        if plain and not rows:
             fresh.append(key)
-        elif len(mine) > 1 or len(rows) > 1 or rows[0][2] != (1,) or not less_equal(rows[0][1], mine[0]):
+        elif not plain or len(rows) > 1 or rows[0][2] != (1,) or not less_equal(rows[0][1], mine[0]):
             unclear.append(key)
     return fresh, unclear
 

@@ -15,7 +15,7 @@ from kpg.operators.tactic import Outcome, Question
 from kpg.testing import kernels_react as naive
 from kpg.testing.strategies import depths, frontiers, rows, times
 from kpg.trace.batch import Batch
-from kpg.trace.description import Description
+from kpg.trace.description import Description, elements
 from kpg.trace.table import FENCED_ROWS, NO_FENCES, describe, fences_of, table_of
 
 
@@ -98,8 +98,9 @@ def test_keys_that_are_not_there_yet_are_told_from_those_that_are(
     fresh, unclear = np.empty(count, np.int64), np.empty(count, np.int64)
     offsets = np.cumsum([0] + [len(mine) for mine in seeds])
     given_seeds = block_of(seeds[0] if alike else [time for mine in seeds for time in mine], depth)
-    n, others = unseen(table, ranges, offsets, given_seeds, fresh, unclear)
-    assert (fresh[:n].tolist(), unclear[:others].tolist()) == naive.unseen(seeds, found)
+    upper = data.draw(frontiers(depth))
+    n, others = unseen(table, ranges, offsets, given_seeds, elements(upper, depth), fresh, unclear)
+    assert (fresh[:n].tolist(), unclear[:others].tolist()) == naive.unseen(seeds, found, upper)
 
 
 def keyed(updates: list[naive.Update], depth: int) -> Batch:
