@@ -6,7 +6,8 @@ Most groups that change have few distinct times left after compaction; for those
 first costs more than the answer. Keys that turn out to be long are given to the general tactic.
 
 While nothing was ever taken away, `distinct` of many keys at once looks for them in its output alone: one that is there
-stays, one that is not there comes. The few of which that does not say enough are looked at as others are.
+stays, one that is not there comes. The few of which that does not say enough are looked at as others are. And the
+least row of a group is not looked for again where only rows after it came or went.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kpg.columns.updates import Ints, constant, spread
+from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.kernels.locate import locate
 from kpg.kernels.react import FIRST, LISTS, PRESENCE, SUMS, react
+from kpg.kernels.unmoved import moved
 from kpg.kernels.unseen import unseen
+from kpg.operators.payload import Batches
 from kpg.operators.replay import Corrections
 from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
@@ -29,6 +32,7 @@ __all__ = ["FIRST", "PRESENCE", "SUMS", "React"]
 
 SPACE = 96  # rows of one key's history, closure or corrections
 MANY = 512  # keys that pay for a call more
+SOME = 64  # likewise, where a key costs more
 ONE = constant((1,))
 
 
@@ -42,6 +46,15 @@ class React:
     out_values: int
     width: int
     general: Tactic
+
+    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
+        m = keys.shape[1]
+        if self.kind != FIRST or m < SOME or not outputs:
+            return None
+        table, ranges = _locate(outputs, keys)
+        chosen = np.empty(m, np.int64)
+        n = moved(table, ranges, keys.shape[0], news.times, offsets, news.data, news.diffs, chosen)
+        return chosen[:n]
 
     def correct(self, question: Question) -> Outcome:
         if question.keys.shape[0] == 0:  # one group of everything: its history is long or its work little

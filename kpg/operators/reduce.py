@@ -88,14 +88,14 @@ class Reduce(Publisher):
     def _reduce(self, arrived: list[Updates], upper: Frontier) -> None:
         waiting = len(self.pending)
         seeds, self.pending = self._seeds(arrived, upper)
+        inserted = all((updates.diffs > 0).all() for updates in arrived)
+        self.grown = self.grown and inserted
         if len(seeds):
             if seeds.times.shape[1] == 1:  # each pair once, so each key
                 keys, offsets = seeds.data, np.arange(len(seeds) + 1)
             else:
                 keys, offsets = distinct_keys(seeds, self.key_lanes)
             nothing_due = len(self.pending) == waiting  # a due time may take away what insertions would not
-            inserted = all((updates.diffs > 0).all() for updates in arrived)
-            self.grown = self.grown and inserted
             monotone, grown = nothing_due and inserted, nothing_due and self.grown
             inputs, outputs = self.input.batches(), self.output.batches(None)
             question = Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper, grown)
@@ -122,15 +122,23 @@ class Reduce(Publisher):
             late = beyond(self.pending.times, upper)
             due, rest = keep(self.pending, ~late), keep(self.pending, late)
         depth, keys = self.depth, self.key_lanes
-        if len(arrived) == 1 and not len(due):
-            only = arrived[0]
-            if only.times.shape[1] == 1:  # sorted, and of one time: its keys are the seeds
-                data = only.data if only.lanes == keys else distinct_keys(only, keys)[0]
-                return Updates(data, extend(only.times, depth), ONE), rest
         parts = [Updates(u.data[:keys], extend(u.times, depth), ONE) for u in arrived]
+        if len(arrived) == 1 and arrived[0].times.shape[1] == 1:  # sorted, and of one time: its keys are the seeds
+            parts = [Updates(self._keys_of(arrived[0]), parts[0].times, ONE)]
+            if not len(due):
+                return parts[0], rest
         if len(due):
             parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
         return (consolidate(concatenate(parts)) if parts else no_updates(keys, depth)), rest
+
+    def _keys_of(self, news: Updates) -> Ints:
+        """The keys of new rows of one time, without those to which these make no difference."""
+        if news.lanes == self.key_lanes:
+            return news.data
+        keys, offsets = distinct_keys(news, self.key_lanes)
+        seen = Updates(news.data, extend(news.times, self.depth), news.diffs)
+        chosen = self.tactic.moved(seen, keys, offsets, self.output.batches(None))
+        return keys if chosen is None or len(chosen) == keys.shape[1] else keys.take(chosen, axis=1)
 
     def _postpone(self, keys: Ints, outcome: Outcome) -> None:
         later = Updates(np.take(keys, outcome.late_keys, axis=1), outcome.late_times, ONE)

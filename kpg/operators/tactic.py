@@ -14,7 +14,8 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.columns.updates import Ints, spread
+from kpg.columns.updates import Ints, Updates, spread
+from kpg.operators.payload import Batches
 from kpg.operators.replay import Corrections, Interesting, interesting_times
 from kpg.trace.batch import Batch
 from kpg.trace.gather import Run, gather
@@ -56,6 +57,12 @@ class Tactic(Protocol):
     def correct(self, question: Question) -> Outcome:
         """The corrections at all interesting times not beyond the question's upper, and the times that are."""
 
+    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
+        """Which keys are to be asked about for their new rows, all of one time; None for all of them.
+
+        The rows of each key begin at its offset. A key may be left out if its output is the same at every time.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -63,6 +70,9 @@ class Replay:
 
     evaluate: Evaluate
     out_values: int  # lanes of the output after its key
+
+    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
+        return None
 
     def correct(self, question: Question) -> Outcome:
         keys, depth = question.keys, question.depth

@@ -1,4 +1,4 @@
-"""Plain-Python twins of kpg.kernels.locate, unseen and react: same names, obvious bodies, no cleverness."""
+"""Plain-Python twins of kpg.kernels.locate, unseen, unmoved and react: same names, obvious bodies, no cleverness."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def unseen(
         elif not plain or len(rows) > 1 or rows[0][2] != (1,) or not less_equal(rows[0][1], mine[0]):
             unclear.append(key)
     return fresh, unclear
+
+
+def moved(time: Time, news: Sequence[Sequence[Update]], outputs: Sequence[Sequence[Update]]) -> list[int]:
+    """The numbers of keys whose least row may be another, from each key's new rows of one time and output rows."""
+    found = []
+    for key, (mine, rows) in enumerate(zip(news, outputs, strict=True)):
+        if len(rows) == 1 and rows[0][2] == (1,) and less_equal(rows[0][1], time):
+            if all(values > rows[0][0] or (values == rows[0][0] and diff > (0,)) for values, _, diff in mine):
+                continue
+        found.append(key)
+    return found
 
 
 def react(

@@ -9,6 +9,7 @@ from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels.locate import locate
+from kpg.kernels.unmoved import moved
 from kpg.kernels.unseen import unseen
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
 from kpg.operators.tactic import Outcome, Question
@@ -103,10 +104,33 @@ def test_keys_that_are_not_there_yet_are_told_from_those_that_are(
     assert (fresh[:n].tolist(), unclear[:others].tolist()) == naive.unseen(seeds, found, upper)
 
 
-def keyed(updates: list[naive.Update], depth: int) -> Batch:
+@given(st.data(), depths(), st.booleans())
+def test_groups_that_keep_their_least_row_are_told_from_others(data: st.DataObject, depth: int, cut: bool) -> None:
+    """A5.10: rows before, at and after the least one come and go, whatever the output's batches have."""
+    count, time = data.draw(st.integers(1, 6)), data.draw(times(depth, 2))
+    value, diff = st.tuples(st.integers(0, 3)), st.tuples(st.sampled_from([1, 1, -1]))
+    row, new = st.tuples(value, times(depth, 2), diff), st.tuples(value, st.just(time), diff)
+    found = [data.draw(st.lists(row, max_size=2, unique_by=lambda each: each[:2])) for _ in range(count)]
+    news = [
+        sorted(data.draw(st.lists(new, min_size=1, max_size=3, unique_by=lambda each: each[0]))) for _ in range(count)
+    ]
+    flat = [((key, *values), at, change) for key, rows in enumerate(found) for values, at, change in rows]
+    batches = [keyed(part, depth, 2) for part in ([flat[::2], flat[1::2]] if cut else [flat])]
+    ranges = np.empty((2 * len(batches), count), np.int64)
+    table = table_of([batch.row for batch in batches])
+    locate(table, np.arange(count).reshape(1, -1), ranges)
+    fresh = [((key, *values), at, change) for key, rows in enumerate(news) for values, at, change in rows]
+    came = keyed(fresh, depth, 2)
+    offsets = np.cumsum([0] + [len(rows) for rows in news])
+    chosen = np.empty(count, np.int64)
+    n = moved(table, ranges, 1, came.updates.times, offsets, came.updates.data, came.updates.diffs, chosen)
+    assert chosen[:n].tolist() == naive.moved(time, news, found)
+
+
+def keyed(updates: list[naive.Update], depth: int, lanes: int = 1) -> Batch:
     """Updates of keys as a batch."""
     made = Updates(
-        block_of([key for key, _, _ in updates], 1),
+        block_of([row for row, _, _ in updates], lanes),
         block_of([time for _, time, _ in updates], depth),
         block_of([diff for _, _, diff in updates], 1),
     )
@@ -198,6 +222,9 @@ def test_a_large_group_that_is_seen_for_the_first_time_is_not_read() -> None:
 
 class Never:
     """A tactic that must not be needed."""
+
+    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: tuple[Batch, ...]) -> Ints | None:
+        raise AssertionError("nobody asks it")
 
     def correct(self, question: Question) -> Outcome:
         raise AssertionError("a short history was called long")

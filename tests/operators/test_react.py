@@ -57,11 +57,20 @@ class Caller:
             moved = [(d, representative(since, t), r) for batch in batches for d, t, r in unpack(batch.updates)]
             batches[:] = [batch_of(moved, lanes, self.depth, width, Frontier.start(self.depth), since)]
 
+    def unmoved(self) -> set[int]:
+        """The keys of the last input batch to which it makes no difference, if it is of one time."""
+        updates = self.inputs[-1].updates
+        if updates.times.shape[1] > 1 or not len(updates):
+            return set()
+        keys, offsets = distinct_keys(updates, 1)
+        chosen = self.tactic.moved(updates, keys, offsets, tuple(self.outputs))
+        return set() if chosen is None else set(keys[0].tolist()) - set(keys[0, chosen].tolist())
+
     def call(self, news: list[Update], lower: Frontier, upper: Frontier) -> list[Update]:
         """One call with the updates of [lower, upper); its corrections."""
         self.inputs.append(batch_of(news, self.lanes, self.depth, self.width, lower, upper))
         due = {(k, t) for k, t in self.pending if not upper.beyond(t)}
-        asked = sorted({(d[0], t) for d, t, _ in news} | due)
+        asked = sorted({(d[0], t) for d, t, _ in news if d[0] not in self.unmoved()} | due)
         self.pending -= due
         if not asked:
             return []
@@ -192,3 +201,26 @@ def test_the_first_value_is_right_after_every_call(data: st.DataObject, depth: i
     """A5.10: min, max and argmin."""
     tactic = React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1))
     simulate(data, tactic, naive.first(1), depth, 1)
+
+
+def test_the_first_value_stays_where_only_later_ones_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5.10: few keys are made to be enough, so that groups are left out whenever a batch is of one time."""
+    left_out = 0
+    unmoved = Caller.unmoved
+
+    def counted(caller: Caller) -> set[int]:
+        nonlocal left_out
+        found = unmoved(caller)
+        left_out += len(found)
+        return found
+
+    monkeypatch.setattr(reacting, "SOME", 1)
+    monkeypatch.setattr(Caller, "unmoved", counted)
+
+    @given(data=st.data(), depth=depths())
+    def right(data: st.DataObject, depth: int) -> None:
+        tactic = React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1))
+        simulate(data, tactic, naive.first(1), depth, 1)
+
+    right()
+    assert left_out
