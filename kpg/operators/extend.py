@@ -107,7 +107,10 @@ class Future:
 
 
 class Extend(Operator):
-    """Extends tuples by arrangements; input 0 are the tuples, then come the extenders and the gates."""
+    """Extends tuples by arrangements. Input 0 are the tuples, input 1 all extenders and gates together.
+
+    Of these only the frontier is followed: their rows are in the traces before it passes.
+    """
 
     waits = True
 
@@ -157,8 +160,7 @@ class Extend(Operator):
 
     def _passed(self) -> Time | None:
         """All that is lexicographically before this time is in the traces; None if nothing more will come."""
-        places = range(1, len(self.input_locations))
-        elements = [element for place in places for element in self.frontier(place).elements]
+        elements = self.frontier(1).elements
         return min(elements) if elements else None
 
     def _release_tuples(self) -> None:
