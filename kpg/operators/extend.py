@@ -182,26 +182,18 @@ class Extend(Operator):
         self.waiting = kept
 
     def _begin(self, each: Waiting) -> None:
-        batches = [index.batches() for index in self.extenders]
         floor = self.floor.at(self.depth)
-        for index, found in zip(self.extenders, batches, strict=True):
-            if not self._open(index.extender, found, each.latest, floor):
+        batches = []
+        for index in self.extenders:
+            found = [batch for batch in index.batches() if may_count(batch, index.extender, each.latest, floor)]
+            if not found and not index.extender.negative:
                 return
-        if all(self._open(gate.extender, gate.batches(), each.latest, floor) for gate in self.gates):
-            extenders = [index.extender for index in self.extenders]
-            self.futures.append(Future(Extension(each.tuples, extenders, batches, self.shape, floor), each.times))
-
-    @staticmethod
-    def _open(extender: Extender, batches: list[Batch], latest: Time, floor: Time) -> bool:
-        """Whether an extender may hold something that counts for an initial time of at most `latest`."""
-        if extender.negative:
-            return True
-        for batch in batches:
-            for time in earliest_of(batch):
-                known = join(time + (0,) * (len(floor) - len(time)), floor)
-                if known < latest or (known == latest and not extender.strict):
-                    return True
-        return False
+            batches.append(found)
+        for gate in self.gates:
+            if not any(may_count(batch, gate.extender, each.latest, floor) for batch in gate.batches()):
+                return
+        extenders = [index.extender for index in self.extenders]
+        self.futures.append(Future(Extension(each.tuples, extenders, batches, self.shape, floor), each.times))
 
     def _work(self) -> None:
         budget = SLICE
@@ -244,6 +236,15 @@ class Extend(Operator):
         self.futures.clear()
         for index in (*self.extenders, *self.gates):
             index.release()
+
+
+def may_count(batch: Batch, extender: Extender, latest: Time, floor: Time) -> bool:
+    """Whether a batch may hold something that counts for an initial time of at most `latest`."""
+    for time in earliest_of(batch):
+        known = join(time + (0,) * (len(floor) - len(time)), floor)
+        if known < latest or (known == latest and not extender.strict):
+            return True
+    return False
 
 
 def earliest_of(batch: Batch) -> tuple[Time, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates
 from kpg.trace.description import Description
+from kpg.trace.directory import NONE, WORTH, Directory, directory_of
 from kpg.trace.table import Row, describe, fences_of
 
 
@@ -23,6 +24,8 @@ class Batch:
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
     _fences: Ints | None = field(default=None, init=False, repr=False)
+    _directory: Directory = field(default=NONE, init=False, repr=False)
+    _asked: int = field(default=0, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.updates.data.shape[1])
@@ -37,10 +40,19 @@ class Batch:
         assert self._row is not None
         return self._row
 
+    def directory(self, keys: int) -> Directory:
+        """Where its keys are, for one who looks for so many of them: made once that pays, until then `NONE`."""
+        if self._directory is NONE and self.updates.data.size:
+            object.__setattr__(self, "_asked", self._asked + keys)
+            if self._asked * WORTH >= len(self):
+                object.__setattr__(self, "_directory", directory_of(self.updates, self.row))
+        return self._directory
+
     @property
     def nbytes(self) -> int:
         """What the arrays hold."""
-        return self.updates.nbytes + (0 if self._fences is None else self._fences.nbytes)
+        fences = 0 if self._fences is None else self._fences.nbytes
+        return self.updates.nbytes + fences + self._directory.offsets.nbytes
 
     @property
     def lower(self) -> Frontier:

@@ -23,12 +23,9 @@ def run(run: Run) -> None:
         played = play(run, way, rounds, PATIENCE_SECONDS, LIMIT)
         run.latencies(way, played.seconds, done_of_rounds=f"{len(played.seconds)}/{len(rounds)}", ended=played.ended)
         if not played.ended:
-            totals[way] = played.total
-    binary, hector = (
-        min((total for way, total in totals.items() if way in ways), default=PATIENCE_SECONDS)
-        for ways in (BINARY, HECTOR)
-    )
-    run.figure("best_binary_by_best_hector", binary / hector)
+            totals[way] = played.spent
+    best = min((total for way, total in totals.items() if way in BINARY), default=PATIENCE_SECONDS)
+    run.figure("best_binary_by_best_hector", best / min(totals[way] for way in HECTOR if way in totals))
 
 
 def graph(run: Run) -> Ints:
