@@ -95,6 +95,9 @@ class Waiting:
     @classmethod
     def of(cls, tuples: Updates) -> Waiting:
         """Some tuples, to be released."""
+        if tuples.depth == 1 and tuples.times.shape[1] == 1:
+            time = (int(tuples.times[0, 0]),)
+            return cls(tuples, (time,), time, time)
         return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
 
@@ -240,17 +243,14 @@ class Extend(Operator):
 
 def may_count(batch: Batch, extender: Extender, latest: Time, floor: Time) -> bool:
     """Whether a batch may hold something that counts for an initial time of at most `latest`."""
-    for time in earliest_of(batch):
-        known = join(time + (0,) * (len(floor) - len(time)), floor)
+    for time in batch.earliest:
+        if len(floor) == 1:
+            known: Time = time if time >= floor else floor
+        else:
+            known = join(time + (0,) * (len(floor) - len(time)), floor)
         if known < latest or (known == latest and not extender.strict):
             return True
     return False
-
-
-def earliest_of(batch: Batch) -> tuple[Time, ...]:
-    """Times that are together at or before all of a batch."""
-    times = batch.updates.times
-    return (tuple(times[:, 0].tolist()),) if times.shape[1] == 1 else batch.lower.elements
 
 
 def initial_of(tuples: Updates) -> list[npt.NDArray[np.int64]]:

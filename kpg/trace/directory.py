@@ -15,6 +15,7 @@ from kpg.columns.updates import Ints, Updates
 from kpg.kernels.find import offsets_of
 from kpg.trace.table import Row, address, table_of
 
+LEAST = 4096  # a batch with fewer rows is searched well enough without
 ROWS_A_PLACE = 4  # about
 WORTH = 32  # a directory is made when a batch was asked for a key for each so many of its rows
 

@@ -15,7 +15,8 @@ from kpg.testing.kernels_operators import block, columns, rows
 from kpg.trace import extend as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.extend import Extender, Extension, Shape, directories_of
+from kpg.trace.directory import LEAST, NONE, WORTH, directory_of
+from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.table import table_of
 
 small = st.integers(0, 3)
@@ -46,14 +47,26 @@ def test_find_tells_where_the_rows_of_each_key_are(
     batch = Batch(updates, lanes, Description(Frontier.start(1), Frontier(), Frontier.start(1)))
     table = table_of([batch.row])
     wanted = block([key[:lanes] for key in keys], lanes)
-    known = directories_of([batch], data.draw(st.sampled_from([0, len(held)])))
-    apart = bool(held) and held[-1][0] - held[0][0] >= 1 << 63
-    assert known.any() == (batch.nbytes > updates.nbytes) and not (apart and known.any())
+    directory = directory_of(updates, batch.row) if held and data.draw(st.booleans()) else NONE
+    known = np.array([directory.row], np.int64)
     ranges = np.empty((2, len(keys)), np.int64)
     find(table, known, 0, 1, wanted, ranges)
     for key, start, end in zip(keys, *ranges, strict=True):
         expected = naive.find(held, key[:lanes])
         assert (start, end) == expected or (start == end and expected[0] == expected[1])
+
+
+def test_a_batch_that_is_asked_often_has_a_directory() -> None:
+    """It is made once, when it pays, counts as memory of the batch, and is none where values cannot be subtracted."""
+    batch = batch_of([((3 * i,), (0,), 1) for i in range(LEAST)], 1, 1)
+    bare = batch.nbytes
+    assert batch.directory(LEAST // WORTH - 1) is NONE and batch.nbytes == bare
+    made = batch.directory(1)
+    assert made is not NONE and made is batch.directory(1) and batch.nbytes == bare + made.offsets.nbytes
+    assert made.offsets.nbytes < bare // 2
+    wide = batch_of([((each,), (0,), 1) for each in (-(1 << 63), *range(LEAST), (1 << 63) - 1)], 1, 1)
+    assert wide.directory(LEAST) is NONE
+    assert batch_of([((0,), (0,), 1)], 1, 1).directory(1000) is NONE
 
 
 @given(st.data())
