@@ -1,8 +1,8 @@
 """Channels carry messages from an operator to an input of another, on the same worker or its peers.
 
 A pact says where a message goes: `Pipeline` to the same worker, `Exchange` each update to the worker that its route
-names, `Broadcast` to all. Every message is counted at its destination when it is sent, in the same atomic set of
-changes as what the sender gives up, so it is never out of sight.
+names, `Broadcast` to all, `Follow` nowhere. Every message is counted at its destination when it is sent, in the same
+atomic set of changes as what the sender gives up, so it is never out of sight.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ class Broadcast:
     symbolic: tuple[int, ...] = ()
 
 
-Pact: TypeAlias = Pipeline | Exchange | Broadcast
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """No message is sent: only the frontier matters, to one who reads from a trace what the messages would say."""
+
+
+Pact: TypeAlias = Pipeline | Exchange | Broadcast | Follow
 
 
 class Channel:
@@ -57,6 +62,8 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Count a message at its destination and put it on its way."""
+        if isinstance(self.pact, Follow):
+            return
         worker = self.target.dataflow.worker
         if worker.peers == 1 or isinstance(self.pact, Pipeline):
             self.count(message)

@@ -47,6 +47,7 @@ class Dataflow:
     def __init__(self, worker: Worker, dataflow_id: int, name: str, logged: bool = True) -> None:
         self.worker = worker
         self.id = dataflow_id
+        self.order = dataflow_id  # among those with something to do; given anew when it is built, after what it reads
         self.entity = entity_of(worker.index, dataflow_id)
         self.name = name
         self.logged = logged

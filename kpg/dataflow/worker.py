@@ -1,8 +1,9 @@
 """A worker: one thread of control that runs any number of dataflows.
 
-It steps operators that have something to do, the earliest of a dataflow first, so that what arrives together is
-processed together; when nothing is queued it exchanges progress and steps the operators whose frontier has passed a
-time they hold. Operators and dataflows with nothing to do are never looked at.
+It steps operators that have something to do, those of the dataflow that was built first and of these the earliest, so
+that what arrives together is processed together: what a dataflow reads was built before it. When nothing is queued it
+exchanges progress and steps the operators whose frontier has passed a time they hold. Operators and dataflows with
+nothing to do are never looked at.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Worker:
         self._ready: list[tuple[int, int, Operator]] = []
         self._restless: deque[Operator] = deque()
         self._next_id = 0
+        self._built = 0  # dataflows, over all time
         self._early: dict[int, list[Frame]] = {}
 
     def listen(self, events: Events | None) -> None:
@@ -65,6 +67,7 @@ class Worker:
         self._next_id += 1
         try:
             build(dataflow)
+            dataflow.order, self._built = self._built, self._built + 1
             dataflow.start()
         except BaseException:
             dataflow.release()
@@ -98,7 +101,7 @@ class Worker:
         """See that an operator is stepped."""
         if not operator.scheduled:
             operator.scheduled = True
-            order = operator.dataflow.id * 65536 + operator.index + (LATER if later else 0)
+            order = operator.dataflow.order * 65536 + operator.index + (LATER if later else 0)
             heapq.heappush(self._ready, (order, id(operator), operator))
 
     def step(self) -> bool:

@@ -1,10 +1,13 @@
-"""Find the rows of each of some keys, in no order, in one batch of a trace.
+"""Find the rows of each of some keys, in no order, in some batches of a trace.
 
-`keys` is int64[key_lanes, n]; the batch is described by row `block` of `table` (kpg.kernels.address) and sorted by its
-first `key_lanes` lanes. Fills starts[k], ends[k]: the rows of key k are [starts[k], ends[k]).
+`keys` is int64[key_lanes, n]; a batch is described by a row of `table` (kpg.kernels.address) and sorted by its first
+`key_lanes` lanes. The rows of key k in batch b are [ranges[2 b, k], ranges[2 b + 1, k]).
 
-    offsets_of   where the rows of each value of the first lane begin, if the values lie close together
-    find         a look-up there, or a search, and a search among what was found for the lanes that follow
+    offsets_of   a directory: where the rows of each 2^shift values of the first lane begin
+    find         a look-up there, or none, and a search among what was found
+
+A directory is described by a row of `directories`: the address of its offsets (0: there is none), the least and the
+greatest value, and the shift.
 
 A key that equals the one before costs nothing, one that follows it a few steps. Twin: kpg.testing.kernels_extend.find.
 """
@@ -15,16 +18,18 @@ from kpg.kernels.address import DATA, ROWS, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 
+OFFSETS, LOW, HIGH, SHIFT = range(4)
+
 
 @jit
-def offsets_of(table, block, low, offsets):
-    """Fill offsets[v - low] with the first row whose first lane is at least v, for each v; the last is the end."""
+def offsets_of(table, block, low, shift, offsets):
+    """Fill offsets[p] with the first row whose first lane is at least low + p * 2^shift; the last is the end."""
     data = table[block, DATA]
     n = table[block, ROWS]
     at = 0
     for row in range(n):
-        value = peek(data, row) - low
-        while at <= value:
+        place = (peek(data, row) - low) >> shift
+        while at <= place:
             offsets[at] = row
             at += 1
     while at < len(offsets):
@@ -77,12 +82,24 @@ def past(data, start, end, value):
 
 
 @jit
-def find(table, block, keys, low, offsets, starts, ends):
-    """Fill starts and ends; `offsets` is empty where rows are to be searched."""
+def find(table, directories, first, last, keys, ranges):
+    """Fill ranges[2 b] and ranges[2 b + 1], where the rows of each key begin and end, for batches first to last."""
+    for block in range(first, last):
+        find_in(table, block, directories, keys, ranges)
+
+
+@jit
+def find_in(table, block, directories, keys, ranges):
+    """Fill the ranges of one batch."""
     data = table[block, DATA]
     n = table[block, ROWS]
+    offsets = directories[block, OFFSETS]
+    low = directories[block, LOW]
+    shift = directories[block, SHIFT]
+    high = directories[block, HIGH]
     lanes = keys.shape[0]
-    values = len(offsets) - 1
+    starts = 2 * block
+    ends = starts + 1
     for k in range(keys.shape[1]):
         start = 0
         end = n
@@ -91,34 +108,36 @@ def find(table, block, keys, low, offsets, starts, ends):
             if same and keys[lane, k] != keys[lane, k - 1]:
                 same = False
         if same:
-            starts[k] = starts[k - 1]
-            ends[k] = ends[k - 1]
+            ranges[starts, k] = ranges[starts, k - 1]
+            ranges[ends, k] = ranges[ends, k - 1]
             continue
         for lane in range(lanes):
             value = keys[lane, k]
             base = data + 8 * lane * n
-            if lane == 0 and values > 0:
-                place = value - low
-                if 0 <= place < values:
-                    start = offsets[place]
-                    end = offsets[place + 1]
-                else:
+            if lane == 0 and offsets > 0:
+                if value < low or value > high:  # and maybe too far away to be subtracted
                     end = start
-                continue
-            if lane == 0 and k > 0 and value >= keys[0, k - 1]:
+                    continue
+                place = (value - low) >> shift
+                start = peek(offsets, place)
+                end = peek(offsets, place + 1)
+                if shift == 0:
+                    continue
+                start = lower_bound(base, start, end, value)
+            elif lane == 0 and k > 0 and value >= keys[0, k - 1]:
                 if value > keys[0, k - 1]:
-                    start = ends[k - 1]
+                    start = ranges[ends, k - 1]
                 elif lanes > 1:
-                    start = lower_bound(base, 0, starts[k - 1], value)
+                    start = lower_bound(base, 0, ranges[starts, k - 1], value)
                 start = gallop(base, start, end, value)
             else:
                 start = lower_bound(base, start, end, value)
             end = past(base, start, end, value)
-        starts[k] = start
-        ends[k] = end
+        ranges[starts, k] = start
+        ranges[ends, k] = end
 
 
 def examples() -> Iterator[Example]:
     """How the engine calls these kernels."""
-    yield offsets_of, (TABLE, NUMBER, NUMBER, COLUMN)
-    yield find, (TABLE, NUMBER, TABLE, NUMBER, COLUMN, COLUMN, COLUMN)
+    yield offsets_of, (TABLE, NUMBER, NUMBER, NUMBER, COLUMN)
+    yield find, (TABLE, TABLE, NUMBER, NUMBER, TABLE, TABLE)

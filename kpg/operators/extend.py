@@ -95,6 +95,9 @@ class Waiting:
     @classmethod
     def of(cls, tuples: Updates) -> Waiting:
         """Some tuples, to be released."""
+        if tuples.depth == 1 and tuples.times.shape[1] == 1:
+            time = (int(tuples.times[0, 0]),)
+            return cls(tuples, (time,), time, time)
         return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
 
@@ -107,7 +110,10 @@ class Future:
 
 
 class Extend(Operator):
-    """Extends tuples by arrangements; input 0 are the tuples, then come the extenders and the gates."""
+    """Extends tuples by arrangements. Input 0 are the tuples, input 1 all extenders and gates together.
+
+    Of these only the frontier is followed: their rows are in the traces before it passes.
+    """
 
     waits = True
 
@@ -157,8 +163,7 @@ class Extend(Operator):
 
     def _passed(self) -> Time | None:
         """All that is lexicographically before this time is in the traces; None if nothing more will come."""
-        places = range(1, len(self.input_locations))
-        elements = [element for place in places for element in self.frontier(place).elements]
+        elements = self.frontier(1).elements
         return min(elements) if elements else None
 
     def _release_tuples(self) -> None:
@@ -180,26 +185,18 @@ class Extend(Operator):
         self.waiting = kept
 
     def _begin(self, each: Waiting) -> None:
-        batches = [index.batches() for index in self.extenders]
         floor = self.floor.at(self.depth)
-        for index, found in zip(self.extenders, batches, strict=True):
-            if not self._open(index.extender, found, each.latest, floor):
+        batches = []
+        for index in self.extenders:
+            found = [batch for batch in index.batches() if may_count(batch, index.extender, each.latest, floor)]
+            if not found and not index.extender.negative:
                 return
-        if all(self._open(gate.extender, gate.batches(), each.latest, floor) for gate in self.gates):
-            extenders = [index.extender for index in self.extenders]
-            self.futures.append(Future(Extension(each.tuples, extenders, batches, self.shape, floor), each.times))
-
-    @staticmethod
-    def _open(extender: Extender, batches: list[Batch], latest: Time, floor: Time) -> bool:
-        """Whether an extender may hold something that counts for an initial time of at most `latest`."""
-        if extender.negative:
-            return True
-        for batch in batches:
-            for time in earliest_of(batch):
-                known = join(time + (0,) * (len(floor) - len(time)), floor)
-                if known < latest or (known == latest and not extender.strict):
-                    return True
-        return False
+            batches.append(found)
+        for gate in self.gates:
+            if not any(may_count(batch, gate.extender, each.latest, floor) for batch in gate.batches()):
+                return
+        extenders = [index.extender for index in self.extenders]
+        self.futures.append(Future(Extension(each.tuples, extenders, batches, self.shape, floor), each.times))
 
     def _work(self) -> None:
         budget = SLICE
@@ -244,10 +241,16 @@ class Extend(Operator):
             index.release()
 
 
-def earliest_of(batch: Batch) -> tuple[Time, ...]:
-    """Times that are together at or before all of a batch."""
-    times = batch.updates.times
-    return (tuple(times[:, 0].tolist()),) if times.shape[1] == 1 else batch.lower.elements
+def may_count(batch: Batch, extender: Extender, latest: Time, floor: Time) -> bool:
+    """Whether a batch may hold something that counts for an initial time of at most `latest`."""
+    for time in batch.earliest:
+        if len(floor) == 1:
+            known: Time = time if time >= floor else floor
+        else:
+            known = join(time + (0,) * (len(floor) - len(time)), floor)
+        if known < latest or (known == latest and not extender.strict):
+            return True
+    return False
 
 
 def initial_of(tuples: Updates) -> list[npt.NDArray[np.int64]]:

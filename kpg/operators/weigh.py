@@ -20,7 +20,7 @@ from kpg.kernels.find import find
 from kpg.operators.extend import Index
 from kpg.operators.linear import Fail, Sure, keep
 from kpg.operators.payload import updates_of
-from kpg.trace.extend import NO_OFFSETS, keys_of
+from kpg.trace.extend import directories_of, keys_of
 from kpg.trace.table import table_of
 
 WEIGHED = 2  # lanes in front
@@ -61,11 +61,10 @@ class Weigh(Operator):
         batches = self.looked.batches()
         table = table_of([batch.row for batch in batches])
         keys = keys_of(updates.data, self.looked.extender)
-        starts, ends = np.empty((2, len(updates)), np.int64)
-        weights = np.zeros(len(updates), np.int64)
-        for block in range(len(batches)):
-            find(table, block, keys, 0, NO_OFFSETS, starts, ends)
-            weights += ends - starts
+        known = directories_of(batches, len(updates))
+        ranges = np.empty((2 * len(batches), len(updates)), np.int64)
+        find(table, known, 0, len(batches), keys, ranges)
+        weights: np.typing.NDArray[np.int64] = (ranges[1::2] - ranges[::2]).sum(axis=0)
         return weights
 
     def tidy(self) -> None:

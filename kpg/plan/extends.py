@@ -19,7 +19,8 @@ import numpy as np
 from kpg.columns.expression import bind
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.syntax import Expression
-from kpg.dataflow.channel import Pact, Pipeline
+from kpg.dataflow.channel import Follow, Pact, Pipeline
+from kpg.dataflow.graph import Stream
 from kpg.errors import BadPlan
 from kpg.operators.changes import Changes
 from kpg.operators.extend import Extend, Index
@@ -124,8 +125,9 @@ def _extended(
     ]
     operator = Extend(label, indexes[0], indexes[1], shape, renderer.floor)
     operator.schema = tuples.schema
-    inputs: list[tuple[Any, Pact]] = [(tuples.stream, _pact(renderer, tuples.schema, said[0], known[0]))]
-    inputs += [(each.index.arranged.stream, Pipeline()) for each in (*said, *gates)]
+    first, *others = [each.index.arranged.stream for each in (*said, *gates)]
+    pact = _pact(renderer, tuples.schema, said[0], known[0])
+    inputs: list[tuple[Stream, Pact]] = [(tuples.stream, pact), (first.concat(*others), Follow())]
     stream = renderer.dataflow.add(operator, inputs, depth=tuples.stream.depth)
     return Rendered(stream, node.schema, tuples.loop)
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
-from kpg.progress.reachability import Reachability
+from kpg.progress.reachability import Reachability, Ways
 
 Change = tuple[int, Time, int]  # location, time, difference of count
 
@@ -41,6 +41,7 @@ class Tracker:
         self._unsent: dict[tuple[int, Time], int] = {}
         self._version = 0  # of the counts
         self._known: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
+        self._reaching: dict[int, tuple[Ways, list[int]]] = {}  # by location: the sources that reach it, by which ways
 
     def add_source(
         self, location: int, frontier: Callable[[], Frontier], feeders: int = 1, opening: Iterable[Time] = ()
@@ -51,6 +52,7 @@ class Tracker:
         part of the dataflow, since what it will feed first is counted by nobody yet.
         """
         self.sources[location] = frontier
+        self._reaching.clear()
         self.feeders[location] = feeders
         for time in opening:
             self.counts.setdefault(location, {})[time] = feeders
@@ -123,11 +125,13 @@ class Tracker:
 
     def frontier(self, location: int) -> Frontier:
         """What may still arrive at `location`; computed anew only if counts or sources have changed."""
-        sources = self.now()
+        reaching = self.reachability.ways_to(location)
+        feeders, frontiers = self.feeders, self.sources
+        sources = [frontiers[place]() if feeders[place] else CLOSED for place in self._sources_of(location, reaching)]
         known = self._known.get(location)
         if known is not None and known[0] == self._version and known[1] == sources:
             return known[2]
-        found = self._frontier(location, sources)
+        found = self._frontier(location, reaching, sources)
         self._known[location] = (self._version, sources, found)
         return found
 
@@ -136,8 +140,14 @@ class Tracker:
         feeders = self.feeders
         return [frontier() if feeders[location] else CLOSED for location, frontier in self.sources.items()]
 
-    def _frontier(self, location: int, sources: list[Frontier]) -> Frontier:
-        reaching = self.reachability.ways_to(location)
+    def _sources_of(self, location: int, reaching: Ways) -> list[int]:
+        """The sources that reach a location: others need not be asked."""
+        found = self._reaching.get(location)
+        if found is None or found[0] is not reaching:
+            found = self._reaching[location] = (reaching, [place for place in self.sources if place in reaching])
+        return found[1]
+
+    def _frontier(self, location: int, reaching: Ways, sources: list[Frontier]) -> Frontier:
         times: set[Time] = set()
         for place, counts in self.counts.items():
             if place in reaching:
@@ -149,15 +159,14 @@ class Tracker:
                         else:
                             for way in ways:
                                 times.add(way(time))
-        for place, frontier in zip(self.sources, sources, strict=True):
-            if place in reaching:
-                ways = reaching[place]
-                if ways is None:
-                    times.update(frontier.elements)
-                else:
-                    for time in frontier.elements:
-                        for way in ways:
-                            times.add(way(time))
+        for place, frontier in zip(self._sources_of(location, reaching), sources, strict=True):
+            ways = reaching[place]
+            if ways is None:
+                times.update(frontier.elements)
+            else:
+                for time in frontier.elements:
+                    for way in ways:
+                        times.add(way(time))
         return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
 
     def settled(self, frontier: Frontier) -> bool:

@@ -246,9 +246,8 @@ class Planner:
             low, high = self._range(chosen)
             self.steps.append(Extend(tuple(self._look(source) for source in by), (chosen,), low, high))
         else:
-            key = [(len(source.lacks(self.bound)) - len(source.names), source.number) for source in positive]
             meets = [source for source in positive if source.variables & self.bound] or positive
-            best = min(meets, key=lambda source: key[positive.index(source)])
+            best = min(meets, key=self._preference)
             by = [best]
             new = tuple(name for name in best.names if isinstance(name, str) and name in best.lacks(self.bound))
             self.steps.append(Extend((self._look(best),), new))
@@ -258,6 +257,14 @@ class Planner:
             already = [pair for pair in fresh if pair[0] in self.bound]
             self.bound |= source.variables
             self.steps += [Same(*pair) for pair in fresh if pair not in already]
+
+    def _preference(self, source: Source) -> tuple[int, bool, int]:
+        """Of which most is known; then what came before, since that may be nothing where all comes at one time."""
+        return len(source.lacks(self.bound)) - len(source.names), not self._strict(source), source.number
+
+    def _strict(self, source: Source) -> bool:
+        """Whether changes of a source at the same time are left to its own pipeline."""
+        return source.number > self.source.number
 
     def _twice(self, source: Source) -> bool:
         """Whether what a source lacks stands in it more than once."""
@@ -290,7 +297,7 @@ class Planner:
                 key.append((name, column))
             elif stands_for.get(name) in self.bound:
                 key.append((stands_for[name], column))
-        return Look(source, tuple(key), strict=source.number > self.source.number)
+        return Look(source, tuple(key), strict=self._strict(source))
 
     def _range(self, name: str) -> tuple[str | None, str | None]:
         """Bound variables that a variable is not before, and is before; conditions that say so stay."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
 from kpg.columns.updates import Ints, Updates
 from kpg.trace.description import Description
+from kpg.trace.directory import LEAST, NONE, WORTH, Directory, directory_of
 from kpg.trace.table import Row, describe, fences_of
 
 
@@ -23,6 +25,9 @@ class Batch:
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
     _fences: Ints | None = field(default=None, init=False, repr=False)
+    _directory: Directory = field(default=NONE, init=False, repr=False)
+    _asked: int = field(default=0, init=False, repr=False)
+    _earliest: tuple[Time, ...] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.updates.data.shape[1])
@@ -37,10 +42,29 @@ class Batch:
         assert self._row is not None
         return self._row
 
+    def directory(self, keys: int) -> Directory:
+        """Where its keys are, for one who looks for so many of them: made once that pays, until then `NONE`."""
+        if self._directory is NONE and len(self) >= LEAST and self.updates.data.shape[0]:
+            object.__setattr__(self, "_asked", self._asked + keys)
+            if self._asked * WORTH >= len(self):
+                object.__setattr__(self, "_directory", directory_of(self.updates, self.row))
+        return self._directory
+
     @property
     def nbytes(self) -> int:
         """What the arrays hold."""
-        return self.updates.nbytes + (0 if self._fences is None else self._fences.nbytes)
+        fences = 0 if self._fences is None else self._fences.nbytes
+        return self.updates.nbytes + fences + self._directory.offsets.nbytes
+
+    @property
+    def earliest(self) -> tuple[Time, ...]:
+        """Times that are together at or before all of it."""
+        if self._earliest is None:
+            times = self.updates.times
+            found = (tuple(times[:, 0].tolist()),) if times.shape[1] == 1 else self.lower.elements
+            object.__setattr__(self, "_earliest", found)
+        assert self._earliest is not None
+        return self._earliest
 
     @property
     def lower(self) -> Frontier:

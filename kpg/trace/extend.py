@@ -5,8 +5,8 @@
                           each lexicographically before the tuple's initial time (or at it, if not strict) }
 
 delivered in slices of about `limit` updates, not consolidated and in no promised order. See kpg.kernels.extend for what
-an extender's say is. Cost: for each tuple a search in each batch, then the rows of its cheapest extender. Where tuples
-are many against a batch, its keys are laid out as a table once, and a search is one look.
+an extender's say is. Cost: for each tuple a search in each batch, in a directory where one was worth making, then the
+rows of its cheapest extender.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from kpg.algebra.order import Time
 from kpg.columns.room import room, used
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.extend import extend, most
-from kpg.kernels.find import find, offsets_of
+from kpg.kernels.find import find
+from kpg.kernels.intersect import intersect
 from kpg.trace.batch import Batch
 from kpg.trace.table import table_of
 
 CHUNK = 1 << 16  # tuples that are looked up together: their ranges stay in the cache
-NO_OFFSETS = np.empty(0, np.int64)
-DENSE = 4  # a table of keys is made for a batch of at most so many times the tuples, of so many times its rows
 FEW_MOMENTS = 16
 
 
@@ -69,7 +68,8 @@ class Extension:
             -1, 3
         )
         self._floor = np.array(floor, np.int64)
-        self._offsets = [self._offsets_of(block) for block in range(len(self._kept))]
+        pair = shape.new == 1 and len(extenders) == 2 and len(floor) == 1
+        self.in_pairs = pair and not any(each.negative for each in extenders)
         self._meter = np.zeros(2, np.int64)
         self._chunk = tuples
         self._next = 0  # the first tuple that is in no chunk yet
@@ -95,20 +95,24 @@ class Extension:
         """The extensions of some tuples of the chunk, if there are any."""
         assert self._ranges is not None
         chunk, start = self._chunk, int(self._meter[0])
-        stop, capacity = most(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
-        moments = FEW_MOMENTS
-        n = 0
+        lanes, depth = self._shape.projection.shape[0], len(self._floor)
+        stop, moments, n = len(chunk), FEW_MOMENTS, 0
+        if self.in_pairs:
+            capacity = min(limit, 64 + 2 * (stop - start))
+        else:
+            stop, capacity = most(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
         while capacity:
-            lanes, depth = self._shape.projection.shape[0], len(self._floor)
             data, times, diffs = room(lanes, capacity), room(depth, capacity), room(1, capacity)
-            n, times_alike, diffs_alike = extend(
-                chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
-                self._ranges, self._floor, self._shape.new, self._shape.low, self._shape.high, self._shape.projection,
-                self._meter, moments, data, times, diffs,
-            )  # fmt: skip
+            given = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
+                     self._ranges, self._floor)  # fmt: skip
+            how = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
+            if self.in_pairs:
+                n, times_alike, diffs_alike = intersect(*given, *how, limit, data, times, diffs)
+            else:
+                n, times_alike, diffs_alike = extend(*given, self._shape.new, *how, moments, data, times, diffs)
             if n or self._meter[0] > start:
                 break
-            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more times than there was room for
+            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more than there was room for
         else:
             self._meter[0] = stop
         if self._meter[0] == len(chunk):
@@ -123,26 +127,17 @@ class Extension:
         start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
         self._next, self._chunk = stop, part(self._tuples, start, stop)
         ranges = np.empty((2 * len(self._kept), stop - start), np.int64)
-        for index, extender in enumerate(self._extenders):
-            keys = keys_of(self._chunk.data, extender)
-            for block in range(self._bounds[index], self._bounds[index + 1]):
-                low, offsets = self._offsets[block]
-                find(self._table, block, keys, low, offsets, ranges[2 * block], ranges[2 * block + 1])
+        keys = [keys_of(self._chunk.data, extender) for extender in self._extenders]
+        known = directories_of(self._kept, stop - start)
+        for index, wanted in enumerate(keys):
+            find(self._table, known, self._bounds[index], self._bounds[index + 1], wanted, ranges)
         self._ranges = ranges
         self._meter[0] = 0
 
-    def _offsets_of(self, block: int) -> tuple[int, Ints]:
-        """A table of the keys of a batch, where it pays; and the least of them."""
-        lane = self._kept[block].updates.data[:1]
-        index = int(np.searchsorted(self._bounds, block, side="right")) - 1
-        if not self._extenders[index].lanes or not lane.size or lane.shape[1] > DENSE * len(self._tuples):
-            return 0, NO_OFFSETS
-        low, high = int(lane[0, 0]), int(lane[0, -1])
-        if high - low >= DENSE * lane.shape[1]:
-            return 0, NO_OFFSETS
-        offsets = np.empty(high - low + 2, np.int64)
-        offsets_of(self._table, block, low, offsets)
-        return low, offsets
+
+def directories_of(batches: Sequence[Batch], keys: int) -> Ints:
+    """Where the keys of some batches are, as kernels read it; for one who looks for so many keys in each."""
+    return np.array([batch.directory(keys).row for batch in batches], np.int64).reshape(-1, 4)
 
 
 def keys_of(data: Ints, extender: Extender) -> Ints:

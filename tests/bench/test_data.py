@@ -41,6 +41,17 @@ def test_rmat_has_as_many_nodes_as_asked():
     assert graphs.livejournal_like(0.001)[1].shape == (68_000, 2) and graphs.orkut_like(0.001)[0] == 3_000
 
 
+def test_a_crawl_numbers_nodes_as_it_meets_them():
+    edges = np.array([(1, 7), (1, 5), (5, 7), (7, 1), (5, 2), (4, 3), (3, 1)])
+    numbers = dict(zip(edges.reshape(-1).tolist(), graphs.crawled(edges).reshape(-1).tolist(), strict=True))
+    assert [numbers[node] for node in (1, 7, 5, 2)] == [0, 1, 2, 3]  # breadth first, in the order of the edges
+    assert sorted(set(range(8)) - {numbers[3], numbers[4]}) == [0, 1, 2, 3, 4, 7]  # not met: last, as they were
+    skewed = graphs.rmat(1 << 12, 1 << 15, 3)
+    degrees = np.bincount(graphs.crawled(skewed)[:, 0], minlength=1 << 12)
+    assert degrees[:400].mean() > 3 * degrees.mean() and degrees.sum() == len(skewed)
+    assert np.array_equal(np.sort(degrees), np.sort(np.bincount(skewed[:, 0], minlength=1 << 12)))
+
+
 def test_a_grid_leads_right_and_down():
     assert sorted(map(tuple, graphs.grid(1).tolist())) == [(0, 1), (0, 2), (1, 3), (2, 3)]
     assert len(graphs.grid(150)) == 2 * 150 * 151

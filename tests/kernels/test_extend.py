@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates
-from kpg.kernels.find import find, offsets_of
+from kpg.kernels.find import find
 from kpg.testing import kernels_extend as naive
 from kpg.testing.kernels_operators import block, columns, rows
 from kpg.trace import extend as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
+from kpg.trace.directory import LEAST, NONE, WORTH, directory_of
 from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.table import table_of
 
 small = st.integers(0, 3)
+wide = st.sampled_from([-(1 << 63), -9, -1, 0, 1, 2, 3, 40, (1 << 63) - 1])
 
 
 def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
@@ -34,26 +36,37 @@ def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[naive.Update]]:
     return st.lists(one, max_size=8)
 
 
-@given(st.lists(st.tuples(small, small), max_size=12), st.lists(st.tuples(small, small), max_size=8), st.data())
+@given(st.lists(st.tuples(wide, small), max_size=12), st.lists(st.tuples(wide, small), max_size=8), st.data())
 def test_find_tells_where_the_rows_of_each_key_are(
     held: list[naive.Row], keys: list[naive.Row], data: st.DataObject
 ) -> None:
-    """Keys in any order, of any number of lanes, with and without a table of the first lane."""
+    """Keys in any order, of any number of lanes, with and without a directory, exact or not."""
     held, lanes = sorted(held), data.draw(st.integers(0, 2))
     array = block(held, 2)
     updates = Updates(array, np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
     batch = Batch(updates, lanes, Description(Frontier.start(1), Frontier(), Frontier.start(1)))
     table = table_of([batch.row])
     wanted = block([key[:lanes] for key in keys], lanes)
-    offsets = np.empty(0, np.int64)
-    if held and lanes and data.draw(st.booleans()):
-        offsets = np.empty(held[-1][0] - held[0][0] + 2, np.int64)
-        offsets_of(table, 0, held[0][0], offsets)
-    starts, ends = np.empty((2, len(keys)), np.int64)
-    find(table, 0, wanted, held[0][0] if held else 0, offsets, starts, ends)
-    for key, start, end in zip(keys, starts, ends, strict=True):
+    directory = directory_of(updates, batch.row) if held and data.draw(st.booleans()) else NONE
+    known = np.array([directory.row], np.int64)
+    ranges = np.empty((2, len(keys)), np.int64)
+    find(table, known, 0, 1, wanted, ranges)
+    for key, start, end in zip(keys, *ranges, strict=True):
         expected = naive.find(held, key[:lanes])
         assert (start, end) == expected or (start == end and expected[0] == expected[1])
+
+
+def test_a_batch_that_is_asked_often_has_a_directory() -> None:
+    """It is made once, when it pays, counts as memory of the batch, and is none where values cannot be subtracted."""
+    batch = batch_of([((3 * i,), (0,), 1) for i in range(LEAST)], 1, 1)
+    bare = batch.nbytes
+    assert batch.directory(LEAST // WORTH - 1) is NONE and batch.nbytes == bare
+    made = batch.directory(1)
+    assert made is not NONE and made is batch.directory(1) and batch.nbytes == bare + made.offsets.nbytes
+    assert made.offsets.nbytes < bare // 2
+    wide = batch_of([((each,), (0,), 1) for each in (-(1 << 63), *range(LEAST), (1 << 63) - 1)], 1, 1)
+    assert wide.directory(LEAST) is NONE
+    assert batch_of([((0,), (0,), 1)], 1, 1).directory(1000) is NONE
 
 
 @given(st.data())
@@ -127,3 +140,44 @@ def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
     while (part := extension.next(driver.CHUNK)) is not None:
         total += len(part)
     assert total == 100 and extension.proposed <= 150
+
+
+@given(st.data())
+def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
+    """A11.2: any number of batches, of one time or several, runs of like and of unlike length, bounds, little room."""
+    values = st.integers(0, data.draw(st.sampled_from([3, 60])))
+    sides, batches = [], []
+    for _ in range(2):
+        rows_held: list[naive.Update] = []
+        made = []
+        for _ in range(data.draw(st.integers(1, 3))):
+            once = data.draw(st.integers(0, 3))
+            moments = data.draw(st.sampled_from([st.just(once), small]))
+            one = st.tuples(st.tuples(st.integers(0, 1), values), st.tuples(moments), st.sampled_from([-1, 1, 2]))
+            part = data.draw(st.lists(one, max_size=data.draw(st.sampled_from([3, 40]))))
+            rows_held += part
+            made += [batch for batch in [batch_of(part, 2, 1)] if len(batch)]
+        sides.append((rows_held, data.draw(st.booleans())))
+        batches.append(made)
+    low, high = data.draw(st.tuples(values, values)) if data.draw(st.booleans()) else (-1, 1000)
+    drawn = data.draw(st.lists(st.tuples(small, small, small), min_size=1, max_size=6))
+    tuples = [((a, b, low, high), (t,), 2) for a, b, t in drawn]
+    floor = (data.draw(st.integers(0, 2)),)
+    tuples = [(row, (max(time[0], floor[0]),), diff) for row, time, diff in tuples]
+    expected = naive.extend(
+        tuples, [naive.Side(held, (lane,), strict) for lane, (held, strict) in enumerate(sides)], 1, floor
+    )
+    prefix = Updates(
+        block([t[0] for t in tuples], 4), block([t[1] for t in tuples], 1), block([(t[2],) for t in tuples], 1)
+    )
+    shape = Shape(1, np.array([(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], np.int64), *((2, 3) if high < 1000 else ()))
+    extenders = [Extender((lane,), (0,), strict) for lane, (_, strict) in enumerate(sides)]
+    extension = Extension(prefix, extenders, batches, shape, floor)
+    assert extension.in_pairs
+    got: Counter[tuple[naive.Row, naive.Row]] = Counter()
+    limit = data.draw(st.sampled_from([1, 3, 1000]))
+    while (part_made := extension.next(limit)) is not None:
+        for row, time, diff in rows(part_made):
+            got[row, time] += diff[0]
+    wanted = {what: n for what, n in expected.items() if low <= what[0][-1] < high}
+    assert {what: n for what, n in got.items() if n} == wanted

@@ -53,6 +53,28 @@ def orkut_like(scale: float, seed: int = 0) -> tuple[int, Ints]:
     return nodes, rmat(nodes, edges, seed)
 
 
+def crawled(edges: Ints) -> Ints:
+    """The same graph, its nodes numbered in the order in which a crawl from the first one meets them.
+
+    So are the public social networks, which are crawls: nodes with many edges have small numbers. Breadth first, along
+    the edges; nodes that it does not meet come last.
+    """
+    nodes = int(edges.max()) + 1 if len(edges) else 0
+    ordered = edges[np.argsort(edges[:, 0], kind="stable")]
+    ends = np.searchsorted(ordered[:, 0], np.arange(nodes), side="right")
+    number, met = np.full(nodes, -1, np.int64), 0
+    wave = ordered[:1, 0]
+    while len(wave):
+        number[wave] = np.arange(met, met + len(wave))
+        met += len(wave)
+        ranges = [ordered[ends[node - 1] if node else 0 : ends[node], 1] for node in wave.tolist()]
+        targets = np.concatenate(ranges)
+        found, first = np.unique(targets[number[targets] < 0], return_index=True)
+        wave = found[np.argsort(first)]
+    number[number < 0] = np.arange(met, nodes)
+    return np.stack([number[edges[:, 0]], number[edges[:, 1]]], axis=1)
+
+
 def grid(side: int) -> Ints:
     """(side + 1)^2 nodes, each with edges to the right and down: grid-150 of the Datalog papers is `grid(150)`."""
     number = np.arange((side + 1) ** 2, dtype=np.int64).reshape(side + 1, side + 1)

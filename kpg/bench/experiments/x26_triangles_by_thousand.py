@@ -1,7 +1,7 @@
 """X26: triangles, the edges of a thousand nodes a round: on a graph with a hub, and on one without.
 
 The hub has ten thousand edges in and as many out, so that joins two at a time meet a hundred million pairs at it; a
-way that takes too long is stopped, and counts with the time it took until then.
+way that takes too long is stopped, and counts with the time it took until then: a ratio to it is a lower bound.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ def run(run: Run) -> None:
         rounds = rounds_of(edges, run.size(1_000, least=5))
         best = {}
         for kind, ways in (("hector", HECTOR), ("binary", BINARY)):
-            times = []
+            plays = []
             for way in ways:
                 played = play(run, way, rounds, PATIENCE_SECONDS, LIMIT)
                 done = f"{len(played.seconds)}/{len(rounds)}"
-                seconds = played.total if not played.ended else max(played.total, PATIENCE_SECONDS)
-                run.latencies(f"{name}: {way}", played.seconds, total_s=seconds, done=done, ended=played.ended)
-                times.append(seconds)
-            best[kind] = min(times)
+                run.latencies(f"{name}: {way}", played.seconds, total_s=played.spent, done=done, ended=played.ended)
+                plays.append(played)
+            best[kind] = min(plays, key=lambda played: played.spent)
+        times = best["binary"].spent / best["hector"].spent
         if name == "uniform":
-            run.figure("uniform_hector_by_best_binary", best["hector"] / best["binary"])
+            run.figure("uniform_hector_by_best_binary", 1 / times)
         else:
-            run.figure(f"{name}_best_binary_by_hector", best["binary"] / best["hector"])
+            run.figure(f"{name}_best_binary_by_hector", times)
+        if best["binary"].ended:
+            run.note(f"{name}: no plan of two at a time came to its end: Hector is at least {times:.3g} times faster")
 
 
 def graphs(run: Run) -> tuple[tuple[str, Ints], ...]:
