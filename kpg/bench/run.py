@@ -32,6 +32,10 @@ class Absent(Exception):
     """A peer that is not on this machine; the text says what is missing."""
 
 
+class TooLong(Exception):
+    """A peer was stopped; the text says after how many seconds."""
+
+
 def silent(what: str, done: int, of: int) -> None:
     """Nobody watches."""
 
@@ -116,7 +120,7 @@ class Run:
         self.result.notes.append(text)
 
     def ask(self, peer: str, question: Callable[[], Answer]) -> Answer | None:
-        """What a peer answers; None, and a note, if it is not here, not asked, or breaks."""
+        """What a peer answers; None, and a note, if it is not here, not asked, or breaks. TooLong is the caller's."""
         if not self.peers or peer in self._silent:
             return None
         self.say(f"asking {peer}", 0, 0)
@@ -126,7 +130,7 @@ class Run:
             self._skip(peer, f"{peer} was skipped: {error.name or error} is not installed")
         except Absent as absent:
             self._skip(peer, f"{peer} was skipped: {absent}")
-        except WrongAnswer:
+        except (WrongAnswer, TooLong):
             raise
         except Exception as error:  # whatever another system may raise
             self.note(f"{peer} failed: {type(error).__name__}: {str(error).strip()[:200]}")

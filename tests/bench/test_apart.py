@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from kpg.bench.peers.apart import Apart, TooLong
-from kpg.bench.run import Absent, Run
+from kpg.bench.peers.apart import Apart
+from kpg.bench.run import Absent, Run, TooLong
 
 
 def test_a_peer_answers_fails_and_is_stopped_when_it_takes_too_long():
@@ -36,4 +36,7 @@ def test_a_peer_that_is_not_installed_is_skipped_and_named():
     result = begun(EXPERIMENT, 1.0, 0)
     with Apart(60) as apart:
         assert Run(result).ask("nobody", lambda: apart.ask(__import__, "nobody_has_this")) is None
+        apart.patience = 0.2
+        with pytest.raises(TooLong, match=r"more than 0\.2"):  # which says something of the peer: not a failure
+            Run(result).ask("slow", lambda: apart.ask(time.sleep, 600))
     assert result.notes == ["nobody was skipped: nobody_has_this is not installed"]

@@ -6,15 +6,18 @@ arguments comes as the one before it goes. Beside it, how long the whole relatio
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from kpg.bench import programs
 from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.bench.experiment import Experiment, Printed
-from kpg.bench.experiments.x18_datalog_full import Case, by_kpg, cases, expected
+from kpg.bench.experiments.x18_datalog_full import PATIENCE, Case, by_kpg, cases, expected
+from kpg.bench.peers.apart import Apart
 from kpg.bench.peers.datalog_engines import BOUND
-from kpg.bench.run import Run
+from kpg.bench.run import Run, TooLong
 from kpg.opening import open as open_database
 from kpg.query.demand import demanded
 from kpg.query.running import Running
@@ -28,16 +31,17 @@ def run(run: Run) -> None:
     made = cases(run.scale, run.seed)
     asked = [(case, column) for case in made for column in (("x", "y") if case.program == "tc" else ("x",))]
     whole: dict[str, float] = {}
-    for number, (case, column) in enumerate(asked):
-        query = f"{case.program}({'x, ?' if column == 'x' else '?, x'}) on {case.graph}"
-        run.say(query, number, len(asked))
-        key = f"{case.program} {case.graph}"
-        if key not in whole:
-            whole[key] = by_kpg(run, case)[0]
-        seconds = ask(run, case, column, query)
-        median = float(np.median(seconds))
-        figures = {"full_s": whole[key], "full_by_median": whole[key] / median, **ask_others(run, case, column, query)}
-        run.latencies(query, seconds, **figures)
+    with Apart(PATIENCE * max(1.0, run.scale)) as apart:
+        for number, (case, column) in enumerate(asked):
+            query = f"{case.program}({'x, ?' if column == 'x' else '?, x'}) on {case.graph}"
+            run.say(query, number, len(asked))
+            key = f"{case.program} {case.graph}"
+            if key not in whole:
+                whole[key] = by_kpg(run, case)[0]
+            seconds = ask(run, case, column, query)
+            others = ask_others(run, apart, case, column, query)
+            full_by_median = whole[key] / float(np.median(seconds))
+            run.latencies(query, seconds, full_s=whole[key], full_by_median=full_by_median, **others)
 
 
 def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
@@ -63,9 +67,10 @@ def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
     return clock.seconds
 
 
-def ask_others(run: Run, case: Case, column: str, query: str) -> dict[str, float]:
-    """The median milliseconds of each peer that can be asked this, for the first few arguments."""
-    rows, medians = expected(case), {}
+def ask_others(run: Run, apart: Apart, case: Case, column: str, query: str) -> dict[str, float | str]:
+    """The median milliseconds of each peer that can be asked this, for the first few arguments; or what it exceeds."""
+    medians: dict[str, float | str] = {}
+    rows = expected(case)
     pairs = np.stack([rows // case.nodes, rows % case.nodes])
     given, wanted = pairs if column == "x" else pairs[::-1]
     arguments = arguments_of(run, case)[:OTHERS].tolist()
@@ -73,7 +78,11 @@ def ask_others(run: Run, case: Case, column: str, query: str) -> dict[str, float
         question = (case.program, column)
         if question not in questions:
             continue
-        found = run.ask(peer, lambda bound=bound, question=question: bound(question, case.edges, arguments))  # type: ignore[misc]
+        try:
+            found = run.ask(peer, partial(apart.ask, bound, question, case.edges, arguments))
+        except TooLong:
+            medians[f"{peer}_p50_ms"] = f"more than {apart.patience * 1e3 / len(arguments):g}"  # on average
+            continue
         if found is not None:
             right = [set(wanted[given == each].tolist()) for each in arguments]
             run.check(found[0] == right, f"{peer} agrees on {query}")

@@ -16,9 +16,9 @@ import numpy as np
 from kpg.bench import answers, programs
 from kpg.bench.data.graphs import Ints, gnp, grid, tree
 from kpg.bench.experiment import Experiment, Printed
-from kpg.bench.peers.apart import Apart, TooLong
+from kpg.bench.peers.apart import Apart
 from kpg.bench.peers.datalog_engines import ENGINES
-from kpg.bench.run import Run
+from kpg.bench.run import Run, TooLong
 from kpg.opening import open as open_database
 from kpg.query.running import Running
 

@@ -16,14 +16,10 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kpg.bench.run import Absent
+from kpg.bench.run import Absent, TooLong
 
 Answer = TypeVar("Answer")
 STARTING = 120.0  # seconds that a new process may take
-
-
-class TooLong(Exception):
-    """A peer was stopped; the text says after how many seconds."""
 
 
 class Apart:
