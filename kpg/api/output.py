@@ -24,7 +24,7 @@ from kpg.api.installed import Installed, install_arrangement, keep_errors, retai
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, concatenate, constant
+from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
@@ -70,6 +70,7 @@ class Output:
         self._waiting: list[Updates] = []
         self._waiting_rows = 0
         self._waiting_limit = CHANGES_LIMIT
+        self._summed: Ints | None = None  # the time through which changes are left to the trace, which has them all
         self._listeners: list[Callable[[Changes], Any]] = []
         self.captures: list[Capture] = []
         self._order: list[int] = []
@@ -122,12 +123,24 @@ class Output:
 
     def _summarise(self) -> None:
         """Nobody reads: keep what changed in all, not when."""
+        last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
+        if self._installed is not None and not self._taken:  # what changed since the start is what is there
+            self._waiting, self._waiting_rows, self._summed = [], 0, last
+            return
         if len(self._waiting) > 1:
-            last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
             parts = [Updates(updates.data, last, updates.diffs) for updates in self._waiting]
             self._waiting = [consolidate(concatenate(parts))]
             self._waiting_rows = len(self._waiting[0])
         self._waiting_limit = max(CHANGES_LIMIT, 2 * self._waiting_rows)  # each row is summed up a few times only
+
+    def _unsummed(self) -> list[Updates]:
+        """What waits, and before it what was left to the trace: all it holds, without what waits."""
+        last, installed = self._summed, self._installed
+        if last is None or installed is None:
+            return self._waiting
+        parts = [Updates(batch.updates.data, last, batch.updates.diffs) for batch in installed.handle.batches(None)]
+        parts += [Updates(updates.data, last, -updates.diffs) for updates in self._waiting]
+        return [consolidate(concatenate(parts)), *self._waiting] if parts else []
 
     def take_changes(self) -> Changes:
         """All updates since this was last called, together."""
@@ -138,8 +151,8 @@ class Output:
         return self._drain()
 
     def _drain(self) -> Changes:
-        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
-        self._waiting_limit = CHANGES_LIMIT
+        waiting, self._waiting, self._waiting_rows = self._unsummed(), [], 0
+        self._waiting_limit, self._summed = CHANGES_LIMIT, None
         found = self._empty() if not waiting else concatenate(waiting)
         if not self._taken and len(waiting) > 1:  # what was there before comes in batches that may cancel each other
             found = in_time_order(consolidate(found))
@@ -160,18 +173,18 @@ class Output:
         """Call `function(changes)` after each advance that changed something; returns a function that stops it."""
         self._check()
         self._listeners.append(function)
-        if self._waiting:
+        if self._waiting or self._summed is not None:
             self.db.changed.add(self)
         return lambda: self._listeners.remove(function)
 
     def unread(self) -> Iterator[tuple[Schema, Updates]]:
-        """The changes that nobody has read yet."""
+        """The changes that nobody has read yet and that no trace has."""
         for updates in self._waiting:
             yield self._lanes, updates
 
     def notify(self) -> None:
         """Tell the listeners what changed, if there are any."""
-        if self._listeners and self._waiting:
+        if self._listeners and (self._waiting or self._summed is not None):
             changes = self._drain()
             for listener in tuple(self._listeners):
                 listener(changes)

@@ -8,6 +8,7 @@ difference of its greatest and least value. Ways, the first that applies:
     few rows                              one kernel sorts positions by insertion
     fewer words than rows                 a table with a place for each possible word; nothing is sorted
     row and diff fit into one word        words are sorted, and carry all there is
+    row and sign fit, diffs are small     each word as often as its diff says, which its sign then need not
     otherwise                             words of leading bits and a position are sorted; rows tied in them are told
                                           apart by their next bits if many, by comparison if few
 """
@@ -22,13 +23,16 @@ from kpg.kernels.consolidate import (
     count_words,
     distinct,
     pick,
+    sign,
     sum_few,
     sum_positions,
+    sum_signs,
     sum_words,
     tallied,
     tally,
     uniform,
     unpack,
+    weight,
 )
 from kpg.kernels.sort import bounds, crowd, pack, rank, tag, untie
 
@@ -56,6 +60,8 @@ def consolidate(updates: Updates) -> Updates:
     both = row.and_also(updates.diffs)
     if both.bits <= WORD_BITS:
         return _packed(updates, n, both, both.bits - row.bits)
+    if row.bits < WORD_BITS and updates.diffs.shape[0] == 1 and (total := weight(updates.diffs[0])) > 0:
+        return _signed(updates, n, row, total)
     return _ordered(updates, n, row)
 
 
@@ -212,6 +218,19 @@ def _packed(updates: Updates, n: int, both: _Fields, diff_bits: int) -> Updates:
     diff = fields[:, -width:].copy()
     sums = room(width, distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
+    return out.unpacked(kept, fields, sums)
+
+
+def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
+    """A row and a sign fit into a word, and diffs are small: each word as often as its diff says, `total` in all."""
+    fields = row.whole()
+    words, out = np.empty(n, np.int64), _Output(updates, total)
+    _pack(_row_blocks(updates), fields, words)
+    sign(words, updates.diffs[0], out.words)
+    out.words.sort()
+    sums = room(1, total)
+    kept = sum_signs(out.words, sums)
+    fields[3] += 1
     return out.unpacked(kept, fields, sums)
 
 

@@ -151,6 +151,50 @@ def sum_words(words, diff_bits, low, mask, shift, out):
 
 
 @jit
+def weight(diffs):
+    """How many words of diff 1 or -1 the diffs come to; or -1 if that is more than twice as many as there are diffs."""
+    total = 0
+    most = 2 * len(diffs)
+    for i in range(len(diffs)):
+        if diffs[i] > most or diffs[i] < -most or total > most:
+            return -1
+        total += abs(diffs[i])
+    return total if total <= most else -1
+
+
+@jit
+def sign(words, diffs, out):
+    """Write each word as often as its diff says, with a last bit more: 1 if it is added, 0 if it is taken away."""
+    n = 0
+    for i in range(len(words)):
+        word = (words[i] << 1) | (diffs[i] > 0)
+        for _ in range(abs(diffs[i])):
+            out[n] = word
+            n += 1
+
+
+@jit
+def sum_signs(words, out):
+    """Consolidate sorted words that `sign` wrote, of which there must be one, in place; returns how many remain.
+
+    Their diffs are in row 0 of `out`. No branch depends on what is equal: that would be guessed wrong every other time.
+    """
+    sums = out[0]
+    kept = 0
+    total = 0
+    last = words[0]
+    for i in range(len(words)):
+        word = words[i]
+        new = (word ^ last) > 1
+        kept += new & (total != 0)
+        total = (0 if new else total) + 2 * (word & 1) - 1
+        words[kept] = word
+        sums[kept] = total
+        last = word
+    return kept + (total != 0)
+
+
+@jit
 def unpack(words, n, low, mask, shift, out):
     """Write the lanes of the first n words, which may themselves be the last lane."""
     for start in range(0, n, CHUNK):
@@ -227,6 +271,9 @@ def examples() -> Iterator[Example]:
     yield distinct, (COLUMN, NUMBER)
     yield count_words, (COLUMN, COLUMN, TABLE)
     yield sum_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
+    yield weight, (COLUMN,)
+    yield sign, (COLUMN, COLUMN, COLUMN)
+    yield sum_signs, (COLUMN, TABLE)
     yield unpack, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
     yield tally, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
     yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)

@@ -14,7 +14,7 @@ from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 
 CHUNK = 1024  # words that stay in the first-level cache while each lane is added to them
-LONG = 16  # rows tied that are better told apart by more of their bits than by comparing them
+LONG = 1  # rows tied with so many others are better told apart by more of their bits than by comparing them
 
 
 @jit

@@ -13,6 +13,7 @@ from collections import deque
 
 import numpy as np
 
+from kpg.columns.consolidate import shrunk
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.locate import locate
 from kpg.kernels.seek import paired, pairs
@@ -59,21 +60,25 @@ class Seek:
         ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
         if not locate(table, keys, ranges):
             return None
-        total = pairs(offsets, ranges)
+        total, plain = pairs(rows.times, offsets, table, ranges)
         if total > limit:
             self._matches = deque(self._match(batch) for batch in batches)
             return None
         width = batches[0].updates.diffs.shape[0]
         data = np.empty((self._projection.shape[0], total), np.int64)
-        times = np.empty((self._depth, total), np.int64)
+        times = self._plain() if plain else np.empty((self._depth, total), np.int64)
         diffs = np.empty((rows.diffs.shape[0] * width, total), np.int64)
-        times_alike, diffs_alike = paired(
-            rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection,
+        paired(
+            rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection, 1 - plain,
             data, times, diffs,
         )  # fmt: skip
-        if times_alike:
-            times = times[:, :1].copy()
-        return Updates(data, times, diffs[:, :1].copy() if diffs_alike else diffs)
+        return Updates(data, times if plain else shrunk(times, total), shrunk(diffs, total))
+
+    def _plain(self) -> Ints:
+        """The one time of the rows, coordinates that are missing being zero."""
+        times = np.zeros((self._depth, 1), np.int64)
+        times[: self._rows.times.shape[0]] = self._rows.times
+        return times
 
     def _match(self, batch: Batch) -> Match:
         pair = (self._rows, batch.updates) if self._side == 0 else (batch.updates, self._rows)

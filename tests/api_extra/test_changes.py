@@ -83,3 +83,27 @@ def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatc
             seen += prompt.changes()
         assert seen == [((x,), x, 1) for x in range(5)]
         assert sorted(late.changes()) == [((0,), 3, 1), ((1,), 3, 1), ((2,), 3, 1), ((3,), 3, 1), ((4,), 4, 1)]
+
+
+def test_a_kept_answer_that_nobody_reads_sums_nothing_up_until_somebody_does(monkeypatch):
+    """A2.9: what changed since the start is in its trace already; a listener that comes late is told all the same."""
+    monkeypatch.setattr(output, "CHANGES_LIMIT", 3)
+    summed = []
+    plain = output.consolidate
+    monkeypatch.setattr(output, "consolidate", lambda updates: summed.append(len(updates)) or plain(updates))
+    with kpg.open() as db:
+        rows = db.input("rows", x=int, y=int)
+        answer, told = rows.output("answer"), []
+        for x in range(20):
+            rows.insert([(x, -x)])
+            rows.remove([(x - 2, 2 - x)] if x > 1 else [])
+            db.advance()
+        assert not summed and sum(len(updates) for _, updates in answer.unread()) <= 3
+        stop = answer.on_change(told.append)
+        rows.insert([(7, 7)])
+        db.advance()
+        stop()
+        assert total(told[0]) == Counter([(18, -18), (19, -19), (7, 7)]) and len(told) == 1
+        rows.remove([(7, 7)])
+        db.advance()
+        assert list(answer.changes()) == [((7, 7), 21, -1)]

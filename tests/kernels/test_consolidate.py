@@ -20,6 +20,7 @@ from kpg.kernels.consolidate import (
     tally,
     uniform,
     unpack,
+    weight,
 )
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, times
@@ -79,6 +80,34 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
             got = consolidate(in_columns(rows, spread))
         assert naive.rows(got) == naive.consolidate(rows)
         assert_plain(got)
+
+
+@given(
+    st.lists(st.tuples(st.tuples(st.integers(-2, 9), st.integers(0, 3)), times(1), st.integers(-3, 3)), min_size=1),
+    st.booleans(),
+)
+def test_small_diffs_of_rows_that_leave_one_bit_ride_as_signs(found, spread):
+    """Each word as often as its diff says; the way is asked for by name, so that it is surely taken."""
+    updates = in_columns([(data, time, (diff,)) for data, time, diff in found], spread)
+    total = weight(naive.block([(diff,) for _, _, diff in found], 1)[0])
+    weighed = sum(abs(diff) for _, _, diff in found)
+    assert total == (weighed if weighed <= 2 * len(found) else -1)
+    if total > 0 and updates.diffs.shape[1] == len(found):
+        row = ways._Fields(*ways._row_blocks(updates))
+        got = ways._signed(updates, len(found), row, total)
+        assert naive.rows(got) == naive.consolidate([(data, time, (diff,)) for data, time, diff in found])
+        assert_plain(got)
+
+
+def test_rows_of_62_bits_with_signs_are_summed_by_their_signs(monkeypatch):
+    """What a join of changes gives: too wide for a word with a diff of two bits beside it."""
+    generator = np.random.default_rng(1)
+    data = np.stack([generator.integers(0, 2**31, 400) for _ in range(2)]) | 1 << 30
+    data[:, :2] = [[0, 2**31 - 1], [0, 2**31 - 1]]
+    data = np.concatenate([data, data[:, ::3]], axis=1)
+    updates = Updates(data, constant((0,)), generator.choice([-1, 1], (1, data.shape[1])))
+    monkeypatch.setattr(ways, "_ordered", None)
+    assert naive.rows(consolidate(updates)) == naive.consolidate(naive.rows(updates))
 
 
 def test_nothing_stays_nothing():

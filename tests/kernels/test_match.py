@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
+from kpg.kernels.seek import CHUNK
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import times
 from kpg.trace.batch import Batch
@@ -83,6 +84,23 @@ def test_seek_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
     rows = [row for part, _ in many for row in part]
     left, right = (few_rows, rows) if side == 0 else (rows, few_rows)
     assert drain(seek, limits) == naive.match(left, right, key_lanes, projection, depth)
+
+
+@pytest.mark.parametrize("late", [0, 9])
+def test_seek_gives_more_pairs_than_it_finds_at_once(late: int) -> None:
+    """A5.8: keys of many rows on both sides, at one time and at others."""
+    few = Updates(np.stack([np.repeat([1, 3, 4], 7), np.arange(21)]), constant((5,)), constant((-1,)))
+    start = Frontier.start(1)
+    keys = np.repeat(np.arange(5), 60)
+    diffs = np.where(keys % 2 == 0, 1, 2).reshape(1, -1)
+    others = [Updates(np.stack([keys, np.arange(300) + n]), constant((late * n,)), diffs) for n in range(2)]
+    batches = [Batch(other, 1, Description(start, start, start)) for other in others]
+    projection = [(1, 1), (0, 1), (0, 0)]
+    part = Seek(few, batches, 0, 1, np.array(projection), 1).next(10_000)
+    assert part is not None and len(part) == 2 * 3 * 7 * 60 > 2 * CHUNK
+    assert (part.times.shape[1] == 1) == (late == 0)
+    rows = [row for other in others for row in naive.rows(other)]
+    assert sorted(naive.rows(part)) == naive.match(naive.rows(few), rows, 1, projection, 1)
 
 
 def keyed(keys: Ints) -> Updates:
