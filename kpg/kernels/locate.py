@@ -6,19 +6,25 @@ b, in row 2 b + 1 where they end; returns how many rows that is in all.
 
 Where keys are many against a batch, the batch is walked once. Where they are few, `GROUP` binary searches run in step,
 so that the memory they wait for is fetched at the same time: a lone search of a large array does little but wait. In a
-large batch with keys of one lane, fences (every `FENCE_SPACING`th key) first tell which few rows to search.
+large batch with keys of one lane, signs tell which few rows to search:
+
+    places  where keys are spread evenly: places[b] is the first row whose key is not before LOW + (b << SHIFT), so
+            that one look tells the rows of a key and a few others
+    fences  otherwise: every `FENCE_SPACING`th key, to be searched first
+
 Twin: kpg.testing.kernels_react.locate.
 """
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, FENCE_ROWS, FENCES, ROWS, fetch, peek
-from kpg.kernels.example import TABLE, Example
+from kpg.kernels.address import DATA, LOW, ROWS, SHIFT, SIGN_ROWS, SIGNS, fetch, peek
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 
 GROUP = 16
 FENCE_SPACING = 64
 DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
+SHORT = 32  # rows of a place that are walked
 CLOSE = 4  # a batch with at most so many rows a key is walked always
 
 
@@ -206,24 +212,105 @@ def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
 
 
 @jit
+def place(keys, low, shift, places):
+    """Fill the places of sorted keys; returns how many keys differ, and the sum over places of the square of that."""
+    place = 0
+    places[0] = 0
+    differing = 0
+    here = 0
+    squares = 0
+    for i in range(len(keys)):
+        new = i == 0 or keys[i] != keys[i - 1]
+        at = (keys[i] - low) >> shift
+        if at != place:
+            squares += here * here
+            here = 0
+            for passed in range(place + 1, at + 1):
+                places[passed] = i
+            place = at
+        here += new
+        differing += new
+    for passed in range(place + 1, len(places)):
+        places[passed] = len(keys)
+    return differing, squares + here * here
+
+
+@inlined
+def find_placed(data, start, end, key):
+    """Where in the rows [start, end), of which a few are before the key or after it, its own begin and end."""
+    if end - start <= SHORT:
+        before = 0
+        same = 0
+        for row in range(start, end):
+            value = peek(data, row)
+            before += value < key
+            same += value == key
+        return start + before, start + before + same
+    last = end
+    while start < end:
+        middle = (start + end) >> 1
+        if peek(data, middle) < key:
+            start = middle + 1
+        else:
+            end = middle
+    end = start
+    while end < last:
+        middle = (end + last) >> 1
+        if peek(data, middle) <= key:
+            end = middle + 1
+        else:
+            last = middle
+    return start, end
+
+
+@jit
+def search_placed(data, n, places, low, shift, keys, ranges, block):
+    """One look at the places, then at the rows, a group of keys in step; keys of one lane."""
+    m = keys.shape[1]
+    total = 0
+    high = peek(data, n - 1)
+    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
+    for first in range(0, m, GROUP):
+        last = min(m, first + GROUP)
+        for k in range(first, last):
+            inside = min(max(wanted[k], low), high)  # else the difference may not fit
+            starts[k] = (inside - low) >> shift
+            fetch(places, starts[k])
+        for k in range(first, last):
+            at = starts[k]
+            starts[k], ends[k] = peek(places, at), peek(places, at + 1)
+            fetch(data, starts[k])
+            fetch(data, ends[k] - 1)
+        for k in range(first, last):
+            starts[k], ends[k] = find_placed(data, starts[k], ends[k], wanted[k])
+            total += ends[k] - starts[k]
+    return total
+
+
+@jit
 def locate(table, keys, ranges):
     """Fill the ranges of all batches; returns how many rows they hold."""
     total = 0
     for block in range(table.shape[0]):
         n = table[block, ROWS]
+        data, signs = table[block, DATA], table[block, SIGNS]
+        count, shift = table[block, SIGN_ROWS], table[block, SHIFT]
         dense = n <= DENSE * keys.shape[1]
-        if keys.shape[0] == 1 and not dense and table[block, FENCE_ROWS] > 0:
-            fences, fence_rows = table[block, FENCES], table[block, FENCE_ROWS]
-            total += search_fenced(table[block, DATA], n, fences, fence_rows, keys, ranges, block)
-        elif keys.shape[0] == 1 and n > CLOSE * keys.shape[1]:
-            total += search_lane(table[block, DATA], n, keys, ranges, block)
+        sparse = keys.shape[0] == 1 and n > CLOSE * keys.shape[1]
+        if sparse and count > 0 and shift >= 0:
+            total += search_placed(data, n, signs, table[block, LOW], shift, keys, ranges, block)
+        elif sparse and count > 0 and not dense:
+            total += search_fenced(data, n, signs, count, keys, ranges, block)
+        elif sparse:
+            total += search_lane(data, n, keys, ranges, block)
         elif dense:
-            total += walk(table[block, DATA], n, keys, ranges, block)
+            total += walk(data, n, keys, ranges, block)
         else:
-            total += search(table[block, DATA], n, keys, ranges, block)
+            total += search(data, n, keys, ranges, block)
     return total
 
 
 def examples() -> Iterator[Example]:
     """The one signature of each kernel that Python calls."""
     yield locate, (TABLE, TABLE, TABLE)
+    yield place, (COLUMN, NUMBER, NUMBER, COLUMN)

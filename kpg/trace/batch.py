@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.columns.updates import Ints, Updates
+from kpg.columns.updates import Updates
 from kpg.trace.description import Description
 from kpg.trace.directory import LEAST, NONE, WORTH, Directory, directory_of
-from kpg.trace.table import Row, describe, fences_of
+from kpg.trace.table import Row, Signs, describe, signs_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,7 @@ class Batch:
     key_lanes: int
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
-    _fences: Ints | None = field(default=None, init=False, repr=False)
+    _signs: Signs | None = field(default=None, init=False, repr=False)
     _directory: Directory = field(default=NONE, init=False, repr=False)
     _asked: int = field(default=0, init=False, repr=False)
     _earliest: tuple[Time, ...] | None = field(default=None, init=False, repr=False)
@@ -36,9 +36,9 @@ class Batch:
     def row(self) -> Row:
         """Where its arrays lie, worked out when first asked: see kpg.trace.table."""
         if self._row is None:
-            fences = fences_of(self.updates)
-            object.__setattr__(self, "_fences", fences)
-            object.__setattr__(self, "_row", describe(self.updates, fences))
+            signs = signs_of(self.updates)
+            object.__setattr__(self, "_signs", signs)
+            object.__setattr__(self, "_row", describe(self.updates, signs))
         assert self._row is not None
         return self._row
 
@@ -53,8 +53,8 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """What the arrays hold."""
-        fences = 0 if self._fences is None else self._fences.nbytes
-        return self.updates.nbytes + fences + self._directory.offsets.nbytes
+        signs = 0 if self._signs is None else self._signs.at.nbytes
+        return self.updates.nbytes + signs + self._directory.offsets.nbytes
 
     @property
     def earliest(self) -> tuple[Time, ...]:

@@ -8,7 +8,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.locate import locate
+from kpg.kernels.locate import FENCE_SPACING, locate
 from kpg.kernels.unmoved import moved
 from kpg.kernels.unseen import unseen
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
@@ -17,7 +17,7 @@ from kpg.testing import kernels_react as naive
 from kpg.testing.strategies import depths, frontiers, rows, times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
-from kpg.trace.table import FENCED_ROWS, NO_FENCES, describe, fences_of, table_of
+from kpg.trace.table import FENCED_ROWS, NO_SIGNS, PLACED_ROWS, Signs, describe, places_of, signs_of, table_of
 
 
 def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
@@ -48,26 +48,53 @@ def test_far_keys_are_found_in_a_large_batch() -> None:
     data = np.arange(0, 3_000_00, 3, dtype=np.int64).reshape(1, -1)
     updates = Updates(data, constant((0,)), constant((1,)))
     keys = np.array([[-5, 0, 2, 3, 150_000, 150_001, 299_997, 299_999]], np.int64)
-    for fences in (NO_FENCES, fences_of(updates)):
+    fences = Signs(data[0, ::FENCE_SPACING].copy(), 0, -1)
+    for signs in (NO_SIGNS, signs_of(updates), fences):
         ranges = np.empty((2, 8), np.int64)
-        assert locate(table_of([describe(updates, fences)]), keys, ranges) == 4
+        assert locate(table_of([describe(updates, signs)]), keys, ranges) == 4
         assert ranges[0].tolist() == np.searchsorted(data[0], keys[0], "left").tolist()
         assert ranges[1].tolist() == np.searchsorted(data[0], keys[0], "right").tolist()
 
 
-@given(st.integers(1, 200), st.lists(st.integers(-5, 2000), min_size=1, max_size=40), st.integers(0, 2**32))
-def test_fences_lead_to_the_same_rows(repeats: int, keys: list[int], seed: int) -> None:
-    """A3.7: long runs of equal keys, keys before the first fence and after the last."""
-    distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, FENCED_ROWS // repeats + 1))
-    data = np.repeat(distinct, repeats).reshape(1, -1)
-    updates = Updates(data, constant((0,)), constant((1,)))
-    asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
+def assert_leads_to_its_rows(signs: Signs, data: Ints, asked: Ints) -> None:
+    """Keys are found where a plain search finds them."""
     ranges = np.empty((2, asked.shape[1]), np.int64)
-    fences = fences_of(updates)
-    assert len(fences)
-    locate(table_of([describe(updates, fences)]), asked, ranges)
+    locate(table_of([describe(Updates(data, constant((0,)), constant((1,))), signs)]), asked, ranges)
     assert ranges[0].tolist() == np.searchsorted(data[0], asked[0], "left").tolist()
     assert ranges[1].tolist() == np.searchsorted(data[0], asked[0], "right").tolist()
+
+
+@given(st.integers(1, 200), st.lists(st.integers(-5, 2000), min_size=1, max_size=40), st.integers(0, 2**32))
+def test_fences_and_places_lead_to_the_same_rows(repeats: int, keys: list[int], seed: int) -> None:
+    """A3.7: long runs of equal keys, keys before the first sign and after the last."""
+    distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, FENCED_ROWS // repeats + 1))
+    data = np.repeat(distinct, repeats).reshape(1, -1)
+    asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
+    assert_leads_to_its_rows(Signs(data[0, ::FENCE_SPACING].copy(), 0, -1), data, asked)
+    places = places_of(data[0])
+    assert places is not None and places.shift >= 0
+    assert_leads_to_its_rows(places, data, asked)
+
+
+@given(st.integers(-(2**62), 2**61), st.integers(0, 40), st.integers(0, 2**32), st.booleans())
+def test_places_of_wide_keys_lead_to_their_rows(low: int, bits: int, seed: int, extremes: bool) -> None:
+    """A3.7: wherever keys begin and however far apart they are; also for keys as far away as int64 goes."""
+    random = np.random.default_rng(seed)
+    data = low + np.sort(random.integers(0, 2**bits, PLACED_ROWS)).reshape(1, -1)
+    places = places_of(data[0])
+    assert places is not None
+    far = [-(2**63), 2**63 - 1] if extremes else []
+    asked = np.unique([*random.choice(data[0], 20), *(random.choice(data[0], 20) + 1), low - 1, *far]).reshape(1, -1)
+    assert_leads_to_its_rows(places, data, asked.astype(np.int64))
+
+
+def test_keys_in_a_few_heaps_get_fences() -> None:
+    """A3.7: where most keys share a place, one look would tell little."""
+    heaps = np.sort(np.concatenate([np.arange(FENCED_ROWS), [2**50]])).reshape(1, -1)
+    assert places_of(heaps[0]) is None
+    signs = signs_of(Updates(heaps, constant((0,)), constant((1,))))
+    assert signs.shift == -1 and len(signs.at)
+    assert_leads_to_its_rows(signs, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
 
 
 def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) -> Batch:
