@@ -80,15 +80,21 @@ def concatenate(parts: list[Updates]) -> Updates:
     """All updates of some parts of equal shape, constants kept where the parts agree."""
     if len(parts) == 1:
         return parts[0]
-    return Updates(
-        np.concatenate([part.data for part in parts], axis=1),
-        _concatenate_blocks([(part.times, len(part)) for part in parts]),
-        _concatenate_blocks([(part.diffs, len(part)) for part in parts]),
-    )
+    data = np.concatenate([part.data for part in parts], axis=1)
+    sizes = [part.data.shape[1] for part in parts]
+    times = _concatenate_blocks([part.times for part in parts], sizes)
+    return Updates(data, times, _concatenate_blocks([part.diffs for part in parts], sizes))
 
 
-def _concatenate_blocks(blocks: list[tuple[Ints, int]]) -> Ints:
-    first = blocks[0][0]
-    if all(block.shape[1] == 1 and (block == first).all() for block, _ in blocks):
-        return first
-    return np.concatenate([spread(block, n) for block, n in blocks], axis=1)
+def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
+    first = blocks[0]
+    if first.shape[1] == 1:
+        value = first.tolist()
+        if all(block.shape[1] == 1 and block.tolist() == value for block in blocks):
+            return first
+    joined = np.empty((first.shape[0], sum(sizes)), np.int64)
+    at = 0
+    for block, size in zip(blocks, sizes, strict=True):
+        joined[:, at : at + size] = block
+        at += size
+    return joined
