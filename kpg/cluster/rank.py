@@ -39,6 +39,7 @@ from kpg.version import __version__
 
 Request = tuple[dict[str, Any], list[Updates]]
 MEETING = 30.0  # seconds that peers have to find each other
+IDLE_AFTER = 0.005  # seconds of silence: sooner, a next request would wait for a merge that nobody needs yet
 ENDING = 20.0  # seconds that ranks of a coordinator that is gone have to notice
 BEGINNINGS = frozenset({"prepare", "meet", "stop"})
 
@@ -166,7 +167,7 @@ class Rank:
             except WorkerLost as error:
                 self.broken = error
                 return
-            if not wire.wait(waiting, 0) and self.handlers.db.worker.rest(IDLE_FUEL):
+            if not wire.wait(waiting, IDLE_AFTER) and self.handlers.db.worker.rest(IDLE_FUEL):
                 return
             self.handlers.outside.staged.expire()
         if not wire.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded

@@ -56,8 +56,7 @@ def orkut_like(scale: float, seed: int = 0) -> tuple[int, Ints]:
 def crawled(edges: Ints) -> Ints:
     """The same graph, its nodes numbered in the order in which a crawl from the first one meets them.
 
-    So are the public social networks, which are crawls: nodes with many edges have small numbers. Breadth first, along
-    the edges; nodes that it does not meet come last.
+    Nodes with many edges get small numbers. Breadth first, along the edges; nodes that it does not meet come last.
     """
     nodes = int(edges.max()) + 1 if len(edges) else 0
     ordered = edges[np.argsort(edges[:, 0], kind="stable")]

@@ -1,7 +1,8 @@
 """X25: triangles of a skewed graph, the edges of one node a round: which ways of joining keep up?
 
-Nodes are numbered as a crawl meets them, as livejournal's are: the first have many edges, and in the worst order those
-of one node meet each other.
+Nodes are numbered as a crawl would meet them, breadth first: the first have many edges, between each other too, and in
+the worst order those of one node meet each other. Numbered at random, the first tenth of the nodes would hardly have
+any edge between each other, and no way would have anything to do.
 """
 
 from __future__ import annotations
