@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
+from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
 from kpg.config import Effort
@@ -54,6 +55,7 @@ class Reduce(Publisher):
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
         self.grown = True  # nothing was ever taken away
+        self.early: list[Updates] = []  # of one time each, which is not complete here yet: an import, while peers lag
 
     def follow_frontiers(self) -> None:
         """Tie the traces' logical since to what may still be asked, once the operator is placed."""
@@ -73,7 +75,7 @@ class Reduce(Publisher):
         upper = self.frontier(0)
         if self.dataflow.worker.peers > 1:
             upper = upper.join(self.upper)  # what was complete here before stays so
-        arrived: list[Updates] = []
+        arrived, self.early = self.early, []
         for message in inputs[0]:
             for batch in message.payload:
                 if len(batch):
@@ -82,8 +84,18 @@ class Reduce(Publisher):
             self.input.acknowledge(last)
             # A batch is complete on this worker even when peers lag behind and hold the frontier back.
             upper = upper.join(last.extend(self.depth))
-        self._reduce(arrived, upper)
+        self._reduce([updates for updates in arrived if not self._waits(updates, upper)], upper)
         return False
+
+    def _waits(self, updates: Updates, upper: Frontier) -> bool:
+        """Whether new rows are all of one time beyond upper: they are looked at later, as new as they are now."""
+        if updates.times.shape[1] > 1 or not upper.beyond(self._time_of(updates)):
+            return False
+        self.early.append(updates)
+        return True
+
+    def _time_of(self, updates: Updates) -> Time:
+        return tuple(extend(updates.times, self.depth)[:, 0].tolist())
 
     def _reduce(self, arrived: list[Updates], upper: Frontier) -> None:
         waiting = len(self.pending)
@@ -104,7 +116,10 @@ class Reduce(Publisher):
                 self._postpone(keys, outcome)
             if len(outcome.corrections):
                 self._publish(keys, outcome.corrections, upper)
-        self.hold(tuple(earliest(self.pending.times)) if len(self.pending) else ())
+        waiting_for = [self._time_of(updates) for updates in self.early]
+        if len(self.pending):
+            waiting_for += earliest(self.pending.times)
+        self.hold(minimal(waiting_for))
 
     def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
         data = np.take(keys, corrections.key_index, axis=1)

@@ -102,7 +102,10 @@ class Batcher:
             return run.updates
         rows = sum([len(part.updates) for part in early])
         if len(run.updates) < rows and not all(part.tidy for part in early):
-            return _in_order([run, *early])  # to sort them all is less than to sort the most of them and merge
+            if len(run.updates):
+                early.append(run)
+            del run  # to sort them all is less than to sort the most of them and merge
+            return _in_order(early)
         return merge_updates(run.updates, _in_order(early))
 
     def _part(self, updates: Updates) -> Part:

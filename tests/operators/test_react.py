@@ -223,4 +223,8 @@ def test_the_first_value_stays_where_only_later_ones_come_and_go(monkeypatch: py
         simulate(data, tactic, naive.first(1), depth, 1)
 
     right()
-    assert left_out
+    caller = Caller(React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1)), 1, 2, 2, 1)
+    first, second, third = (Frontier.at((epoch,)) for epoch in range(3))
+    assert caller.call([((0, 1), (0,), (1,))], first, second) == [((0, 1), (0,), (1,))]
+    left_out = 0
+    assert caller.call([((0, 2), (1,), (1,))], second, third) == [] and left_out
