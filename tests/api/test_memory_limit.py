@@ -28,11 +28,11 @@ def test_a_query_that_needs_too_much_is_dropped_and_the_others_go_on() -> None:
 
 def test_rows_that_do_not_fit_are_refused() -> None:
     """An insert over the limit is refused as a whole."""
-    with kpg.open(memory_limit=resident_bytes() + 10 * MEGABYTE) as db:
+    with kpg.open(memory_limit=resident_bytes() + 100 * MEGABYTE) as db:
         rows = db.input("rows", k=int)
         answer = rows.filter(col("k") > 0).count().output("answer")
         rows.insert([(1,), (2,)])
         with pytest.raises(kpg.OverBudget, match="over the memory limit"):
-            rows.insert(np.arange(4_000_000))
+            rows.insert(np.arange(40_000_000))
         db.advance()
         assert answer.rows() == [(2,)]

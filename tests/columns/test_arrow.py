@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kpg.columns.arrow import decode, decode_rows, encode
 from kpg.columns.schema import INT64, NULL, Schema, Type
 from kpg.columns.symbols import Symbols
+from kpg.errors import SchemaMismatch
 from tests.columns.generate import TYPES, canonical, canonical_rows, tables, values
 
 
@@ -92,7 +93,11 @@ def test_rows_come_back_through_pandas(table: tuple[Schema, list]) -> None:
         )
         for row in rows
     ]
-    assert (encode(schema, frame, symbols) == encode(schema, rows, symbols)).all() or _loses_digits(schema, rows)
+    try:
+        same = bool((encode(schema, frame, symbols) == encode(schema, rows, symbols)).all())
+    except SchemaMismatch:  # 2^63 - 1 beside a gap is 2^63 in pandas, which is no int64
+        same = False
+    assert same or _loses_digits(schema, rows)
 
 
 def _loses_digits(schema: Schema, rows: list) -> bool:
