@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from kpg.kernels.address import DATA, LOW, ROWS, SHIFT, SIGN_ROWS, SIGNS, fetch, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.find import lower_bound
 from kpg.kernels.jit import inlined, jit
 
 GROUP = 16
@@ -247,12 +248,7 @@ def find_placed(data, start, end, key):
             same += value == key
         return start + before, start + before + same
     last = end
-    while start < end:
-        middle = (start + end) >> 1
-        if peek(data, middle) < key:
-            start = middle + 1
-        else:
-            end = middle
+    start = lower_bound(data, start, end, key)
     end = start
     while end < last:
         middle = (end + last) >> 1

@@ -20,8 +20,10 @@ closure. Twin: kpg.testing.kernels_react.react.
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
+from kpg.kernels.address import DATA, ROWS, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.glance import SPARSE, counted, fetch_rows, lone_batch, lone_row, none_before, there_from
+from kpg.kernels.interesting import beyond
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.shortlist import FULL, add_joins, add_times, collect, insert, is_beyond, is_chain, reaches, same
 
@@ -30,8 +32,6 @@ PRESENCE, SUMS, FIRST = 0, 1, 2
 INPUTS, OUTPUTS, MADE, CLOSURE, FIXES, SINGLE = 0, 1, 2, 3, 4, 5  # the lists of one key: see kpg.kernels.shortlist
 ROW, WANT, FLOOR = 0, 1, 2  # single entries, at the base of SINGLE
 LISTS = 6
-LARGE = 1 << 13  # rows of a batch that may not be in the cache
-SPARSE = 8  # rows a key: nearer ones come by themselves
 AHEAD = 8  # keys between asking for rows and reading them
 
 
@@ -107,82 +107,6 @@ def missing_at(pool, base, n, size, at_diff, want, present, values, time, depth,
 
 
 @inlined
-def lone_row(ranges, k):
-    """Which batch has the only row of key k: −1 if there is none, −2 if there are several rows."""
-    found = -1
-    for block in range(ranges.shape[0] // 2):
-        rows = ranges[2 * block + 1, k] - ranges[2 * block, k]
-        if rows == 1 and found == -1:
-            found = block
-        elif rows != 0:
-            return -2
-    return found
-
-
-@inlined
-def lone_batch(table, ranges, k):
-    """Which batch has all rows of key k, if all its rows are of one time: else −1."""
-    found = -1
-    for block in range(ranges.shape[0] // 2):
-        if ranges[2 * block, k] < ranges[2 * block + 1, k]:
-            if found >= 0 or table[block, TIME_ROWS] != 1:
-                return -1
-            found = block
-    return found
-
-
-@inlined
-def counted(table, block, start, end):
-    """The sum of the diffs of some rows."""
-    if table[block, DIFF_ROWS] == 1:
-        return (end - start) * peek(table[block, DIFFS], 0)
-    total = 0
-    for row in range(start, end):
-        total += peek(table[block, DIFFS], row)
-    return total
-
-
-@inlined
-def beyond(upper, seeds, seed):
-    """Whether a seed is beyond a frontier, as times of compacted batches may be, while others are behind."""
-    for element in range(upper.shape[0]):
-        after = True
-        for lane in range(upper.shape[1]):
-            after = after and seeds[lane, seed] >= upper[element, lane]
-        if after:
-            return True
-    return False
-
-
-@inlined
-def there_from(table, block, row, seeds, seed, depth):
-    """The diff of a row if its time is at or before a seed, else 0."""
-    time_rows = table[block, TIME_ROWS]
-    at = row if time_rows > 1 else 0
-    for lane in range(min(depth, table[block, DEPTH])):
-        if peek(table[block, TIMES], lane * time_rows + at) > seeds[lane, seed]:
-            return 0
-    return peek(table[block, DIFFS], row if table[block, DIFF_ROWS] > 1 else 0)
-
-
-@inlined
-def none_before(in_table, in_ranges, k, key_lanes, values, out_table, block, row):
-    """Whether no input row of key k, at whatever time, has values before those of an output row."""
-    out_rows = out_table[block, ROWS]
-    for part in range(in_table.shape[0]):
-        first = in_ranges[2 * part, k]
-        if first < in_ranges[2 * part + 1, k]:  # sorted, so the first row has the least values
-            for lane in range(key_lanes, key_lanes + values):
-                x = peek(in_table[part, DATA], lane * in_table[part, ROWS] + first)
-                y = peek(out_table[block, DATA], lane * out_rows + row)
-                if x < y:
-                    return False
-                if x > y:
-                    break
-    return True
-
-
-@inlined
 def is_covered(late, start, end, pool, time):
     """Whether a time is at or after one of those already put off."""
     for j in range(start, end):
@@ -234,22 +158,6 @@ def follow_presence(
             made_n += 1
             there += fix
     return made_n, late_n
-
-
-@inlined
-def fetch_rows(table, ranges, k, skip, values):
-    """Have the rows of key k in large batches brought near: most of a key's time would be spent waiting for them."""
-    for block in range(table.shape[0]):
-        rows = table[block, ROWS]
-        start = ranges[2 * block, k]
-        if rows >= SPARSE * ranges.shape[1] and rows >= LARGE and start < ranges[2 * block + 1, k]:
-            for lane in range(values):
-                fetch(table[block, DATA], (skip + lane) * rows + start)
-            if table[block, TIME_ROWS] > 1:
-                for lane in range(table[block, DEPTH]):
-                    fetch(table[block, TIMES], lane * rows + start)
-            if table[block, DIFF_ROWS] > 1:
-                fetch(table[block, DIFFS], start)
 
 
 @jit

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from kpg.kernels.address import DATA, ROWS, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.glance import lone_row, there_from
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.react import lone_row, there_from
 
 
 @inlined

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 import kpg
 from kpg.api import output
 
@@ -14,12 +16,18 @@ def total(changes):
     return Counter({row: n for row, n in sums.items() if n})
 
 
-def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch):
+@pytest.fixture
+def summed(monkeypatch):
+    """How many changes were summed up, each time that was done."""
+    sizes = []
+    plain = output.consolidate
+    monkeypatch.setattr(output, "consolidate", lambda updates: sizes.append(len(updates)) or plain(updates))
+    return sizes
+
+
+def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch, summed):
     """A2.9: an answer larger than the limit does not make every later transaction pay for all of it."""
     monkeypatch.setattr(output, "CHANGES_LIMIT", 100)
-    summed = []
-    plain = output.consolidate
-    monkeypatch.setattr(output, "consolidate", lambda updates: summed.append(len(updates)) or plain(updates))
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -85,12 +93,9 @@ def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatc
         assert sorted(late.changes()) == [((0,), 3, 1), ((1,), 3, 1), ((2,), 3, 1), ((3,), 3, 1), ((4,), 4, 1)]
 
 
-def test_a_kept_answer_that_nobody_reads_sums_nothing_up_until_somebody_does(monkeypatch):
+def test_a_kept_answer_that_nobody_reads_sums_nothing_up_until_somebody_does(monkeypatch, summed):
     """A2.9: what changed since the start is in its trace already; a listener that comes late is told all the same."""
     monkeypatch.setattr(output, "CHANGES_LIMIT", 3)
-    summed = []
-    plain = output.consolidate
-    monkeypatch.setattr(output, "consolidate", lambda updates: summed.append(len(updates)) or plain(updates))
     with kpg.open() as db:
         rows = db.input("rows", x=int, y=int)
         answer, told = rows.output("answer"), []
