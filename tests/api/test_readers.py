@@ -177,7 +177,7 @@ def test_a_trace_has_one_writer():
         writers = [
             operator
             for operator in gc.get_objects()
-            if isinstance(operator, Publisher) and operator.spine() is trace
+            if issubclass(type(operator), Publisher) and operator.spine() is trace  # isinstance fails on dead proxies
         ]
         assert writers == [by_key.installed.publisher] and len(by_key.installed.readers()) == len(readers)
         stale = Description(Frontier.at((0,)), Frontier.at((9,)), Frontier.at((0,)))
