@@ -21,9 +21,9 @@ from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
 from kpg.api.installed import Installed, install_input
 from kpg.columns.arrow import encode
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate, consolidate_all
 from kpg.columns.schema import MAX, Schema
-from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import logged
@@ -173,7 +173,7 @@ class Input(Collection):
                 parts.append(Updates(np.ascontiguousarray(updates.data[:, mask]), constant((0,)), diffs))
         if not parts:
             return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
-        return consolidate(concatenate(parts))
+        return consolidate_all(parts)
 
     def _catch_up(self, base: Installed) -> None:
         """Have what was pushed sealed, if `db.push_to` left that work for later; several workers never leave it."""

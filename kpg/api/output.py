@@ -22,7 +22,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Change, Changes, in_time_order, reordered
 from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate, consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.config import CHANGES_LIMIT
@@ -129,7 +129,7 @@ class Output:
             return
         if len(self._waiting) > 1:
             parts = [Updates(updates.data, last, updates.diffs) for updates in self._waiting]
-            self._waiting = [consolidate(concatenate(parts))]
+            self._waiting = [consolidate_all(parts)]
             self._waiting_rows = len(self._waiting[0])
         self._waiting_limit = max(CHANGES_LIMIT, 2 * self._waiting_rows)  # each row is summed up a few times only
 
@@ -140,7 +140,7 @@ class Output:
             return self._waiting
         parts = [Updates(batch.updates.data, last, batch.updates.diffs) for batch in installed.handle.batches(None)]
         parts += [Updates(updates.data, last, -updates.diffs) for updates in self._waiting]
-        return [consolidate(concatenate(parts)), *self._waiting] if parts else []
+        return [consolidate_all(parts), *self._waiting] if parts else []
 
     def take_changes(self) -> Changes:
         """All updates since this was last called, together."""

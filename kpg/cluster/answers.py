@@ -19,7 +19,7 @@ from kpg.api.group import Group
 from kpg.api.reading import counted_table, rows_table
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.arrow import encode
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
 from kpg.config import CHANGES_LIMIT
@@ -67,7 +67,7 @@ class ClusterOutput:
         if sum(map(len, self._waiting)) > CHANGES_LIMIT:
             last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
             self._waiting = [
-                consolidate(concatenate([Updates(part.data, last, part.diffs) for part in self._waiting]))
+                consolidate_all([Updates(part.data, last, part.diffs) for part in self._waiting])
             ]
 
     def changes(self) -> Iterator[Change]:

@@ -15,10 +15,12 @@ difference of its greatest and least value. Ways, the first that applies:
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from kpg.columns.room import room, used
-from kpg.columns.updates import Ints, Updates, trim
+from kpg.columns.updates import Ints, Updates, agreeing, concatenate, spread, trim
 from kpg.kernels.consolidate import (
     count_words,
     distinct,
@@ -43,34 +45,72 @@ TABLE_BITS = 22  # the table must stay in the cache, or sorting is quicker
 
 def consolidate(updates: Updates) -> Updates:
     """The same accumulated diffs, each (data, time) once and in order."""
-    n = updates.data.shape[1]
-    if n == 0:
-        return updates
+    return consolidate_all([updates])
+
+
+def consolidate_all(parts: list[Updates]) -> Updates:
+    """The same for what several parts of equal shape hold together. They are taken from the list as soon as they are
+    read, so that what nobody else holds is not in memory twice while it is sorted."""
+    if len(parts) > 1:
+        parts[:] = [part for part in parts if len(part)] or parts[:1]
+    n = sum([part.data.shape[1] for part in parts])
     if n <= FEW:
-        return _few(updates, n)
-    row = _Fields(*_row_blocks(updates))
-    if row.bits <= TABLE_BITS and 1 << row.bits <= n and updates.diffs.shape[0] == 1:
-        return _tallied(updates, row)
-    if updates.diffs.shape[1] == 1:
+        return _few(_joined(parts), n) if n else parts[0]
+    if len(parts) > 1:
+        _make_alike(parts)
+    row = _Fields([_row_blocks(part) for part in parts])
+    width, constant = parts[0].diffs.shape[0], parts[0].diffs.shape[1] == 1
+    if row.bits <= TABLE_BITS and 1 << row.bits <= n and width == 1:
+        return _tallied(parts, row)
+    if constant:
         if row.bits <= WORD_BITS:
-            return _counted(updates, n, row)
+            return _counted(parts, n, row)
         if len(row.lows) == 1:
-            return _lone(updates, n)
-        return _ordered(updates, n, row)
-    both = row.and_also(updates.diffs)
+            return _lone(_joined(parts))
+        return _ordered(_joined(parts), n, row)
+    both = row.and_also([(part.diffs,) for part in parts])
     if both.bits <= WORD_BITS:
-        return _packed(updates, n, both, both.bits - row.bits)
-    if row.bits < WORD_BITS and updates.diffs.shape[0] == 1 and (total := weight(updates.diffs[0])) > 0:
-        return _signed(updates, n, row, total)
-    return _ordered(updates, n, row)
+        return _packed(parts, n, both, both.bits - row.bits)
+    whole = _joined(parts)
+    if row.bits < WORD_BITS and width == 1 and (total := weight(whole.diffs[0])) > 0:
+        return _signed(whole, n, row, total)
+    return _ordered(whole, n, row)
 
 
 def consolidate_crowded(updates: Updates) -> Updates | None:
     """The same for updates that must repeat themselves: there are less than half as many values as updates, and few
     enough. None for others."""
-    row = _Fields(*_row_blocks(updates))
+    row = _Fields([_row_blocks(updates)])
     crowded = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
-    return _tallied(updates, row) if crowded else None
+    return _tallied([updates], row) if crowded else None
+
+
+def _joined(parts: list[Updates]) -> Updates:
+    """The parts as one, taken from their list."""
+    whole = concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _make_alike(parts: list[Updates]) -> None:
+    """Let times, and diffs, be one constant in all parts or in none."""
+    times, diffs = (agreeing(blocks) for blocks in ([part.times for part in parts], [part.diffs for part in parts]))
+    if times is not None and diffs is not None:
+        return
+    if min(map(len, parts)) == 1:  # one row would be taken for a constant
+        parts[:] = [concatenate(parts)]
+        return
+    parts[:] = [
+        Updates(
+            part.data,
+            part.times if times is not None else spread(part.times, len(part)),
+            part.diffs if diffs is not None else spread(part.diffs, len(part)),
+        )
+        for part in parts
+    ]
+
+
+Blocks: TypeAlias = tuple[Ints, ...]  # of equal length, the lanes of the first the most significant
 
 
 class _Fields:
@@ -78,20 +118,16 @@ class _Fields:
 
     __slots__ = ("lows", "widths", "bits")
 
-    def __init__(self, *blocks: Ints) -> None:
-        self.lows: list[int] = []
-        self.widths: list[int] = []
-        for block in blocks:
-            ends = np.empty((2, block.shape[0]), np.int64)
-            bounds(block, ends[0], ends[1])
-            low, high = ends.tolist()  # Python ints: their difference may not fit 64 bits
-            self.lows += low
-            self.widths += [(most - least).bit_length() for least, most in zip(low, high, strict=True)]
+    def __init__(self, parts: list[Blocks]) -> None:
+        lows, highs = zip(*[_ends(blocks) for blocks in parts], strict=True)
+        self.lows = list(map(min, zip(*lows, strict=True)))
+        most = map(max, zip(*highs, strict=True))
+        self.widths = [(high - low).bit_length() for low, high in zip(self.lows, most, strict=True)]
         self.bits = sum(self.widths)
 
-    def and_also(self, block: Ints) -> _Fields:
-        """These lanes, then those of another block."""
-        made = _Fields(block)
+    def and_also(self, parts: list[Blocks]) -> _Fields:
+        """These lanes, then those of other blocks of the same rows."""
+        made = _Fields(parts)
         made.lows = self.lows + made.lows
         made.widths = self.widths + made.widths
         made.bits += self.bits
@@ -124,15 +160,32 @@ class _Fields:
         return [mask == (1 << width) - 1 for mask, width in zip(window[2].tolist(), self.widths, strict=True)]
 
 
-def _pack(blocks: tuple[Ints, ...], fields: Ints, words: Ints) -> None:
-    at, first = 0, 1
+def _ends(blocks: Blocks) -> tuple[list[int], list[int]]:
+    """The least and the greatest value of each lane, as Python ints: their difference may not fit 64 bits."""
+    low: list[int] = []
+    high: list[int] = []
     for block in blocks:
-        pack(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, words)
-        at += block.shape[0]
-        first = 0
+        ends = np.empty((2, block.shape[0]), np.int64)
+        bounds(block, ends[0], ends[1])
+        low += ends[0].tolist()
+        high += ends[1].tolist()
+    return low, high
 
 
-def _row_blocks(updates: Updates) -> tuple[Ints, ...]:
+def _pack(parts: list[Blocks], fields: Ints, words: Ints) -> None:
+    """Write the words of the rows of each part, one part after the other."""
+    begin = 0
+    for blocks in parts:
+        at, first = 0, 1
+        mine = words[begin : begin + blocks[0].shape[1]]
+        for block in blocks:
+            pack(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, mine)
+            at += block.shape[0]
+            first = 0
+        begin += len(mine)
+
+
+def _row_blocks(updates: Updates) -> Blocks:
     return (updates.data,) if updates.times.shape[1] == 1 else (updates.data, updates.times)
 
 
@@ -178,23 +231,26 @@ def _few(updates: Updates, n: int) -> Updates:
     return Updates(trim(out_data, kept), shrunk(out_times, kept), shrunk(out_diffs, kept))
 
 
-def _tallied(updates: Updates, row: _Fields) -> Updates:
+def _tallied(parts: list[Updates], row: _Fields) -> Updates:
     """There are not more possible words than rows."""
     fields = row.whole()
     table = np.zeros(1 << row.bits, np.int64)
-    tally(updates.data, updates.times, fields[0], fields[3], updates.diffs, table)
-    out, sums = _Output(updates, len(table)), room(1, len(table))
+    for part in parts:
+        tally(part.data, part.times, fields[0], fields[3], part.diffs, table)
+    out, sums = _Output(parts[0], len(table)), room(1, len(table))
+    parts.clear()
     kept = tallied(table, out.words, sums)
     return out.unpacked(kept, fields, sums)
 
 
-def _counted(updates: Updates, n: int, row: _Fields) -> Updates:
+def _counted(parts: list[Updates], n: int, row: _Fields) -> Updates:
     """The diff is constant, and a row fits into a word."""
-    fields = row.whole()
-    out = _Output(updates, n)
-    _pack(_row_blocks(updates), fields, out.words)
+    fields, diff = row.whole(), parts[0].diffs
+    out = _Output(parts[0], n)
+    _pack([_row_blocks(part) for part in parts], fields, out.words)
+    parts.clear()
     out.words.sort()
-    kept, diffs = _count(out.words, updates.diffs)
+    kept, diffs = _count(out.words, diff)
     return out.unpacked(kept, fields, diffs)
 
 
@@ -208,13 +264,13 @@ def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
     return kept, diffs
 
 
-def _packed(updates: Updates, n: int, both: _Fields, diff_bits: int) -> Updates:
+def _packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Updates:
     """A row and its diff fit into a word."""
-    fields = both.whole()
-    out = _Output(updates, n)
-    _pack((*_row_blocks(updates), updates.diffs), fields, out.words)
+    fields, width = both.whole(), parts[0].diffs.shape[0]
+    out = _Output(parts[0], n)
+    _pack([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
+    parts.clear()
     out.words.sort()
-    width = updates.diffs.shape[0]
     diff = fields[:, -width:].copy()
     sums = room(width, distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
@@ -225,7 +281,7 @@ def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
     """A row and a sign fit into a word, and diffs are small: each word as often as its diff says, `total` in all."""
     fields = row.whole()
     words, out = np.empty(n, np.int64), _Output(updates, total)
-    _pack(_row_blocks(updates), fields, words)
+    _pack([_row_blocks(updates)], fields, words)
     sign(words, updates.diffs[0], out.words)
     out.words.sort()
     sums = room(1, total)
@@ -234,7 +290,7 @@ def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
     return out.unpacked(kept, fields, sums)
 
 
-def _lone(updates: Updates, n: int) -> Updates:
+def _lone(updates: Updates) -> Updates:
     """One lane of more than 63 bits, of one time and diff."""
     words = np.sort(updates.data[0] if updates.data.shape[0] else updates.times[0])
     kept, diffs = _count(words, updates.diffs)
@@ -276,7 +332,7 @@ def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
     space, start, rank_bits = WORD_BITS - position_bits, 0, 0
     while True:
         fields = row.window(start, space)
-        _pack(_row_blocks(updates), fields, words)
+        _pack([_row_blocks(updates)], fields, words)
         if rank_bits:
             zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
             pack(ranks, zero, zero, mask, shift, 0, words)

@@ -86,13 +86,21 @@ def concatenate(parts: list[Updates]) -> Updates:
     return Updates(data, times, _concatenate_blocks([part.diffs for part in parts], sizes))
 
 
-def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
+def agreeing(blocks: list[Ints]) -> Ints | None:
+    """The constant that all blocks are, if they are one."""
     first = blocks[0]
     if first.shape[1] == 1:
         value = first.tolist()
         if all(block.shape[1] == 1 and block.tolist() == value for block in blocks):
             return first
-    joined = np.empty((first.shape[0], sum(sizes)), np.int64)
+    return None
+
+
+def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
+    constant = agreeing(blocks)
+    if constant is not None:
+        return constant
+    joined = np.empty((blocks[0].shape[0], sum(sizes)), np.int64)
     at = 0
     for block, size in zip(blocks, sizes, strict=True):
         joined[:, at : at + size] = block

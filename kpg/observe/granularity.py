@@ -19,8 +19,8 @@ from time import monotonic
 
 import numpy as np
 
-from kpg.columns.consolidate import consolidate
-from kpg.columns.updates import Ints, Updates, concatenate, constant, spread
+from kpg.columns.consolidate import consolidate_all
+from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.errors import TypeMismatch
 from kpg.operators.linear import take as rows_of
 
@@ -48,7 +48,7 @@ class Held:
         """All updates of an edge at the time of the last."""
         parts = self._parts[edge]
         last = constant(tuple(max(part.times.max(axis=1).tolist() for part in parts)))
-        return consolidate(concatenate([Updates(part.data, last, part.diffs) for part in parts]))
+        return consolidate_all([Updates(part.data, last, part.diffs) for part in parts])
 
     def pop(self, upto: float) -> list[Updates]:
         """The updates of all edges at or before one, earlier first, each summed up."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time
-from kpg.columns.consolidate import consolidate
-from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
+from kpg.columns.consolidate import consolidate_all
+from kpg.columns.updates import Ints, Updates, constant, no_updates, spread
 from kpg.config import Effort
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
@@ -144,7 +144,7 @@ class Reduce(Publisher):
                 return parts[0], rest
         if len(due):
             parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
-        return (consolidate(concatenate(parts)) if parts else no_updates(keys, depth)), rest
+        return (consolidate_all(parts) if parts else no_updates(keys, depth)), rest
 
     def _keys_of(self, news: Updates) -> Ints:
         """The keys of new rows of one time, without those to which these make no difference."""
@@ -157,7 +157,7 @@ class Reduce(Publisher):
 
     def _postpone(self, keys: Ints, outcome: Outcome) -> None:
         later = Updates(np.take(keys, outcome.late_keys, axis=1), outcome.late_times, ONE)
-        pending = consolidate(concatenate([self.pending, later]) if len(self.pending) else later)
+        pending = consolidate_all([self.pending, later])
         self.pending = Updates(pending.data, spread(pending.times, len(pending)), ONE)
 
     def state(self) -> Iterator[Updates]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import consolidate, shrunk
+from kpg.columns.consolidate import consolidate_all, shrunk
 from kpg.columns.room import room, used
-from kpg.columns.updates import Ints, Updates, concatenate
+from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
@@ -131,7 +131,7 @@ class SweepReduce(Operator):
         for batch in batches:
             parts.append(self.sweep.correct(batch.updates, self.key_lanes, before))
             before += (batch,)
-        return parts[0] if len(parts) == 1 else consolidate(concatenate(parts))
+        return parts[0] if len(parts) == 1 else consolidate_all(parts)
 
     def tidy(self) -> None:
         if self.frontier(0) == CLOSED:

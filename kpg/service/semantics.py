@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.consolidate import consolidate
-from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_of_each
 
 NOW = constant((0,))
@@ -44,13 +44,13 @@ def without(rows: Ints, others: Ints) -> Ints:
     """The rows that are not among others; both are sets."""
     if not rows.shape[1] or not others.shape[1]:
         return rows
-    found = consolidate(concatenate([counted(rows, 2), counted(others, 1)]))
+    found = consolidate_all([counted(rows, 2), counted(others, 1)])
     return np.ascontiguousarray(found.data[:, np.broadcast_to(found.diffs[0], len(found)) == 2])
 
 
 def difference(after: Ints, before: Ints) -> Updates:
     """What makes one set of rows another."""
-    return consolidate(concatenate([counted(after, 1), counted(before, -1)]))
+    return consolidate_all([counted(after, 1), counted(before, -1)])
 
 
 def counted(rows: Ints, times: int) -> Updates:

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Corrupt
 from kpg.storage.applied import Applied
 from kpg.storage.batches import read_updates
@@ -205,7 +205,7 @@ def settle(relation: Relation, waiting: Iterable[Updates], frontier: Frontier) -
     if complete:
         start = Frontier.start(complete[0].depth)
         last = relation.batches[-1].upper if relation.batches else start
-        updates = consolidate(concatenate(complete))
+        updates = consolidate_all(complete)
         if len(updates):
             relation.batches.append(Batch(updates, len(relation.key), Description(last, frontier, start)))
 

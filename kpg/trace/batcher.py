@@ -16,8 +16,8 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
-from kpg.columns.consolidate import consolidate, shrunk
-from kpg.columns.updates import Ints, Updates, concatenate, no_updates
+from kpg.columns.consolidate import consolidate_all, shrunk
+from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance import minimal, split
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
@@ -133,9 +133,9 @@ def _in_order(parts: list[Part]) -> Updates:
     """What the parts hold, in order; they are taken, so that a large load is not there twice while it is sorted."""
     if all(part.tidy for part in parts):
         return _merged([part.updates for part in parts])
-    whole = concatenate([part.updates for part in parts])
+    taken = [part.updates for part in parts]
     parts.clear()
-    return consolidate(whole)
+    return consolidate_all(taken)
 
 
 def _merged(runs: list[Updates]) -> Updates:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate_all
 from kpg.columns.room import room, used
-from kpg.columns.updates import Ints, Updates, concatenate, no_updates
+from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance import advance
 from kpg.kernels.consolidate import uniform
 from kpg.kernels.merge import FROM_A, FROM_B, merge
@@ -157,7 +157,7 @@ def merge_tiny(batches: list[Batch]) -> Batch:
     since = batches[0].since
     for batch in batches[1:]:
         since = since.join(batch.since)
-    updates = consolidate(concatenate([batch.updates for batch in batches]))
+    updates = consolidate_all([batch.updates for batch in batches])
     return Batch(updates, batches[0].key_lanes, Description(batches[0].lower, batches[-1].upper, since))
 
 

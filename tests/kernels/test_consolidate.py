@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kpg.columns import consolidate as ways
 from kpg.columns import room
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidate import consolidate, consolidate_all
 from kpg.columns.updates import Updates, constant, no_updates
 from kpg.kernels.consolidate import (
     count_words,
@@ -68,6 +68,35 @@ def test_consolidate_matches_twin(rows, spread):
         assert_plain(got)
 
 
+@given(some_updates(), st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=3), st.sampled_from([0, 128]))
+def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
+    """Each with its times and diffs constant or not, some without rows."""
+    if rows:
+        nothing = in_columns(rows[:1])
+        ends = [0, *sorted(min(at, len(rows)) for at, _ in cuts), len(rows)]
+        kinds = [True, *[spread for _, spread in cuts]]
+        parts = [no_updates(nothing.lanes, nothing.depth, nothing.width)]
+        for i, spread in enumerate(kinds):
+            if ends[i] < ends[i + 1]:
+                parts.append(in_columns(rows[ends[i] : ends[i + 1]], spread))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ways, "FEW", few)
+            got = consolidate_all(parts)
+        assert naive.rows(got) == naive.consolidate(rows)
+        assert_plain(got)
+
+
+def test_parts_are_let_go_before_they_are_sorted(monkeypatch):
+    """Else a large load would be in memory twice; by each way that packs parts one by one."""
+    monkeypatch.setattr(ways, "FEW", 0)
+    for diffs, bits in (([[1]], 22), ([[1, -1, 3, 4]], 22), ([[1]], 0), ([[1, -1, 3, 4]], 0)):
+        monkeypatch.setattr(ways, "TABLE_BITS", bits)
+        rows = np.array([[7, 5, 6, 5]], np.int64)
+        parts = [Updates(rows + far, constant((0,)), np.array(diffs, np.int64)) for far in (0, 0, 2)]
+        got = consolidate_all(parts)
+        assert not parts and got.data.tolist() == [[5, 6, 7, 8, 9]]
+
+
 @given(some_updates(), st.booleans(), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
 def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few, table_bits):
     """With tiny limits, so that short inputs take the ways of long ones."""
@@ -93,7 +122,7 @@ def test_small_diffs_of_rows_that_leave_one_bit_ride_as_signs(found, spread):
     weighed = sum(abs(diff) for _, _, diff in found)
     assert total == (weighed if weighed <= 2 * len(found) else -1)
     if total > 0 and updates.diffs.shape[1] == len(found):
-        row = ways._Fields(*ways._row_blocks(updates))
+        row = ways._Fields([ways._row_blocks(updates)])
         got = ways._signed(updates, len(found), row, total)
         assert naive.rows(got) == naive.consolidate([(data, time, (diff,)) for data, time, diff in found])
         assert_plain(got)
