@@ -5,6 +5,11 @@ In a pipe each step is lines of `+` or `-`, the time, and the row, separated by 
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -64,17 +69,29 @@ def watch(console: Console, follows: Subscription, title: str, most: int | None)
         for _ in range(most or 1):
             show_lines(console, follows.next())
         return
-    with Live(picture.draw(console.height), console=console, refresh_per_second=8) as live:
-        try:
-            while most is None or picture.steps < most:
-                advance(picture, follows)
-                live.update(picture.draw(console.height))
-        except KeyboardInterrupt:
-            return
+    with heeding() as interrupted, Live(picture.draw(console.height), console=console, refresh_per_second=8) as live:
+        while not interrupted.is_set() and (most is None or picture.steps < most):
+            advance(picture, follows)
+            live.update(picture.draw(console.height))
+
+
+@contextmanager
+def heeding() -> Iterator[threading.Event]:
+    """Note Ctrl-C rather than be stopped by it: an exception may come in the middle of a message, or be lost where
+    Python ignores exceptions. Only the main thread is told of it."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def advance(picture: Picture, follows: Subscription) -> None:
-    """Wait a little for the next step, so that Ctrl-C is heard."""
+    """Wait a little for the next step, so that Ctrl-C is heeded soon."""
     try:
         picture.add(follows.next(POLL_SECONDS))
     except TimeNotReached:

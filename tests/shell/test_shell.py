@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -25,7 +26,7 @@ from kpg.cli import main
 from kpg.client.feed import Step
 from kpg.columns.schema import Schema
 from kpg.shell.interpreter import COMMANDS, Interpreter
-from kpg.shell.live import Picture
+from kpg.shell.live import Picture, heeding
 from kpg.shell.prompt import Names, converse, remembered
 from tests.server.serving import ADMIN, served
 
@@ -143,6 +144,19 @@ def test_the_picture_of_an_answer_shows_rows_changes_and_time():
     assert "2 rows · last step +1 −1 · complete to time 3" in shown and re.search(r"\+ .*7", shown)
     picture.add(Step(5, (), schema, kpg.DataError("edge has no answer")))
     assert picture.status() == "no answer at time 4: edge has no answer"
+
+
+def test_an_interrupt_is_not_lost_where_exceptions_are_ignored():
+    class Dying:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with heeding() as interrupted:
+        assert not interrupted.is_set()
+        Dying()
+        assert interrupted.is_set()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_shell_on_a_real_terminal_watches_until_it_is_interrupted(tmp_path):
