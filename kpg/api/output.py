@@ -62,11 +62,7 @@ class Output:
     def __init__(self, db: Database, node: nodes.Node, name: str | None, keep: bool) -> None:
         self.db = db
         self.schema: Schema = node.schema
-        self.name = name or next(
-            free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs
-        )
-        if self.name in db.outputs:
-            raise InUse(f"there is an output {self.name!r} already", hint="Choose another name, or release() that one.")
+        self.name = output_name(db, name)
         self._waiting: list[Updates] = []
         self._waiting_rows = 0
         self._waiting_limit = CHANGES_LIMIT
@@ -315,6 +311,13 @@ class Output:
         from kpg.api.notebook import html_output
 
         return html_output(self)
+
+
+def output_name(db: Database, name: str | None) -> str:
+    """The name asked for, which no other may have; else one that is free."""
+    if name in db.outputs:
+        raise InUse(f"there is an output {name!r} already", hint="Choose another name, or release() that one.")
+    return name or next(free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs)
 
 
 def keys_of(node: nodes.Node) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class ClusterInput(Input):
 
     def arrange(self, *keys: str) -> ClusterArrangement:  # type: ignore[override]
         self.schema.select(keys)
-        return self.db.arrangement_of(self, keys)
+        return self.db.installer.arrangement_of(self, keys)
 
     # End
 

@@ -73,7 +73,7 @@ class Running:
         self.plans = lowered.plans
         wanted = program.wanted()
         nodes = {each: lowered.collections[each].node for each in wanted}
-        made = db.install_answers(name, nodes) if wanted else {}
+        made = db.installer.answers(name, nodes) if wanted else {}
         self.answers: dict[str, Arrangement] = {called.get(each, each): answer for each, answer in made.items()}
 
     def state_facts(self) -> None:
