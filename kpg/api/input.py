@@ -22,6 +22,7 @@ from kpg.api.collection import Collection
 from kpg.api.installed import Installed, install_input
 from kpg.api.times import LAST, show_frontier, show_time
 from kpg.columns.arrow import encode
+from kpg.columns.choose import keep
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
@@ -170,8 +171,7 @@ class Input(Collection):
         for updates in self._buffer:
             mask = member(updates.data[lanes], wanted)
             if mask.any():
-                diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
-                parts.append(Updates(np.ascontiguousarray(updates.data[:, mask]), constant((0,)), diffs))
+                parts.append(keep(Updates(updates.data, constant((0,)), updates.diffs), mask))
         if not parts:
             return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
         return consolidate(concatenate(parts))

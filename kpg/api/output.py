@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.changes import Change, Changes, in_time_order, reordered
+from kpg.api.changes import Change, Changes, in_time_order
 from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
+from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant

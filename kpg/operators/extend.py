@@ -28,11 +28,11 @@ import numpy.typing as npt
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time, join
+from kpg.columns.choose import keep
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.futures import SLICE, Futures
-from kpg.operators.linear import keep
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
