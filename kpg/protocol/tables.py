@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.columns.schema import Schema
-from kpg.protocol.messages import Column
+from kpg.protocol.parts import Column
 
 
 def columns_of(schema: Schema | pa.Schema) -> tuple[Column, ...]:

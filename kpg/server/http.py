@@ -26,7 +26,8 @@ from kpg.errors import (
 )
 from kpg.observe.metrics import CONTENT_TYPE
 from kpg.protocol.failures import failure_of
-from kpg.protocol.messages import Query, Table
+from kpg.protocol.replies import Table
+from kpg.protocol.requests import Query
 from kpg.protocol.schema import schema
 from kpg.protocol.shapes import build
 from kpg.protocol.tables import columns_of, rows_of

@@ -13,7 +13,8 @@ from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.errors import KpgError
 from kpg.protocol.failures import failure_of
-from kpg.protocol.messages import Changes, Column, Table
+from kpg.protocol.parts import Column
+from kpg.protocol.replies import Changes, Table
 from kpg.protocol.tables import rows_of, slices
 from kpg.service import Changes as Taken
 from kpg.service import Interest
