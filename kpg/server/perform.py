@@ -17,6 +17,7 @@ from kpg.errors import SchemaMismatch
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.expressions import TYPES
 from kpg.service import Change, Interest, Service
+from kpg.service.relations import is_attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def catalog(service: Service, request: requests.Catalog) -> replies.Catalogued:
 
 def role_of(name: str, rules: set[str]) -> Any:
     """Whether a name is a rule's, an attribute's or a relation's."""
-    return "rule" if name in rules else "attribute" if name.startswith(":") else "relation"
+    return "rule" if name in rules else "attribute" if is_attribute(name) else "relation"
 
 
 def observe(service: Service, request: requests.Observe) -> replies.Registered:
