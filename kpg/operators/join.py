@@ -25,38 +25,10 @@ from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.futures import Futures
+from kpg.operators.side import Side
 from kpg.trace.batch import Batch
-from kpg.trace.handle import TraceHandle
 from kpg.trace.match import Match
 from kpg.trace.seek import Seek, worth_seeking
-
-
-class Side:
-    """What a join knows of one input: its trace, and how far it has acknowledged its batches."""
-
-    def __init__(self, arranged: Arranged, name: str) -> None:
-        self.handle: TraceHandle | None = arranged.handle.clone(name)
-        self.handle.set_physical(self.handle.spine.upper)
-        self.trace_depth = arranged.trace_depth
-        self.acknowledged: Frontier | None = None
-
-    def batches(self) -> tuple[Batch, ...]:
-        """The acknowledged batches."""
-        if self.handle is None or self.acknowledged is None:
-            return ()
-        return self.handle.batches(self.acknowledged)
-
-    def acknowledge(self, upper: Frontier) -> None:
-        """Count batches through `upper` as met."""
-        self.acknowledged = upper
-        if self.handle is not None:
-            self.handle.set_physical(upper)
-
-    def release(self) -> None:
-        """Let go of the trace."""
-        if self.handle is not None:
-            self.handle.release()
-            self.handle = None
 
 
 class Join(Operator):

@@ -29,8 +29,8 @@ from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.join import Side
 from kpg.operators.replay import Corrections
+from kpg.operators.side import Side
 from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
