@@ -24,6 +24,7 @@ from kpg.api.installed import Installed, install_arrangement, keep_errors, retai
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
 from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate
+from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.config import CHANGES_LIMIT
@@ -220,8 +221,7 @@ class Output:
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """The rows as of a time as tuples, sorted by their lanes."""
-        table = self.snapshot(as_of)
-        return list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+        return rows_of(self.snapshot(as_of))
 
     def to_pandas(self, as_of: Any = None) -> Any:
         """The rows as of a time as a pandas DataFrame."""

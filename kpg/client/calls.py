@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.client.conversation import Call
+from kpg.columns.rows import rows_of
 from kpg.columns.schema import parse_type
 from kpg.errors import SchemaMismatch
 from kpg.protocol import parts, replies, requests
 from kpg.protocol.messages import VERSION
-from kpg.protocol.tables import rows_of, schema_from, table_of
+from kpg.protocol.tables import schema_from, table_of
 
 Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]

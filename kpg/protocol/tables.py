@@ -22,13 +22,6 @@ def schema_from(columns: Sequence[Column]) -> Schema:
     return Schema.of([(column.name, column.type) for column in columns])
 
 
-def rows_of(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
-    """The rows of a table as Python values."""
-    if not table.num_columns:
-        return ((),) * table.num_rows
-    return tuple(zip(*[column.to_pylist() for column in table.columns], strict=True))
-
-
 def slices(table: pa.Table, rows: int) -> Iterator[tuple[pa.Table, bool]]:
     """A table in pieces of at most so many rows, each with whether more follow; an empty one is one piece."""
     for start in range(0, max(table.num_rows, 1), rows):
