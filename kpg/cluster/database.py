@@ -31,7 +31,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.config import Config
 from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, WorkerLost
-from kpg.plan import document
+from kpg.plan.values import write_schema
 from kpg.storage.manifest import frontier_to_json
 from kpg.storage.readers import Reader
 from kpg.storage.record import Origin
@@ -287,7 +287,7 @@ class ClusterDatabase(Database):
         self._check_free(name)
         made = ClusterInput(self, name, schema or Schema.of(columns), key)
         self.ask({
-            "do": "input", "name": name, "schema": document.write_schema(made.schema), "key": list(made.key) or None,
+            "do": "input", "name": name, "schema": write_schema(made.schema), "key": list(made.key) or None,
         })  # fmt: skip
         self.inputs[name] = made
         return made

@@ -20,7 +20,7 @@ from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import BadPlan
 from kpg.operators.exchange import owners_of
-from kpg.plan.document import name_of_function
+from kpg.plan.values import name_of_function
 
 if TYPE_CHECKING:
     from kpg.cluster.answers import ClusterArrangement

@@ -31,7 +31,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.errors import ProtocolError, ResourceError, UndefinedName
 from kpg.plan import document
-from kpg.plan.document import function_of_name, read_schema
+from kpg.plan.values import function_of_name, read_schema
 from kpg.storage.manifest import frontier_from_json
 from kpg.storage.record import Origin
 
