@@ -41,7 +41,7 @@ class Lines:
 
     def finish(self, db: Any, state: Any, right: dict[str, bool]) -> None:
         """Tell how it went."""
-        for table in (queries(state, right), arrangements(db), phases(state)):
+        for table in (queries(state, right), arrangements(db.describe()["arrangements"]), phases(state)):
             Console(width=110).print(table)
         print(verdict(right), flush=True)
 
@@ -87,7 +87,7 @@ class Screen:
         said = Text("\n".join(f"  {text}" for text in self.said[-4:]), style="dim")
         spark = Text("  " + sparkline(state.recent()[-70:]), style="green")
         numbers = Text(f"  {headline(state)}\n  {pace(state)}", style="bold")
-        shown = Group(numbers, spark, queries(state, right), arrangements(db), said)
+        shown = Group(numbers, spark, queries(state, right), arrangements(db.describe()["arrangements"]), said)
         title = f"kpg · a network that never stands still · {state.elapsed:.0f} of {state.seconds:.0f} s"
         return Panel(shown, title=title, border_style="blue", padding=(0, 1))
 
@@ -138,16 +138,14 @@ def queries(state: Any, right: dict[str, bool] | None) -> Table:
     return table
 
 
-def arrangements(db: Any) -> Table:
+def arrangements(every: list[dict[str, Any]]) -> Table:
     """The indexes that are shared, and what all others come to."""
     table = Table(expand=True, box=SIMPLE_HEAD)
     table.add_column("arrangement", no_wrap=True)
     table.add_column("updates", justify="right")
     table.add_column("MB", justify="right")
     table.add_column("shared by", ratio=1, no_wrap=True, overflow="ellipsis")
-    every = db.describe()["arrangements"]
-    shared = [each for each in every if each["shared_by"]]
-    for each in shared:
+    for each in (each for each in every if each["shared_by"]):
         table.add_row(each["name"], f"{each['rows']:,}", f"{each['bytes'] / 1e6:.2f}", ", ".join(each["shared_by"]))
     private = [each for each in every if not each["shared_by"]]
     if private:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from demo_screen import queries, sparkline, verdict
+from demo_screen import arrangements, queries, sparkline, verdict
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
@@ -99,7 +99,7 @@ class Screen:
         said = Text("\n".join(f"  {text}" for text in self.said[-5:]), style="dim")
         spark = Text("  " + sparkline(state.commit_ms[-70:]), style="green")
         numbers = Text(f"  {headline(state)}\n  {pace(state)}", style="bold")
-        shown = Group(numbers, spark, queries(state, right), shared(db), said)
+        shown = Group(numbers, spark, queries(state, right), arrangements(of_all_workers(db)), said)
         took = f"{state.elapsed:.0f} of {state.seconds:.0f} s"
         title = f"kpg on Spark · files → Structured Streaming → standing queries · {took}"
         return Panel(shown, title=title, border_style="blue", padding=(0, 1))
@@ -111,7 +111,7 @@ class Screen:
             self.live.stop()
         else:
             self.console.print(queries(state, right))
-            self.console.print(shared(db))
+            self.console.print(arrangements(of_all_workers(db)))
         self.console.print(summary(state))
         self.console.print(Text(verdict(right), style="bold green" if all(right.values()) else "bold red"))
 
@@ -130,27 +130,15 @@ def pace(state: State) -> str:
     return f"{len(state.queries)} answers up to date {middle:.1f} ms (p50), {worst:.1f} ms (p99) after Spark commits"
 
 
-def shared(db: Any) -> Table:
-    """The indexes that are shared, over all workers."""
-    table = Table(expand=True, box=SIMPLE_HEAD)
-    table.add_column("arrangement", no_wrap=True)
-    table.add_column("updates", justify="right")
-    table.add_column("MB", justify="right")
-    table.add_column("shared by", ratio=1, no_wrap=True, overflow="ellipsis")
-    every: dict[str, list[Any]] = {}
+def of_all_workers(db: Any) -> list[dict[str, Any]]:
+    """The indexes of all workers, the shards of each summed up."""
+    every: dict[str, dict[str, Any]] = {}
     for worker in db.describe()["workers"]:
         for each in worker["arrangements"]:
-            found = every.setdefault(each["name"], [0, 0, each["shared_by"]])
-            found[0] += each["rows"]
-            found[1] += each["bytes"]
-    for name, (rows, size, by) in every.items():
-        if by:
-            table.add_row(name, f"{rows:,}", f"{size / 1e6:.2f}", ", ".join(by))
-    private = [each for each in every.values() if not each[2]]
-    if private:
-        rows, size = sum(each[0] for each in private), sum(each[1] for each in private)
-        table.add_row(f"{len(private)} private ones", f"{rows:,}", f"{size / 1e6:.2f}", "", style="dim")
-    return table
+            found = every.setdefault(each["name"], {**each, "rows": 0, "bytes": 0})
+            found["rows"] += each["rows"]
+            found["bytes"] += each["bytes"]
+    return list(every.values())
 
 
 def summary(state: State) -> Table:

@@ -76,7 +76,7 @@ HELD = [
 ]  # fmt: skip
 FOR_THE_ENGINE = {
     "as_frontier", "as_time", "check", "check_thread", "horizon", "install", "push_to", "seal", "spines",  # Database
-    "install_answers", "install_arrangement", "install_output", "install_probe", "rest", "flow_to", "told",
+    "rest", "flow_to", "told",
     "add_arrangement", "arranged", "arranged_by", "base", "buffered", "flush", "latest", "size",  # Input
     "take_back", "take_lanes",
     "contents", "notify", "readable", "unread",  # Output

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.columns.arrow import decode, decode_rows
+from kpg.columns.choose import take
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, spread
-from kpg.operators.linear import take
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -58,13 +58,6 @@ class EachChange:
     def __call__(self, updates: Updates) -> None:
         for row, time, diff in Changes(updates, self.schema, self.db):
             self.function(row, time, diff)
-
-
-def reordered(updates: Updates, order: list[int]) -> Updates:
-    """The same updates, lanes in another order."""
-    if order == sorted(order):
-        return updates
-    return Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs)
 
 
 def in_time_order(updates: Updates) -> Updates:

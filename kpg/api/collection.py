@@ -211,7 +211,7 @@ class Collection:
         if self.node.loops:
             return self._make(nodes.Arrange(self.schema, self.node.loops, self.node, keys))  # type: ignore[return-value]
         name = f"{getattr(self, 'name', 'collection')} by {', '.join(keys)}"
-        return self.db.install_arrangement(self.node, name, keys)
+        return self.db.installer.arrangement(self.node, name, keys)
 
     def output(self, name: str | None = None, *, keep: bool = True) -> Output:
         """Install this as an answer: read it as of a time, follow its changes.
@@ -219,12 +219,12 @@ class Collection:
         With keep=False nothing is kept for reading: only changes can be followed.
         """
         self._require_outside("output")
-        return self.db.install_output(self.node, name, keep)
+        return self.db.installer.output(self.node, name, keep)
 
     def probe(self) -> Probe:
         """Install this only to know how far it has come."""
         self._require_outside("probe")
-        return self.db.install_probe(self.node)
+        return self.db.installer.probe(self.node)
 
     # Inside
 

@@ -19,15 +19,15 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.algebra.order import Time, less_equal, meet
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, meet
 from kpg.api.horizon import Horizon
 from kpg.api.input import Input
+from kpg.api.installer import Installer
 from kpg.api.memory import Memory
 from kpg.api.reclaim import symbols_in_use
 from kpg.api.recursion import Recursion
+from kpg.api.times import as_frontier, as_time, show_frontier
 from kpg.api.transact import Transact, as_origin, perform
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
@@ -37,7 +37,7 @@ from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, Unavailable, UndefinedName, WrongThread
 from kpg.events import Recorder
 from kpg.operators.failures import Failures
-from kpg.plan.nodes import Loop, Node
+from kpg.plan.nodes import Loop
 from kpg.plan.rendered import Context
 from kpg.storage.applied import Applied
 from kpg.storage.readers import Reader
@@ -45,12 +45,7 @@ from kpg.storage.record import Origin
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
     from kpg.api.durable import Durable
-    from kpg.api.output import Output, Probe
-
-
-LAST = 2**62  # times are before it, so that one can always be added to
 
 
 class Database:
@@ -68,6 +63,7 @@ class Database:
         self.failures = Failures(self.symbols)
         self.worker = worker or Worker(start=(0,) * config.coordinates)
         self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
+        self.installer = Installer(self)
         self.inputs: dict[str, Input] = {}
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
         self.outputs: dict[str, Any] = {}
@@ -155,9 +151,7 @@ class Database:
     def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
         """Give what was inserted to the dataflows and move the clock, without doing any of the work."""
         self.check()
-        frontier = self.as_frontier(time)
-        if not self.time.precedes(frontier):
-            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
+        frontier = self._ahead(time)
         if self.durable is not None:
             self.durable.write(self, frontier, origins)
         self.flow_to(frontier)
@@ -207,18 +201,18 @@ class Database:
 
     def as_time(self, time: int | Time) -> Time:
         """A time as its coordinates."""
-        coordinates = tuple(time) if isinstance(time, (tuple, list)) else (time,)
-        whole = all(isinstance(x, (int, np.integer)) and 0 <= x < LAST for x in coordinates)
-        if len(coordinates) != self.config.coordinates or not whole:
-            raise TypeMismatch(
-                f"{time!r} is not a time of this db",
-                detail=f"Times have {self.config.coordinates} coordinate(s), whole numbers from 0 to below 2^62.",
-            )
-        return tuple(map(int, coordinates))
+        return as_time(time, self.config.coordinates)
 
     def as_frontier(self, time: int | Time | Frontier) -> Frontier:
         """A frontier, or the times at and after one time."""
-        return Frontier(map(self.as_time, time)) if isinstance(time, Frontier) else Frontier.at(self.as_time(time))
+        return as_frontier(time, self.config.coordinates)
+
+    def _ahead(self, time: int | Time | Frontier) -> Frontier:
+        """Where to advance to; refused if the clock has passed it."""
+        frontier = self.as_frontier(time)
+        if not self.time.precedes(frontier):
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
+        return frontier
 
     def _require_one_coordinate(self) -> None:
         if self.config.coordinates != 1:
@@ -237,14 +231,18 @@ class Database:
         **columns: Any,
     ) -> Input:
         """A new named, typed relation that rows are inserted into; with keep_on_disk=False, never on disk."""
-        self.check()
-        if name in self.inputs:
-            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
+        self._check_free(name)
         made = Input(self, name, schema or Schema.of(columns), key, keep_on_disk)
         if self.durable is not None and keep_on_disk:
             self.durable.declare(made)
         self.inputs[name] = made
         return made
+
+    def _check_free(self, name: str) -> None:
+        """Refuse a second input of a name."""
+        self.check()
+        if name in self.inputs:
+            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
 
     def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
         """A recursion with any number of variables, each defined by the others."""
@@ -277,34 +275,6 @@ class Database:
         self.check()
         return self.worker.install(name, build, logged)
 
-    def install_output(self, node: Node, name: str | None, keep: bool) -> Output:
-        """Install a plan as an answer."""
-        from kpg.api.output import Output
-
-        return Output(self, node, name, keep)
-
-    def install_arrangement(self, node: Node, name: str, keys: tuple[str, ...]) -> Arrangement:
-        """Install a plan as an index that queries share."""
-        from kpg.api.arrangement import Arrangement
-        from kpg.api.installed import install_arrangement
-
-        return Arrangement(self, install_arrangement(self, name, node, keys), node)
-
-    def install_answers(self, name: str, wanted: dict[str, Node]) -> dict[str, Arrangement]:
-        """Install several plans as one dataflow, each as an index by all its columns."""
-        from kpg.api.arrangement import Arrangement
-        from kpg.api.installed import install_together
-
-        made = install_together(self, name, {each: (node, node.schema.names) for each, node in wanted.items()})
-        found = zip(wanted.items(), made, strict=True)
-        return {each: Arrangement(self, installed, node) for (each, node), installed in found}
-
-    def install_probe(self, node: Node) -> Probe:
-        """Install a plan only to know how far it has come."""
-        from kpg.api.output import Probe
-
-        return Probe(self, node)
-
     def settle(self) -> None:
         """Do all work that is due at the present time: after this, whatever was installed has its answer."""
         self.check()
@@ -315,6 +285,8 @@ class Database:
         """Use a quiet moment to merge and compact about so many rows; False when nothing is left to do."""
         self.check()
         return self.worker.rest(rows, operators=1_000_000)
+
+    # What is kept
 
     def reclaim(self) -> int:
         """Forget texts that no row has any more; returns how many. Worth it after much text has come and gone."""
@@ -415,15 +387,3 @@ class Database:
         from kpg.api.notebook import html_database
 
         return html_database(self)
-
-
-def show_frontier(frontier: Frontier) -> str:
-    """A frontier as people read it."""
-    if frontier == CLOSED:
-        return "its end"
-    return ", ".join(str(time[0] if len(time) == 1 else time) for time in frontier)
-
-
-def reached(db: Database, time: Time) -> bool:
-    """Whether a time is complete."""
-    return not any(less_equal(element, time) for element in db.time)

@@ -14,10 +14,9 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join
+from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
@@ -78,7 +77,7 @@ class Durable:
         installed.publisher.upper = spine.upper
         installed.dataflow.worker.keep_busy(installed.publisher)  # there may be something to compact
         for later in relation.later:
-            message = Message(now, later if same else reordered(later, lanes))
+            message = Message(now, reordered(later, lanes))
             source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
@@ -144,11 +143,6 @@ def content(installed: Installed) -> Content:
     publisher = installed.publisher
     later = publisher.batcher.parts() if isinstance(publisher, Arrange) else []
     return Content(installed.schema.names, installed.handle.batches(None), later)
-
-
-def reordered(updates: Updates, lanes: list[int]) -> Updates:
-    """The same updates, their lanes in another order."""
-    return Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
 
 
 def after(db: Database) -> Time:

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kpg.api.inventory import Index, Pin, indexes, show_frontier, state_of
+from kpg.api.inventory import Index, Pin, indexes, state_of
+from kpg.api.times import show_frontier
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 

@@ -20,7 +20,9 @@ from kpg.algebra.order import Time, join, least
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
 from kpg.api.installed import Installed, install_input
+from kpg.api.times import LAST, show_frontier, show_time
 from kpg.columns.arrow import encode
+from kpg.columns.choose import keep
 from kpg.columns.consolidate import consolidate, consolidate_all
 from kpg.columns.schema import MAX, Schema
 from kpg.columns.updates import Ints, Updates, constant
@@ -92,8 +94,8 @@ class Input(Collection):
         if early.any() and data.shape[1]:
             first = tuple(times[:, int(np.argmax(early))].tolist())
             raise TimeTooEarly(
-                f"cannot insert into {self.name} at {first[0] if len(first) == 1 else first}",
-                detail=f"The clock is at {now}.",
+                f"cannot insert into {self.name} at {show_time(first)}",
+                detail=f"The clock is at {show_frontier(now)}.",
                 hint="Use the current time or a later one.",
             )
         self._take(Updates(data, times, diffs))
@@ -160,7 +162,7 @@ class Input(Collection):
         self._catch_up(base)
         parts: list[Updates] = []
         order = [base.schema.index(name) for name in self.schema.names]
-        last = tuple([2**62] * self.db.config.coordinates)
+        last = (LAST,) * self.db.config.coordinates
         kept, counts = read(base.handle.batches(None), last, wanted)
         if kept.shape[1]:
             parts.append(Updates(np.ascontiguousarray(kept[order]), constant((0,)), counts))
@@ -169,8 +171,7 @@ class Input(Collection):
         for updates in self._buffer:
             mask = member(updates.data[lanes], wanted)
             if mask.any():
-                diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
-                parts.append(Updates(np.ascontiguousarray(updates.data[:, mask]), constant((0,)), diffs))
+                parts.append(keep(Updates(updates.data, constant((0,)), updates.diffs), mask))
         if not parts:
             return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
         return consolidate_all(parts)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.algebra.order import Time
+from kpg.algebra.frontier import Frontier
 from kpg.api.memory import resident_bytes
+from kpg.api.times import show_frontier
 from kpg.columns.schema import Schema
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
@@ -221,16 +221,6 @@ def columns_of(relation: Any) -> dict[str, str]:
 def plain(frontier: Frontier) -> list[list[int]]:
     """A frontier as lists; empty when nothing comes any more."""
     return [list(time) for time in frontier]
-
-
-def show_frontier(frontier: Frontier) -> str:
-    """A frontier as people read it."""
-    return "the end" if frontier == CLOSED else ", ".join(map(show_time, frontier))
-
-
-def show_time(time: Time) -> str:
-    """A time as people read it: an epoch, or its coordinates."""
-    return str(time[0]) if len(time) == 1 else str(time)
 
 
 def _count(n: int, what: str) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.api.inventory import columns_of, indexes, show_frontier, show_time
+from kpg.api.inventory import columns_of, indexes
 from kpg.api.reading import check_readable, read_rows
+from kpg.api.times import show_frontier, show_time
 from kpg.columns.arrow import decode_rows
 from kpg.errors import KpgError
 

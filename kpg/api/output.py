@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.changes import Change, Changes, in_time_order, reordered
+from kpg.api.changes import Change, Changes, in_time_order
 from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
 from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
+from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.config import CHANGES_LIMIT
@@ -62,11 +64,7 @@ class Output:
     def __init__(self, db: Database, node: nodes.Node, name: str | None, keep: bool) -> None:
         self.db = db
         self.schema: Schema = node.schema
-        self.name = name or next(
-            free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs
-        )
-        if self.name in db.outputs:
-            raise InUse(f"there is an output {self.name!r} already", hint="Choose another name, or release() that one.")
+        self.name = output_name(db, name)
         self._waiting: list[Updates] = []
         self._waiting_rows = 0
         self._waiting_limit = CHANGES_LIMIT
@@ -223,8 +221,7 @@ class Output:
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """The rows as of a time as tuples, sorted by their lanes."""
-        table = self.snapshot(as_of)
-        return list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+        return rows_of(self.snapshot(as_of))
 
     def to_pandas(self, as_of: Any = None) -> Any:
         """The rows as of a time as a pandas DataFrame."""
@@ -315,6 +312,13 @@ class Output:
         from kpg.api.notebook import html_output
 
         return html_output(self)
+
+
+def output_name(db: Database, name: str | None) -> str:
+    """The name asked for, which no other may have; else one that is free."""
+    if name in db.outputs:
+        raise InUse(f"there is an output {name!r} already", hint="Choose another name, or release() that one.")
+    return name or next(free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs)
 
 
 def keys_of(node: nodes.Node) -> tuple[str, ...]:

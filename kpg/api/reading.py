@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.api.times import show_frontier, show_time
 from kpg.columns.arrow import decode
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.updates import Ints
@@ -39,15 +40,15 @@ def check_readable(db: Database, installed: Installed, as_of: Any, since: Fronti
         time = db.as_time(as_of)
     if installed.when_complete().beyond(time):
         raise TimeNotReached(
-            f"{installed.name} is not complete at {_show(time)} yet",
-            detail=f"The clock is at {_show(db.time.elements[0]) if db.time else 'its end'}.",
+            f"{installed.name} is not complete at {show_time(time)} yet",
+            detail=f"The clock is at {show_frontier(db.time)}.",
             hint="Call db.advance() first.",
         )
     since = installed.handle.since if since is None else since
     if not since.beyond(time):
         raise TimeTooEarly(
-            f"{installed.name} cannot be read as of {_show(time)} any more",
-            detail=f"It is kept since {', '.join(map(_show, since))}.",
+            f"{installed.name} cannot be read as of {show_time(time)} any more",
+            detail=f"It is kept since {show_frontier(since)}.",
             hint="Open the db with history= to keep more of the past.",
         )
     if installed.errors is not None:
@@ -65,7 +66,7 @@ def check_errors(db: Database, name: str, errors: Installed, time: Time) -> None
     if len(present):
         operator, reason, row = db.failures.describe(int(present[0]))
         raise DataError(
-            f"{name} has no answer at {_show(time)}: {reason}",
+            f"{name} has no answer at {show_time(time)}: {reason}",
             detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row}.",
             hint="Remove or correct the row, and the answer comes back.",
         )
@@ -110,7 +111,3 @@ def counted_table(db: Database, schema: Schema, data: Ints, counts: Ints) -> pa.
     name = "count" if "count" not in schema.names else "_count"
     whole = np.concatenate([data, counts.reshape(1, -1)])
     return decode(schema.concat(Schema.of({name: INT64})), whole, db.symbols)
-
-
-def _show(time: Time) -> str:
-    return str(time[0]) if len(time) == 1 else str(time)

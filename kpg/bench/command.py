@@ -1,201 +1,134 @@
-"""What `kpg bench` does: list, run one here, run several apart, make the report.
-
-    perform(experiment, ...)    rehearses it small, runs it, saves JSON and pictures whatever happens on the way
-    run_apart(names, ...)       each in a process of its own, so that none inherits another's memory
-
-An interrupted run keeps what it found, marked partial. Nothing here writes to the terminal: the caller does.
-"""
+"""`kpg bench` on the command line: list the experiments, run one or several, make the report. Light to import."""
 
 from __future__ import annotations
 
-import datetime
-import gc
-import os
+import argparse
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kpg.bench import machine
-from kpg.bench.experiment import Experiment
-from kpg.bench.results import Result
-from kpg.bench.run import Progress, Run, silent
-from kpg.bench.table import pictures_of
-from kpg.errors import InputError, Unavailable
+from kpg.terminal import Bar, positive, positive_number
 
-REHEARSAL_SCALE = 0.0005
-PATIENCE_SECONDS = 30.0  # for an interrupted experiment to end
-THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kpg.bench.experiment import Experiment
+    from kpg.bench.performing import Options
+    from kpg.bench.results import Result
+
+HELP = """\
+Repeat the experiments of the papers that kpg follows, and check their answers.
+
+examples:
+  kpg bench                              what experiments there are, and how large
+  kpg bench X16                          one: a table, bench-results/X16.json and bench-results/X16.png
+  kpg bench X10 --scale 0.1              a tenth of the size; above 1 it grows to the papers' sizes
+  kpg bench X7 X9 --seed 3               several, each in a process of its own, with other random data
+  kpg bench all --scale 0.05             all of them, and bench-results/report.html: ours beside the papers' figures
+  kpg bench report                       the page again, from the results that are there
+
+what --data takes:
+  X7-X10, X22, X25, X26, X30             an edge list of SNAP: two numbers a line, # before comments, maybe .gz
+  X20, X21                               edges of Graspan: two numbers and a label a line (X20: e and n, X21: a and d)
+  X23, X24, X27, X28                     the directory of csv files that LDBC's generator wrote
+
+Ctrl-C keeps what was measured until then, marked partial. Peers that are not installed are skipped, with a note;
+an experiment that would not fit into memory is refused, with what it needs and a scale that fits.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How experiments are run."""
+def add_to(commands: Any) -> None:
+    """Add the command to the parser's."""
+    parser = commands.add_parser(
+        "bench", help="run the papers' experiments", description=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument(
+        "names", nargs="*", metavar="ID", help="X16, ...; all, with a report at the end; report, of what was run; "
+        "nothing lists them",
+    )  # fmt: skip
+    parser.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of all random data (0)")
+    parser.add_argument(
+        "--workers", type=positive, metavar="N", help="the most workers to try in X12-X15, X22 (the cores)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures (bench-results)"
+    )
+    parser.add_argument("--data", type=Path, metavar="FILE", help="to use in place of generated data, see above")
+    parser.add_argument("--no-peers", action="store_true", help="ask no other systems")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
+    parser.set_defaults(command=run)
 
-    scale: float = 1.0
-    seed: int = 0
-    out: Path = Path("bench-results")
-    peers: bool = True
-    rehearse: bool = True
-    data: Path | None = None
-    workers: int | None = None  # the most to be tried; as many as there are cores
+
+def seed(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a whole number from 0")
+    return int(text)
 
 
-def perform(
-    experiment: Experiment,
-    options: Options,
-    progress: Progress = silent,
-    ended: Callable[[Result], object] = lambda result: None,
-) -> Result:
-    """Run one experiment in this process; whatever it found is saved, also if it is interrupted or wrong.
+def run(given: argparse.Namespace) -> int:
+    """List, report or run; the exit status."""
+    from rich.console import Console
 
-    `ended` is given the result, whatever became of it. One that was interrupted, or given a wrong file, with nothing
-    found leaves an older one.
-    """
-    ready(experiment, options)
-    progress(f"{experiment.id}: kernels", 0, 0)
-    load_kernels()
-    if options.rehearse and options.scale > REHEARSAL_SCALE:
-        progress(f"{experiment.id}: rehearsal", 0, 0)
-        experiment.run(Run(begun(experiment, REHEARSAL_SCALE, options.seed), peers=False))
-        gc.collect()
-    result = begun(experiment, options.scale, options.seed)
-    result.data = options.data.name if options.data else ""
+    from kpg.bench.catalogue import experiment, experiments
+    from kpg.bench.page import write
+    from kpg.bench.performing import Options
+    from kpg.bench.table import listing
 
-    def say(what: str, done: int, of: int) -> None:
-        progress(f"{experiment.id}: {what}", done, of)
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    options = Options(
+        given.scale, given.seed, given.out, not given.no_peers, data=given.data, workers=given.workers
+    )
+    names = [name.lower() for name in given.names]
+    if not names:
+        console.print(listing(experiments()))
+        return 0
+    if names == ["report"]:
+        console.print(f"{write(given.out)}")
+        return 0
+    signal.signal(signal.SIGTERM, interrupt)
+    if names == ["all"]:
+        return run_several(list(experiments()), options, console, progress=not given.no_progress)
+    chosen = [experiment(name) for name in given.names]
+    if len(chosen) > 1:
+        return run_several(chosen, options, console, progress=not given.no_progress)
+    return run_one(chosen[0], options, console, progress=not given.no_progress)
 
-    clock, stopped = time.monotonic(), False
+
+def run_one(chosen: Experiment, options: Options, console: Console, *, progress: bool) -> int:
+    """Run an experiment in this process, and show what it found."""
+    from kpg.bench.performing import perform
+    from kpg.bench.table import shown
+
+    left: list[Result] = []
     try:
-        experiment.run(
-            Run(
-                result,
-                bars=experiment.bars,
-                peers=options.peers,
-                progress=say,
-                data=options.data,
-                workers=options.workers,
-                keep=lambda: result.save(options.out),
-            )
-        )
-        result.status, result.reason = "complete", ""
-    except KeyboardInterrupt:
-        result.reason, stopped = "interrupted; what was measured until then is kept", True
-        raise
-    except (InputError, Unavailable) as error:
-        result.reason, stopped = f"{type(error).__name__}: {error}", True
-        raise
-    except BaseException as error:
-        result.status, result.reason = "failed", f"{type(error).__name__}: {error}"
-        raise
+        with Bar(enabled=sys.stderr.isatty() and progress) as bar:
+            perform(chosen, options, bar.show, left.append)
     finally:
-        result.seconds = time.monotonic() - clock
-        with uninterrupted():
-            if result.rows or not stopped or not (options.out / f"{result.id}.json").exists():
-                keep(result, options.out)
-                ended(result)
-    return result
+        for result in left:
+            console.print(shown(result, chosen, options.out))
+    return 0
 
 
-def ready(experiment: Experiment, options: Options) -> None:
-    """Refuse what could not end well, before anything is made: a file for nobody, no place for results, no memory."""
-    if options.data is not None:
-        if experiment.reads is None:
-            raise InputError(
-                f"{experiment.id} reads no file", hint="`kpg bench --help` says which do."
-            )
-        if not options.data.exists():
-            what = experiment.reads.what
-            raise Unavailable(f"there is no file {options.data}", hint=f"{experiment.id} reads {what}.")
-        if options.data.is_dir() != bool(experiment.reads.tables):
-            raise InputError(f"{experiment.id} reads {experiment.reads.what}", detail=f"Given was {options.data}.")
+def run_several(chosen: list[Experiment], options: Options, console: Console, *, progress: bool) -> int:
+    """Run experiments, each in a process of its own, and make the report; 1 if one failed."""
+    from kpg.bench.page import write
+    from kpg.bench.performing import ready, run_apart
+
+    for each in chosen if options.data else []:
+        ready(each, options)
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=options.out):
-            pass
-    except OSError as error:
-        raise Unavailable(f"results cannot be written to {options.out}", detail=str(error)) from error
-    machine.refuse_if_too_large(experiment, options.scale, data=options.data)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """No interrupt gets in here: who is impatient, or interrupts a whole group of processes, sends several."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
+        failed = run_apart([each.id for each in chosen], options, progress=progress)
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        console.print(f"{write(options.out)}")
+    if failed:
+        print(f"kpg: failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
-def begun(experiment: Experiment, scale: float, seed: int) -> Result:
-    """A result with nothing in it yet."""
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Result(experiment.id, experiment.title, scale, seed, started, machine.describe(), experiment.paper)
-
-
-def keep(result: Result, directory: Path) -> None:
-    """Save a result and its pictures; those of an earlier run go."""
-    for old in pictures_of(result.id, directory):
-        old.unlink()
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        from kpg.bench.pictures import draw
-
-        draw(result, directory)
-    except ImportError as error:
-        result.notes.append(f"no pictures: {error.name} is not installed")
-    result.save(directory)
-
-
-def load_kernels() -> None:
-    """Have all kernels in this process, so that no round waits for one to be read from the cache."""
-    from kpg.kernels.warm import compile_kernel, declared, warm
-
-    warm()
-    for kernel, arguments in declared():
-        compile_kernel(kernel, arguments)
-
-
-def run_apart(names: Sequence[str], options: Options, *, progress: bool) -> list[str]:
-    """Each experiment in a process of its own; the names of those that failed, until one is interrupted."""
-    failed = []
-    for name in names:
-        status = ended(subprocess.Popen(command(name, options, progress=progress), env={**os.environ, **THREADS}))
-        if status == 130:
-            raise KeyboardInterrupt
-        if status:
-            failed.append(name)
-    return failed
-
-
-def ended(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process; one that is interrupted with us is given the time to save and draw what it has."""
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        raise
-
-
-def command(name: str, options: Options, *, progress: bool) -> list[str]:
-    """What runs one experiment in a new process."""
-    made = [sys.executable, "-m", "kpg.cli", "bench", name, "--scale", str(options.scale), "--seed", str(options.seed)]
-    made += ["--out", str(options.out)]
-    made += ["--data", str(options.data)] if options.data else []
-    made += ["--workers", str(options.workers)] if options.workers else []
-    return made + ([] if options.peers else ["--no-peers"]) + ([] if progress else ["--no-progress"])
+def interrupt(*ignored: object) -> None:
+    """End as if by the keyboard: what was found is kept."""
+    raise KeyboardInterrupt

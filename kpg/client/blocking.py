@@ -30,7 +30,7 @@ from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.ends import ended, unreachable
 from kpg.client.feed import Feed, Followed, Row, Step
 from kpg.errors import Closed, TimeNotReached, UndefinedName
-from kpg.protocol.messages import Welcome
+from kpg.protocol.replies import Welcome
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection

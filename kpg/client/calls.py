@@ -12,47 +12,49 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.client.conversation import Call
+from kpg.columns.rows import rows_of
 from kpg.columns.schema import parse_type
 from kpg.errors import SchemaMismatch
-from kpg.protocol import messages as m
-from kpg.protocol.tables import rows_of, schema_from, table_of
+from kpg.protocol import parts, replies, requests
+from kpg.protocol.messages import VERSION
+from kpg.protocol.tables import schema_from, table_of
 
 Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
 
 
-def hello(token: str | None) -> Call[m.Welcome]:
+def hello(token: str | None) -> Call[replies.Welcome]:
     """Begin."""
-    return Call(lambda id: m.Hello(id, m.VERSION, token), only)
+    return Call(lambda id: requests.Hello(id, VERSION, token), only)
 
 
-def only(replies: Sequence[Any]) -> Any:
+def only(found: Sequence[Any]) -> Any:
     """The one reply."""
-    return replies[-1]
+    return found[-1]
 
 
-def time_of(replies: Sequence[m.Done]) -> int | None:
+def time_of(found: Sequence[replies.Done]) -> int | None:
     """The time that a reply says."""
-    return replies[-1].time
+    return found[-1].time
 
 
 def ping() -> Call[int | None]:
     """The last complete time; the engine is there if this returns."""
-    return Call(m.Ping, time_of)
+    return Call(requests.Ping, time_of)
 
 
 def create_relation(
     name: str,
     columns: Mapping[str, Any],
     *,
-    semantics: m.Semantics = "distinct",
+    semantics: parts.Semantics = "distinct",
     key: str | Sequence[str] | None = None,
     order: str | None = None,
 ) -> Call[int | None]:
     """Make a relation; columns are given as names and types, Python's or by name."""
-    made = tuple(m.Column(column, type_name(spec)) for column, spec in columns.items())
+    made = tuple(parts.Column(column, type_name(spec)) for column, spec in columns.items())
     keys = (key,) if isinstance(key, str) else None if key is None else tuple(key)
-    return Call(lambda id: m.CreateRelation(id, name, made, semantics, keys, order), time_of)
+    return Call(lambda id: requests.CreateRelation(id, name, made, semantics, keys, order), time_of)
 
 
 def type_name(spec: Any) -> str:
@@ -60,20 +62,20 @@ def type_name(spec: Any) -> str:
     return spec if isinstance(spec, str) else str(parse_type(spec))
 
 
-def create_attribute(name: str, value: Any, *, semantics: m.Semantics = "distinct") -> Call[int | None]:
+def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "distinct") -> Call[int | None]:
     """Make an attribute, like `:person/name`, whose values have this type."""
-    return Call(lambda id: m.CreateAttribute(id, name, type_name(value), semantics), time_of)
+    return Call(lambda id: requests.CreateAttribute(id, name, type_name(value), semantics), time_of)
 
 
 def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None) -> Call[int]:
     """Changes at one time, all or none: (relation, row) or (relation, row, diff). Returns that time."""
     given = [change if len(change) == 3 else (*change, 1) for change in changes]
     blocks = tuple(
-        m.Block(relation, tuple(tuple(row) for _, row, _ in group), diff)
+        parts.Block(relation, tuple(tuple(row) for _, row, _ in group), diff)
         for (relation, diff), group in groupby(given, key=lambda change: (change[0], change[2]))
     )
-    source = m.Origin(*origin) if origin is not None else None
-    return Call(lambda id: m.Transact(id, blocks, source), lambda replies: int(replies[-1].time))
+    source = parts.Origin(*origin) if origin is not None else None
+    return Call(lambda id: requests.Transact(id, blocks, source), lambda found: int(found[-1].time))
 
 
 def insert(relation: str, rows: Any) -> Call[int]:
@@ -99,17 +101,17 @@ def as_rows(rows: Any) -> Iterable[Sequence[Any]]:
     return [tuple(row) for row in rows]
 
 
-def register(text: Any, *, language: m.Language = "datalog", name: str | None = None) -> Call[tuple[str, ...]]:
+def register(text: Any, *, language: parts.Language = "datalog", name: str | None = None) -> Call[tuple[str, ...]]:
     """Store rules, in Datalog, EDN or as plans (a dict); returns what can be asked for. Nothing is computed yet."""
     plan = None if isinstance(text, str) else text
     words = None if plan is not None else text
-    said: m.Language = "plan" if plan is not None else language
-    return Call(lambda id: m.Register(id, words, plan, said, name), lambda replies: replies[-1].names)
+    said: parts.Language = "plan" if plan is not None else language
+    return Call(lambda id: requests.Register(id, words, plan, said, name), lambda found: found[-1].names)
 
 
 def unregister(name: str) -> Call[int | None]:
     """Forget rules that nobody is interested in."""
-    return Call(lambda id: m.Unregister(id, name), time_of)
+    return Call(lambda id: requests.Unregister(id, name), time_of)
 
 
 def follow(
@@ -121,11 +123,11 @@ def follow(
     granularity: float | None = None,
     log: bool = True,
     credit: int = 8,
-) -> Call[m.Interested]:
+) -> Call[replies.Interested]:
     """Follow a rule or relation."""
     given = as_arguments(arguments)
     return Call(
-        lambda id: m.Interest(id, name, given, sharing, joins, granularity, log, credit=credit), only
+        lambda id: requests.Interest(id, name, given, sharing, joins, granularity, log, credit=credit), only
     )  # fmt: skip
 
 
@@ -138,12 +140,12 @@ def as_arguments(given: Arguments | None) -> tuple[dict[str, Any], ...] | None:
 
 def add_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
     """Ask an interest for more arguments."""
-    return Call(lambda id: m.AddArguments(id, interest, as_arguments(arguments) or ()), time_of)
+    return Call(lambda id: requests.AddArguments(id, interest, as_arguments(arguments) or ()), time_of)
 
 
 def remove_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
     """Ask an interest for fewer arguments."""
-    return Call(lambda id: m.RemoveArguments(id, interest, as_arguments(arguments) or ()), time_of)
+    return Call(lambda id: requests.RemoveArguments(id, interest, as_arguments(arguments) or ()), time_of)
 
 
 def sink(
@@ -161,70 +163,70 @@ def sink(
     kind: Any = type
     given = as_arguments(arguments)
     written: Any = format
-    place = m.Sink(kind, path, written)
+    place = parts.Sink(kind, path, written)
     return Call(
-        lambda id: m.Interest(id, name, given, granularity=granularity, log=log, sink=place),
-        lambda replies: int(replies[-1].interest),
+        lambda id: requests.Interest(id, name, given, granularity=granularity, log=log, sink=place),
+        lambda found: int(found[-1].interest),
     )
 
 
 def uninterest(interest: int) -> Call[int | None]:
     """End an interest."""
-    return Call(lambda id: m.Uninterest(id, interest), time_of)
+    return Call(lambda id: requests.Uninterest(id, interest), time_of)
 
 
 def take(interest: int) -> Call[int | None]:
     """Have everything that waits of an interest sent."""
-    return Call(lambda id: m.Take(id, interest), time_of)
+    return Call(lambda id: requests.Take(id, interest), time_of)
 
 
 def query(
     text: str,
     *,
-    language: m.Language | None = None,
+    language: parts.Language | None = None,
     arguments: Arguments | None = None,
     as_of: int | None = None,
     limit: int | None = None,
 ) -> Call[pa.Table]:
     """The rows of an answer, by name or text; as of a time, for which it waits. A cut one says so in its metadata."""
     given = as_arguments(arguments)
-    return Call(lambda id: m.Query(id, text, language, given, as_of, limit), gathered)
+    return Call(lambda id: requests.Query(id, text, language, given, as_of, limit), gathered)
 
 
-def gathered(replies: Sequence[m.Table]) -> pa.Table:
+def gathered(pages: Sequence[replies.Table]) -> pa.Table:
     """The pages of an answer as one table; `time` and `cut` are in its metadata."""
-    schema = schema_from(replies[0].columns)
-    table = table_of(schema, [row for page in replies for row in page.rows])
-    last = replies[-1]
+    schema = schema_from(pages[0].columns)
+    table = table_of(schema, [row for page in pages for row in page.rows])
+    last = pages[-1]
     return table.replace_schema_metadata({"time": str(last.time), "cut": str(last.cut).lower()})
 
 
 def explain(name: str) -> Call[str]:
     """How a rule is or would be computed."""
-    return Call(lambda id: m.Explain(id, name), lambda replies: str(replies[-1].text))
+    return Call(lambda id: requests.Explain(id, name), lambda found: str(found[-1].text))
 
 
-def catalog() -> Call[tuple[m.Relation, ...]]:
+def catalog() -> Call[tuple[parts.Relation, ...]]:
     """The relations, attributes and rules there are."""
-    return Call(m.Catalog, lambda replies: replies[-1].relations)
+    return Call(requests.Catalog, lambda found: found[-1].relations)
 
 
 def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:
     """Have the engine's events as attributes; returns those that are new. Needs the role admin."""
     wanted = None if attributes is None else tuple(attributes)
-    return Call(lambda id: m.Observe(id, wanted, every), lambda replies: replies[-1].names)
+    return Call(lambda id: requests.Observe(id, wanted, every), lambda found: found[-1].names)
 
 
 def advance(to: int | None = None) -> Call[int | None]:
     """Move the clock; returns the last complete time. Needs the role admin."""
-    return Call(lambda id: m.Advance(id, to), time_of)
+    return Call(lambda id: requests.Advance(id, to), time_of)
 
 
 def close_input(relation: str) -> Call[int | None]:
     """No more changes will come to a relation. Needs the role admin."""
-    return Call(lambda id: m.CloseInput(id, relation), time_of)
+    return Call(lambda id: requests.CloseInput(id, relation), time_of)
 
 
 def shutdown() -> Call[int | None]:
     """End the server in good order. Needs the role admin."""
-    return Call(m.Shutdown, time_of)
+    return Call(requests.Shutdown, time_of)

@@ -16,7 +16,8 @@ from typing import Any, Final, Generic, TypeVar
 from kpg.client.feed import Feed, Step
 from kpg.errors import ProtocolError
 from kpg.protocol.failures import error_of
-from kpg.protocol.messages import PUSHED, REPLIES, Ack, AnyReply, AnyRequest, Changes, Ended, Error, Interested, Table
+from kpg.protocol.replies import PUSHED, REPLIES, AnyReply, Changes, Ended, Error, Interested, Table
+from kpg.protocol.requests import Ack, AnyRequest
 from kpg.protocol.wire import decode, encode
 
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ import ssl
 from kpg.client.feed import Feed
 from kpg.errors import Closed, KpgError, Unreachable
 from kpg.protocol.failures import error_of
-from kpg.protocol.messages import Failure
+from kpg.protocol.parts import Failure
 
 
 def unreachable(url: str, error: BaseException) -> Unreachable:

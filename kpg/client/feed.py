@@ -18,7 +18,8 @@ import pyarrow as pa
 from kpg.columns.schema import Schema
 from kpg.errors import KpgError
 from kpg.protocol.failures import error_of
-from kpg.protocol.messages import Changes, Ended, Failure, Interested
+from kpg.protocol.parts import Failure
+from kpg.protocol.replies import Changes, Ended, Interested
 from kpg.protocol.tables import schema_from, table_of
 
 Row = tuple[Any, ...]

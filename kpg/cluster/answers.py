@@ -20,6 +20,7 @@ from kpg.api.reading import counted_table, rows_table
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.arrow import encode
 from kpg.columns.consolidate import consolidate_all
+from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
 from kpg.config import CHANGES_LIMIT
@@ -110,9 +111,7 @@ class ClusterOutput:
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """The rows as of a time as tuples, sorted."""
-        table = self.snapshot(as_of)
-        found = list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
-        return sorted(found, key=lambda row: tuple((value is not None, value) for value in row))
+        return sorted(rows_of(self.snapshot(as_of)), key=lambda row: tuple((value is not None, value) for value in row))
 
     def to_pandas(self, as_of: Any = None) -> Any:
         """The rows as of a time as a pandas DataFrame."""

@@ -12,27 +12,26 @@ worker is made good (see generations).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.api.database import Database, show_frontier
+from kpg.api.database import Database
 from kpg.api.input import Input
 from kpg.api.transact import as_origin
-from kpg.cluster.answers import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe, all_rows
+from kpg.cluster.answers import all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, Reply
 from kpg.cluster.generations import Generations
 from kpg.cluster.home import Home
+from kpg.cluster.installer import ClusterInstaller
 from kpg.cluster.message import Rows, read_error
 from kpg.cluster.relations import ClusterInput
 from kpg.cluster.staged import KEPT_SECONDS
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.config import Config
-from kpg.errors import Closed, InUse, KpgError, StorageError, TimeTooEarly, Unavailable, WorkerLost
-from kpg.plan import document
-from kpg.plan.nodes import Node
+from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, WorkerLost
+from kpg.plan.values import write_schema
 from kpg.storage.manifest import frontier_to_json
 from kpg.storage.readers import Reader
 from kpg.storage.record import Origin
@@ -40,6 +39,8 @@ from kpg.storage.record import Origin
 
 class ClusterDatabase(Database):
     """Inputs, answers and the clock they share, on several workers; made by `kpg.open(workers=N)`."""
+
+    installer: ClusterInstaller
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class ClusterDatabase(Database):
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
         self.generations = Generations(self.coordinator, config, home)
         self.generations.after_meeting.append(self._discard_heard)
-        self._numbers = count()
+        self.installer = ClusterInstaller(self)
         try:
             if home is not None:
                 home.claim(workers, config.coordinates)
@@ -111,50 +112,24 @@ class ClusterDatabase(Database):
         """Move the clock: everything before `time` is complete when this returns."""
         with self.coordinator.lock:
             self.check()
-            frontier = self.as_frontier(time)
-            if not self.time.precedes(frontier):
-                now = show_frontier(self.time)
-                raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {now}.")
+            frontier = self._ahead(time)
             replies = self.generations.lasting(lambda: self._advance(frontier, origins))
             self._moved(frontier, origins, replies)
         self._tell(replies)
 
-    def publish(self, request: dict[str, Any], rows: int, origins: tuple[Origin, ...] = ()) -> int:
-        """Make so many rows that guests have staged one transaction; its epoch.
-
-        If a worker is lost meanwhile, what was staged there is lost with it, so it is not tried again here: it is as if
-        it had never begun, and its caller, who has the rows, is told so.
-        """
-        with self.coordinator.lock:
-            self.check()
-            source = self.inputs[request["name"]]
-            self.ensure_arranged(source.name)
-            if self.dirty:
-                self.advance()  # what others have inserted is a transaction of its own
-            epoch = self.epoch
-            self.mark_dirty(source)
-            frontier = Frontier.at((epoch + 1,))
+    def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[Reply]:
+        """One try: first all workers log what they were given, then all move."""
+        to, whose = frontier_to_json(frontier), [list(origin) for origin in origins]
+        if self.home is not None:
             try:
-                found = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
-                if found != rows:
-                    raise Unavailable(
-                        f"{rows - found} of {rows} rows that were staged for {source.name} are gone",
-                        detail=f"What nobody publishes is dropped after {KEPT_SECONDS:.0f} s.",
-                        hint="Write them again.",
-                    )
-                replies = self._advance(frontier, origins)
-                self._moved(frontier, origins, replies)
-            except WorkerLost as error:
-                if self.home is not None:
-                    self.generations.recover()  # without these rows
-                raise WorkerLost(
-                    f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
-                ) from None
-            except KpgError:
-                self.take_back()
+                self.coordinator.ask({"do": "log", "to": to, "origins": whose})
+            except StorageError:
+                self.coordinator.ask({"do": "unlog"})  # those that could
                 raise
-        self._tell(replies)
-        return epoch
+        following = [name for name, output in self.outputs.items() if output.followed]
+        return self.coordinator.ask({
+            "do": "advance", "to": to, "dirty": list(self.dirty), "following": following, "origins": whose,
+        })  # fmt: skip
 
     def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[Reply]) -> None:
         """All workers have moved to a time, and have sent what changed."""
@@ -179,45 +154,52 @@ class ClusterDatabase(Database):
             if reply.value["trouble"] is not None:
                 raise read_error(reply.value["trouble"])
 
-    def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[Reply]:
-        """One try: first all workers log what they were given, then all move."""
-        to, whose = frontier_to_json(frontier), [list(origin) for origin in origins]
-        if self.home is not None:
+    def _discard_heard(self) -> None:
+        """Workers that begin again tell all changes from the beginning: what was sent here before is dropped there."""
+        followed = [name for name, output in self.outputs.items() if output.followed]
+        if followed:
+            self.coordinator.ask({"do": "discard", "names": followed})
+
+    def publish(self, request: dict[str, Any], rows: int, origins: tuple[Origin, ...] = ()) -> int:
+        """Make so many rows that guests have staged one transaction; its epoch.
+
+        If a worker is lost meanwhile, what was staged there is lost with it, so it is not tried again here: it is as if
+        it had never begun, and its caller, who has the rows, is told so.
+        """
+        with self.coordinator.lock:
+            self.check()
+            source = self.inputs[request["name"]]
+            self.ensure_arranged(source.name)
+            if self.dirty:
+                self.advance()  # what others have inserted is a transaction of its own
+            epoch = self.epoch
+            self.mark_dirty(source)
+            frontier = Frontier.at((epoch + 1,))
             try:
-                self.coordinator.ask({"do": "log", "to": to, "origins": whose})
-            except StorageError:
-                self.coordinator.ask({"do": "unlog"})  # those that could
+                self._insert_staged(request, rows)
+                replies = self._advance(frontier, origins)
+                self._moved(frontier, origins, replies)
+            except WorkerLost as error:
+                if self.home is not None:
+                    self.generations.recover()  # without these rows
+                raise WorkerLost(
+                    f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
+                ) from None
+            except KpgError:
+                self.take_back()
                 raise
-        following = [name for name, output in self.outputs.items() if output.followed]
-        return self.coordinator.ask({
-            "do": "advance", "to": to, "dirty": list(self.dirty), "following": following, "origins": whose,
-        })  # fmt: skip
+        self._tell(replies)
+        return epoch
 
-    def checkpoint(self) -> int:
-        """Have all workers write what is not in files yet, so that recovery need not read the log; how many files."""
-        if self.home is None:
-            raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
-        return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
-
-    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
-        """Have all workers keep what happens from `time` on, in the relations that a reader reads, or in all."""
-        relations = None if of is None else sorted(of)
-        self.ask({"do": "set_reader", "name": name, "time": list(self.as_time(time)), "of": relations})
-        self._find_readers()
-
-    def drop_reader(self, name: str) -> None:
-        """Let go of what only this reader would come back for."""
-        self.ask({"do": "drop_reader", "name": name})
-        self._find_readers()
-
-    def _find_readers(self) -> None:
-        found = self.ask({"do": "readers"})[0].value
-        self.readers.clear()
-        self.readers.update({name: Reader.from_json(each) for name, each in found.items()})
-
-    def was_applied(self, origin: Origin) -> bool:
-        """Whether a batch of a writer was applied, now or before the db was opened."""
-        return bool(self.ask({"do": "applied", "origin": list(origin)})[0].value)
+    def _insert_staged(self, request: dict[str, Any], rows: int) -> None:
+        """Have the workers insert what was staged with them; refused if some of it is not there."""
+        found = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+        if found != rows:
+            raise Unavailable(
+                f"{rows - found} of {rows} rows that were staged for {request['name']} are gone",
+                detail=f"What nobody publishes is dropped after {KEPT_SECONDS:.0f} s.",
+                hint="Write them again.",
+            )
 
     def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
         """Let `fill(db)` insert, and advance: all of it or, if something fails, nothing; returns the epoch."""
@@ -252,6 +234,43 @@ class ClusterDatabase(Database):
         """Workers use their quiet moments by themselves."""
         return False
 
+    # What is kept
+
+    def checkpoint(self) -> int:
+        """Have all workers write what is not in files yet, so that recovery need not read the log; how many files."""
+        if self.home is None:
+            raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
+        return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
+
+    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
+        """Have all workers keep what happens from `time` on, in the relations that a reader reads, or in all."""
+        relations = None if of is None else sorted(of)
+        self.ask({"do": "set_reader", "name": name, "time": list(self.as_time(time)), "of": relations})
+        self._find_readers()
+
+    def drop_reader(self, name: str) -> None:
+        """Let go of what only this reader would come back for."""
+        self.ask({"do": "drop_reader", "name": name})
+        self._find_readers()
+
+    def _find_readers(self) -> None:
+        found = self.ask({"do": "readers"})[0].value
+        self.readers.clear()
+        self.readers.update({name: Reader.from_json(each) for name, each in found.items()})
+
+    def was_applied(self, origin: Origin) -> bool:
+        """Whether a batch of a writer was applied, now or before the db was opened."""
+        return bool(self.ask({"do": "applied", "origin": list(origin)})[0].value)
+
+    def reclaim(self) -> int:
+        """Have the workers forget texts that no row has any more; returns how many."""
+        with self.coordinator.lock:
+            self.settle()
+            self.ask({"do": "forget"})
+            for member in self.coordinator.members.values():
+                member.told.forget()
+            return sum(reply.value for reply in self.ask({"do": "reclaim"}))
+
     # Relations and queries
 
     def input(
@@ -265,12 +284,10 @@ class ClusterDatabase(Database):
         **columns: Any,
     ) -> Input:
         """A new named, typed relation that rows are inserted into."""
-        self.check()
-        if name in self.inputs:
-            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
+        self._check_free(name)
         made = ClusterInput(self, name, schema or Schema.of(columns), key)
         self.ask({
-            "do": "input", "name": name, "schema": document.write_schema(made.schema), "key": list(made.key) or None,
+            "do": "input", "name": name, "schema": write_schema(made.schema), "key": list(made.key) or None,
         })  # fmt: skip
         self.inputs[name] = made
         return made
@@ -282,50 +299,6 @@ class ClusterDatabase(Database):
     def mark_dirty(self, source: Input) -> None:
         """Rows were sent that the next advance makes visible."""
         self.dirty[source.name] = source
-
-    def install_output(self, node: Node, name: str | None, keep: bool) -> ClusterOutput:  # type: ignore[override]
-        """Install a plan as an answer on all workers."""
-        free = next(each for number in count(len(self.outputs)) if (each := f"output {number}") not in self.outputs)
-        chosen = name or free
-        if chosen in self.outputs:
-            raise InUse(f"there is an output {chosen!r} already", hint="Choose another name, or release() that one.")
-        self.ask({"do": "output", "name": chosen, "plan": self._document(node), "keep": keep})
-        made = self.outputs[chosen] = ClusterOutput(self, chosen, node.schema, keep)
-        return made
-
-    def install_arrangement(  # type: ignore[override]
-        self, node: Node, name: str, keys: tuple[str, ...], of: str | None = None
-    ) -> ClusterArrangement:
-        """Install a plan as an index on all workers."""
-        index = ClusterIndex(next(self._numbers), name, keys)
-        self.ask({
-            "do": "arrangement", "number": index.number, "name": name, "keys": list(keys), "of": of,
-            "plan": self._document(node),
-        })  # fmt: skip
-        return ClusterArrangement(self, index, node)
-
-    def install_answers(self, name: str, wanted: dict[str, Node]) -> dict[str, ClusterArrangement]:  # type: ignore[override]
-        """Install several plans, each as an index by all its columns, and on workers as a dataflow of its own."""
-        return {each: self.install_arrangement(node, each, node.schema.names) for each, node in wanted.items()}
-
-    def arrangement_of(self, source: Input, keys: tuple[str, ...]) -> ClusterArrangement:
-        """The index of a relation by some columns, shared with whoever has one already."""
-        return self.install_arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)
-
-    def install_probe(self, node: Node) -> ClusterProbe:  # type: ignore[override]
-        """Install a plan only to know how far it has come."""
-        number = next(self._numbers)
-        self.ask({"do": "probe", "number": number, "plan": self._document(node)})
-        return ClusterProbe(self, number)
-
-    def _discard_heard(self) -> None:
-        """Workers that begin again tell all changes from the beginning: what was sent here before is dropped there."""
-        followed = [name for name, output in self.outputs.items() if output.followed]
-        if followed:
-            self.coordinator.ask({"do": "discard", "names": followed})
-
-    def _document(self, node: Node) -> dict[str, Any]:
-        return document.write(node, reference_of)
 
     def frontier_of(self, kind: str, name: Any) -> Frontier:
         """What may still change, on some worker."""
@@ -358,15 +331,6 @@ class ClusterDatabase(Database):
             "epoch": self.epoch,
         }
 
-    def reclaim(self) -> int:
-        """Have the workers forget texts that no row has any more; returns how many."""
-        with self.coordinator.lock:
-            self.settle()
-            self.ask({"do": "forget"})
-            for member in self.coordinator.members.values():
-                member.told.forget()
-            return sum(reply.value for reply in self.ask({"do": "reclaim"}))
-
     def _repr_html_(self) -> str:
         return f"<p>kpg on {self.workers} workers, epoch {self.epoch}</p>"
 
@@ -392,12 +356,3 @@ class ClusterDatabase(Database):
             self.coordinator.close()
             if self.home is not None:
                 self.home.leave()
-
-
-def reference_of(owner: Any) -> list[Any]:
-    """What the workers know a relation or index by."""
-    if isinstance(owner, ClusterIndex):
-        return ["index", owner.number]
-    if isinstance(owner, ClusterInput):
-        return ["input", owner.name]
-    raise KpgError("this collection belongs to another db", hint="Make it from inputs of the db that installs it.")

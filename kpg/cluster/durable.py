@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.durable import Durable, reordered
+from kpg.api.durable import Durable
+from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import SYMBOLIC
 from kpg.columns.symbols import Symbols

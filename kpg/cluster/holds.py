@@ -15,6 +15,7 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.api.installed import Installed
+from kpg.columns.choose import keep
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
@@ -98,11 +99,10 @@ def counts_between(hold: Hold, start: int, end: int) -> tuple[Ints, Ints]:
 def within(updates: Updates, start: int, end: int, since: int) -> Updates:
     """The updates at times in [start, end), times before the since advanced to it."""
     times = np.maximum(updates.times, since) if start <= since else updates.times
+    advanced = Updates(updates.data, times, updates.diffs)
     if times.shape[1] == 1:
-        return Updates(updates.data, times, updates.diffs) if start <= int(times[0, 0]) < end else _none(updates)
-    mask = (times[0] >= start) & (times[0] < end)
-    diffs = updates.diffs if updates.diffs.shape[1] == 1 else updates.diffs[:, mask]
-    return Updates(np.ascontiguousarray(updates.data[:, mask]), np.ascontiguousarray(times[:, mask]), diffs)
+        return advanced if start <= int(times[0, 0]) < end else _none(updates)
+    return keep(advanced, (times[0] >= start) & (times[0] < end))
 
 
 def _none(updates: Updates) -> Updates:

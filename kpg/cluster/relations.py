@@ -15,12 +15,12 @@ from kpg.algebra.order import join
 from kpg.api.input import Input
 from kpg.api.installed import Installed
 from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.columns.choose import cut, keep
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import BadPlan
 from kpg.operators.exchange import owners_of
-from kpg.operators.linear import keep
-from kpg.plan.document import name_of_function
+from kpg.plan.values import name_of_function
 
 if TYPE_CHECKING:
     from kpg.cluster.answers import ClusterArrangement
@@ -94,7 +94,7 @@ class ClusterInput(Input):
 
     def arrange(self, *keys: str) -> ClusterArrangement:  # type: ignore[override]
         self.schema.select(keys)
-        return self.db.arrangement_of(self, keys)
+        return self.db.installer.arrangement_of(self, keys)
 
     # End
 
@@ -112,12 +112,3 @@ class ClusterInput(Input):
             self.closed = self.dropped = True
             self.db.dirty.pop(self.name, None)
             self.db.inputs.pop(self.name, None)
-
-
-def cut(updates: Updates, begin: int, end: int) -> Updates:
-    """Some updates that follow each other; constants stay constants."""
-    return Updates(
-        np.ascontiguousarray(updates.data[:, begin:end]),
-        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, begin:end]),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, begin:end]),
-    )

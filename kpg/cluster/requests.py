@@ -31,7 +31,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.errors import ProtocolError, ResourceError, UndefinedName
 from kpg.plan import document
-from kpg.plan.document import function_of_name, read_schema
+from kpg.plan.values import function_of_name, read_schema
 from kpg.storage.manifest import frontier_from_json
 from kpg.storage.record import Origin
 
@@ -221,8 +221,9 @@ class Handlers:
     def _arrangement(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         node, keys = document.read(request["plan"], self), tuple(request["keys"])
         source = self.db.inputs.get(request["of"]) if request["of"] is not None else None
-        made = source.arrange(*keys) if source is not None else self.db.install_arrangement(node, request["name"], keys)
-        self.arrangements[request["number"]] = made
+        self.arrangements[request["number"]] = (
+            self.db.installer.arrangement(node, request["name"], keys) if source is None else source.arrange(*keys)
+        )
 
     def _probe(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self.probes[request["number"]] = Probe(self.db, document.read(request["plan"], self))

@@ -66,7 +66,7 @@ class Growth:
     bits: int = 1
     _derived: list[Members] = field(default_factory=list)
     _read: list[Kept] = field(default_factory=list)
-    _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
+    indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
     _courses: list[list[Course]] = field(default_factory=list)
     _meetings: dict[tuple[Atom, tuple[str, ...], frozenset[str]], Meeting] = field(default_factory=dict)
 
@@ -103,14 +103,14 @@ class Growth:
                     everything[relation].append(found)
         if first:
             return [Grown(self._all(relation), self.ids.ordered) for relation in range(self.system.derived)]
-        return [Grown(self._decoded(relation, parts), False) for relation, parts in enumerate(everything)]
+        return [Grown(self.decoded(relation, parts), False) for relation, parts in enumerate(everything)]
 
     def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
         """Go round until nothing is new; the new rows of each derived relation, round by round."""
         rounds = 0
         while any(len(part) for parts in fresh for part in parts):
             rounds += 1
-            self._check_rounds(rounds)
+            self.check_rounds(rounds)
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
             for relation, found in enumerate(current):
@@ -121,7 +121,7 @@ class Growth:
 
     def nbytes(self) -> int:
         """What sets and indexes hold."""
-        indexes = sum(run.codes.nbytes for index in self._indexes.values() for run in index.runs)
+        indexes = sum(run.codes.nbytes for index in self.indexes.values() for run in index.runs)
         read = sum(each.nbytes for each in self._read)
         return indexes + read + sum(each.nbytes for each in self._derived)
 
@@ -129,7 +129,7 @@ class Growth:
         """All rows of a relation, int64[arity, n] each, in parts."""
         growing = relation < self.system.derived and len(self._derived[relation])
         for codes in self._derived[relation].runs() if growing else self._codes(relation):
-            yield self._decoded(relation, [codes])
+            yield self.decoded(relation, [codes])
 
     # Ids and codes
 
@@ -162,7 +162,7 @@ class Growth:
             self._derived[relation] = made
         for relation, kept in enumerate(self._read):
             kept.recode(before[relation], pairs[relation])
-        self._indexes.clear()
+        self.indexes.clear()
 
     def _encode(self, relation: int, rows: Ints) -> Ints:
         ids = np.stack([self.ids.of(lane) for lane in rows]) if len(rows) else rows
@@ -178,7 +178,7 @@ class Growth:
             at += len(run)
         return out
 
-    def _decoded(self, relation: int, parts: list[Ints]) -> Ints:
+    def decoded(self, relation: int, parts: list[Ints]) -> Ints:
         codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
         layout = self.layout(relation)
         out = np.empty((layout.arity, len(codes)), np.int64)
@@ -191,25 +191,25 @@ class Growth:
         """Let indexes have new rows."""
         if relation >= self.system.derived:
             self._read[relation].put(codes)
-        for (of, _, _), index in self._indexes.items():
+        for (of, _, _), index in self.indexes.items():
             if of == relation:
                 index.add(codes)
 
     def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> Index:
         """A relation by some of its columns; made when it is first needed."""
         name = relation, columns, keys
-        if name not in self._indexes:
-            made = self._indexes[name] = Index(self.layout(relation), columns, keys)
+        if name not in self.indexes:
+            made = self.indexes[name] = Index(self.layout(relation), columns, keys)
             parts = self._codes(relation)
             if parts:
                 made.add(np.concatenate(parts))
-        return self._indexes[name]
+        return self.indexes[name]
 
     def _codes(self, relation: int) -> list[Ints]:
         """All rows of a relation."""
         return list(self._derived[relation].runs()) if relation < self.system.derived else [self._read[relation].all()]
 
-    def _check_rounds(self, rounds: int) -> None:
+    def check_rounds(self, rounds: int) -> None:
         if rounds > self.system.max_rounds:
             raise TooManyRounds(
                 f"{self.system.name} did not settle within {self.system.max_rounds} rounds",

@@ -21,9 +21,9 @@ closure. Twin: kpg.testing.kernels_react.react.
 from collections.abc import Iterator
 
 from kpg.kernels.address import DATA, ROWS, peek
+from kpg.kernels.closure import beyond
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.glance import SPARSE, counted, fetch_rows, lone_batch, lone_row, none_before, there_from
-from kpg.kernels.interesting import beyond
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.shortlist import FULL, add_joins, add_times, collect, insert, is_beyond, is_chain, reaches, same
 

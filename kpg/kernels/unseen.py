@@ -14,9 +14,9 @@ kpg.testing.kernels_react.unseen.
 
 from collections.abc import Iterator
 
+from kpg.kernels.closure import beyond
 from kpg.kernels.example import COLUMN, TABLE, Example
 from kpg.kernels.glance import lone_row, there_from
-from kpg.kernels.interesting import beyond
 from kpg.kernels.jit import jit
 
 

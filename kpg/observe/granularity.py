@@ -19,10 +19,10 @@ from time import monotonic
 
 import numpy as np
 
+from kpg.columns.choose import take as rows_of
 from kpg.columns.consolidate import consolidate_all
 from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.errors import TypeMismatch
-from kpg.operators.linear import take as rows_of
 
 FEW = 10_000  # rows that may wait before those of an interval are summed up
 

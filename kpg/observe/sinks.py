@@ -23,6 +23,7 @@ from typing import IO, Any, Literal, Protocol
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.rows import rows_of
 from kpg.errors import InputError, TypeMismatch, Unavailable
 
 Format = Literal["jsonl", "csv"]
@@ -131,7 +132,7 @@ class FileSink:
             if not self._headed:
                 self._headed = True
                 writer.writerow(table.column_names)
-            writer.writerows(zip(*[column.to_pylist() for column in table.columns], strict=True))
+            writer.writerows(rows_of(table))
             self._file.write("")
         else:
             self._file.write("".join(map(as_line, table.to_pylist())))

@@ -19,7 +19,6 @@ need not be extended at all. At the first load of all relations all but one of t
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,17 +28,17 @@ import numpy.typing as npt
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time, join
-from kpg.columns.updates import Updates, concatenate
+from kpg.columns.choose import keep
+from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.arrange import Arranged
-from kpg.operators.linear import keep
+from kpg.operators.futures import SLICE, Futures
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
 from kpg.trace.extend import Extender, Extension, Shape
 from kpg.trace.handle import TraceHandle
 
-SLICE = 1 << 20  # updates that are sent before others have their turn
 LOOKS = 8  # rows that are looked at in the time that it takes to send one
 
 
@@ -101,14 +100,6 @@ class Waiting:
         return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
 
-@dataclass(slots=True)
-class Future:
-    """An extension under way, and the times it may be sent at."""
-
-    extension: Extension
-    times: Times
-
-
 class Extend(Operator):
     """Extends tuples by arrangements. Input 0 are the tuples, input 1 all extenders and gates together.
 
@@ -126,7 +117,7 @@ class Extend(Operator):
         self.shape = shape
         self.floor = floor
         self.waiting: list[Waiting] = []
-        self.futures: deque[Future] = deque()
+        self.futures: Futures[Extension] = Futures()
         self.proposed = 0  # rows looked at, over all time
 
     # Compaction
@@ -153,7 +144,7 @@ class Extend(Operator):
         if self.depth > 1:  # before frontiers are asked for: what these tuples lead to may come round
             self._hold()
         self._release_tuples()
-        self._work()
+        self.futures.work_off(self._next, self.send)
         self._hold()
         return bool(self.futures)
 
@@ -174,12 +165,8 @@ class Extend(Operator):
                 self._begin(each)
             elif each.earliest < passed:
                 early = initial_before(each.tuples, passed)
-                for chosen, waits in ((early, False), (~early, True)):
-                    half = Waiting.of(keep(each.tuples, chosen))
-                    if waits:
-                        kept.append(half)
-                    else:
-                        self._begin(half)
+                self._begin(Waiting.of(keep(each.tuples, early)))
+                kept.append(Waiting.of(keep(each.tuples, ~early)))
             else:
                 kept.append(each)
         self.waiting = kept
@@ -196,33 +183,19 @@ class Extend(Operator):
             if not any(may_count(batch, gate.extender, each.latest, floor) for batch in gate.batches()):
                 return
         extenders = [index.extender for index in self.extenders]
-        self.futures.append(Future(Extension(each.tuples, extenders, batches, self.shape, floor), each.times))
+        self.futures.append(Extension(each.tuples, extenders, batches, self.shape, floor), each.times)
 
-    def _work(self) -> None:
-        budget = SLICE
-        parts: list[Updates] = []
-        times: Times = ()
-        while self.futures and budget > 0:
-            future = self.futures[0]
-            if parts and future.times != times:
-                self.send(concatenate(parts), times)
-                parts = []
-            times = future.times
-            before = future.extension.proposed
-            updates = future.extension.next(SLICE)
-            looked = future.extension.proposed - before
-            self.proposed += looked
-            budget -= 1 + looked // LOOKS + (0 if updates is None else len(updates))
-            if updates is None:
-                self.futures.popleft()
-            else:
-                parts.append(updates)
-        if parts:
-            self.send(concatenate(parts), times)
+    def _next(self, extension: Extension, _: int) -> tuple[Updates | None, int]:
+        """More extended tuples, None at their end; and what that costs, rows that were looked at in vain too."""
+        before = extension.proposed
+        updates = extension.next(SLICE)
+        looked = extension.proposed - before
+        self.proposed += looked
+        return updates, 1 + looked // LOOKS + (0 if updates is None else len(updates))
 
     def _hold(self) -> None:
-        under_way = [each.times for each in self.waiting] + [each.times for each in self.futures]
-        self.hold(minimal(time for times in under_way for time in times) if under_way else ())
+        under_way = [time for each in self.waiting for time in each.times] + list(self.futures.times())
+        self.hold(minimal(under_way) if under_way else ())
 
     # State
 

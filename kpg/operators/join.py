@@ -8,66 +8,27 @@ already, and no merge may blur that line, so the physical since of each handle i
 handle is the frontier of the *other* input: earlier times cannot be asked for any more. When the other input closes,
 nothing will be asked at all and the handle is released.
 
-A meeting is a *future*: it is worked off in slices of at most `SLICE` rows, holding its batches and its times, so that
-a huge output neither blocks the worker nor fills its memory before those downstream have reduced it.
+A meeting is a *future*: it holds its batches and its times, and is worked off in slices, so that a huge output neither
+blocks the worker nor fills its memory before those downstream have reduced it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from kpg.algebra.frontier import CLOSED, Frontier, minimal
-from kpg.columns.updates import Ints, Updates, concatenate
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.arrange import Arranged
+from kpg.operators.futures import Futures
+from kpg.operators.side import Side
 from kpg.trace.batch import Batch
-from kpg.trace.handle import TraceHandle
 from kpg.trace.match import Match
 from kpg.trace.seek import Seek, worth_seeking
-
-SLICE = 1 << 20
-
-
-@dataclass(slots=True)
-class Future:
-    """One batch of one side yet to meet one batch, or all, of the other."""
-
-    match: Match | Seek
-    times: Times
-
-
-class Side:
-    """What a join knows of one input: its trace, and how far it has acknowledged its batches."""
-
-    def __init__(self, arranged: Arranged, name: str) -> None:
-        self.handle: TraceHandle | None = arranged.handle.clone(name)
-        self.handle.set_physical(self.handle.spine.upper)
-        self.trace_depth = arranged.trace_depth
-        self.acknowledged: Frontier | None = None
-
-    def batches(self) -> tuple[Batch, ...]:
-        """The acknowledged batches."""
-        if self.handle is None or self.acknowledged is None:
-            return ()
-        return self.handle.batches(self.acknowledged)
-
-    def acknowledge(self, upper: Frontier) -> None:
-        """Count batches through `upper` as met."""
-        self.acknowledged = upper
-        if self.handle is not None:
-            self.handle.set_physical(upper)
-
-    def release(self) -> None:
-        """Let go of the trace."""
-        if self.handle is not None:
-            self.handle.release()
-            self.handle = None
 
 
 class Join(Operator):
@@ -79,7 +40,7 @@ class Join(Operator):
         self.key_lanes = left.key_lanes
         self.projection = projection
         self.sides = (Side(left, f"{name} (left)"), Side(right, f"{name} (right)"))
-        self.futures: deque[Future] = deque()
+        self.futures: Futures[Match | Seek] = Futures()
 
     def follow_frontiers(self) -> None:
         """Tie each trace's logical since to the other input, once the operator is placed."""
@@ -97,7 +58,8 @@ class Join(Operator):
                     self._meet(index, batch, message.times)
                 if message.payload:
                     self.sides[index].acknowledge(message.payload[-1].upper)
-        self._work()
+        self.futures.work_off(next_pairs, self.send)
+        self.hold(self.futures.times())
         return bool(self.futures)
 
     def _meet(self, index: int, batch: Batch, times: Times) -> None:
@@ -108,32 +70,12 @@ class Join(Operator):
             return
         if self.key_lanes and worth_seeking(len(batch), others):
             seek = Seek(batch.updates, others, index, self.key_lanes, self.projection, self.depth)
-            self.futures.append(Future(seek, times))
+            self.futures.append(seek, times)
             return
         for other in others:
             left, right = (batch, other) if index == 0 else (other, batch)
             match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
-            self.futures.append(Future(match, times))
-
-    def _work(self) -> None:
-        budget = SLICE
-        parts: list[Updates] = []
-        times: Times = ()
-        while self.futures and budget > 0:
-            future = self.futures[0]
-            if parts and future.times != times:
-                self.send(concatenate(parts), times)
-                parts = []
-            times = future.times
-            updates = future.match.next(budget)
-            if updates is None:
-                self.futures.popleft()
-            elif len(updates):
-                budget -= len(updates)
-                parts.append(updates)
-        if parts:
-            self.send(concatenate(parts), times)
-        self.hold(minimal(time for future in self.futures for time in future.times) if self.futures else ())
+            self.futures.append(match, times)
 
     def tidy(self) -> None:
         for index, side in enumerate(self.sides):
@@ -144,6 +86,12 @@ class Join(Operator):
         self.futures.clear()
         for side in self.sides:
             side.release()
+
+
+def next_pairs(meeting: Match | Seek, budget: int) -> tuple[Updates | None, int]:
+    """More pairs of a meeting, None at its end; and what that costs, their number."""
+    updates = meeting.next(budget)
+    return updates, 0 if updates is None else len(updates)
 
 
 def join(dataflow: Dataflow, name: str, left: Arranged, right: Arranged, projection: list[tuple[int, int]]) -> Stream:

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from kpg.columns.choose import keep, take
 from kpg.columns.expression import Bound
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, spread
@@ -99,24 +100,6 @@ class Linear(Operator):
     def errors(self, updates: Updates) -> None:
         """Send updates of errors."""
         self.send(updates, self._times, port=1)
-
-
-def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
-    """The updates where `mask` is true; constants stay constants."""
-    return Updates(
-        np.ascontiguousarray(updates.data[:, mask]),
-        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, mask]),
-    )
-
-
-def take(updates: Updates, rows: Ints) -> Updates:
-    """The updates at some positions, in that order; constants stay constants."""
-    return Updates(
-        np.take(updates.data, rows, axis=1),
-        updates.times if updates.times.shape[1] == 1 else np.take(updates.times, rows, axis=1),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.take(updates.diffs, rows, axis=1),
-    )
 
 
 @dataclass(frozen=True, slots=True)

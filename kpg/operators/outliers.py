@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kpg.columns.choose import keep
 from kpg.columns.floats import from_lane, to_lane_one
 from kpg.columns.schema import NULL, Type
 from kpg.columns.totals import FLOAT_BITS_BELOW, FLOAT_PARTS, split
 from kpg.columns.updates import Ints, Updates
-from kpg.operators.linear import Fail, Sure, keep
+from kpg.operators.linear import Fail, Sure
 from kpg.operators.replay import Corrections, Interesting, evaluate_with
 from kpg.trace.gather import Run
 

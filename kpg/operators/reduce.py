@@ -21,6 +21,7 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time
+from kpg.columns.choose import keep
 from kpg.columns.consolidate import consolidate_all
 from kpg.columns.updates import Ints, Updates, constant, no_updates, spread
 from kpg.config import Effort
@@ -28,9 +29,8 @@ from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.join import Side
-from kpg.operators.linear import keep
 from kpg.operators.replay import Corrections
+from kpg.operators.side import Side
 from kpg.operators.tactic import Outcome, Question, Tactic
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.arrow import decode_rows, encode
+from kpg.columns.choose import keep
 from kpg.columns.schema import NULL, SYMBOLIC, Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.operators.failures import Failures, Place
-from kpg.operators.linear import Fail, keep
+from kpg.operators.linear import Fail
 from kpg.operators.ranked import by_value
 from kpg.operators.replay import Corrections, Interesting, evaluate_with
 from kpg.trace.gather import Run

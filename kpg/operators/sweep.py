@@ -26,10 +26,10 @@ from kpg.kernels.at_once import changed
 from kpg.kernels.react import PRESENCE, SUMS
 from kpg.kernels.sweep import sums_in_order
 from kpg.operators.arrange import Arranged
-from kpg.operators.join import Side
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
 from kpg.operators.replay import sweep_presence, sweep_sums
+from kpg.operators.side import Side
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.gather import accumulate, distinct_keys, located

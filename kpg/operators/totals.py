@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kpg.columns.choose import keep
 from kpg.columns.schema import NULL, Type
 from kpg.columns.totals import average, part_count, split, total
 from kpg.columns.updates import Updates
-from kpg.operators.linear import Fail, keep
+from kpg.operators.linear import Fail
 from kpg.operators.outliers import mark
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED
+from kpg.columns.choose import keep
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.kernels.find import find
 from kpg.operators.extend import Index
-from kpg.operators.linear import Fail, Sure, keep
+from kpg.operators.linear import Fail, Sure
 from kpg.operators.payload import updates_of
 from kpg.trace.extend import directories_of, keys_of
 from kpg.trace.table import table_of

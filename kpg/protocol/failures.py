@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpg import errors
 from kpg.errors import KpgError, ProgramError, ProtocolError
-from kpg.protocol.messages import Failure, Position
+from kpg.protocol.parts import Failure, Position
 
 
 def failure_of(error: BaseException) -> Failure:

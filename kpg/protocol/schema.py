@@ -11,7 +11,9 @@ import types
 import typing
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from kpg.protocol.messages import PUSHED, REPLIES, REQUESTS, VERSION
+from kpg.protocol.messages import VERSION
+from kpg.protocol.replies import PUSHED, REPLIES
+from kpg.protocol.requests import REQUESTS
 from kpg.protocol.shapes import ANY_JSON, ROWS, VALUE, Between, Size, members, without_none
 from kpg.protocol.values import EXACT, TAGS
 

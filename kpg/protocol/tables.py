@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.columns.schema import Schema
-from kpg.protocol.messages import Column
+from kpg.protocol.parts import Column
 
 
 def columns_of(schema: Schema | pa.Schema) -> tuple[Column, ...]:
@@ -20,13 +20,6 @@ def columns_of(schema: Schema | pa.Schema) -> tuple[Column, ...]:
 def schema_from(columns: Sequence[Column]) -> Schema:
     """The schema that columns say."""
     return Schema.of([(column.name, column.type) for column in columns])
-
-
-def rows_of(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
-    """The rows of a table as Python values."""
-    if not table.num_columns:
-        return ((),) * table.num_rows
-    return tuple(zip(*[column.to_pylist() for column in table.columns], strict=True))
 
 
 def slices(table: pa.Table, rows: int) -> Iterator[tuple[pa.Table, bool]]:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kpg.columns.rows import rows_of
 from kpg.errors import UndefinedName
 from kpg.query.demand import demanded_together
 from kpg.query.ir.program import Program
@@ -73,7 +74,7 @@ class Running:
         self.plans = lowered.plans
         wanted = program.wanted()
         nodes = {each: lowered.collections[each].node for each in wanted}
-        made = db.install_answers(name, nodes) if wanted else {}
+        made = db.installer.answers(name, nodes) if wanted else {}
         self.answers: dict[str, Arrangement] = {called.get(each, each): answer for each, answer in made.items()}
 
     def state_facts(self) -> None:
@@ -93,7 +94,7 @@ class Running:
         table = self.table(name)
         if table.column_names == [UNIT]:
             return [()] * table.num_rows
-        return list(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+        return rows_of(table)
 
     def answer(self, name: str) -> Arrangement:
         """An answer by name."""

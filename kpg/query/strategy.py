@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kpg.errors import BadPlan
+from kpg.query.deltas import pipelines_of
 from kpg.query.ir.bodies import literals
 from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Program, Relation, Rule
-from kpg.query.pipelines import Pipeline, Source, is_connected, pipelines_of, sources_of
+from kpg.query.pipelines import Pipeline, Source, is_connected, sources_of
 from kpg.query.plan import Join, Step, live_after, steps_of
 from kpg.query.source import did_you_mean
 

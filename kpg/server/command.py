@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import Unavailable
+from kpg.terminal import positive
 
 if TYPE_CHECKING:
     from kpg.server.serving import Settings
@@ -33,7 +33,7 @@ SIGTERM and SIGINT (Ctrl-C) end it in good order: clients are told, the db is cl
 """
 
 
-def add_to(commands: Any, positive: Callable[[str], int], run: Callable[[argparse.Namespace], int]) -> None:
+def add_to(commands: Any) -> None:
     """Add the command to the parser's."""
     parser = commands.add_parser(
         "serve", help="serve a db to many clients", description=HELP,
@@ -101,3 +101,12 @@ def settings_of(given: argparse.Namespace) -> Settings:
         memory=memory,
         rounds=rounds,
     )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve until told to end; the exit status."""
+    settings = settings_of(given)
+    from kpg.server.serving import serve
+
+    serve(settings, lambda line: print(f"kpg: {line}", flush=True))
+    return 0

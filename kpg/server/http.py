@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
+from kpg.columns.rows import rows_of
 from kpg.errors import (
     InputError,
     KpgError,
@@ -26,10 +27,11 @@ from kpg.errors import (
 )
 from kpg.observe.metrics import CONTENT_TYPE
 from kpg.protocol.failures import failure_of
-from kpg.protocol.messages import Query, Table
+from kpg.protocol.replies import Table
+from kpg.protocol.requests import Query
 from kpg.protocol.schema import schema
 from kpg.protocol.shapes import build
-from kpg.protocol.tables import columns_of, rows_of
+from kpg.protocol.tables import columns_of
 from kpg.protocol.wire import plain
 from kpg.server.hub import Hub, as_reply
 from kpg.server.perform import Found, last
@@ -113,7 +115,7 @@ async def query(hub: Hub, text: str) -> Response:
 
 def page_of(found: Found) -> str:
     """An answer as JSON; of many rows it takes a while, so it is made beside the event loop."""
-    page = Table(0, columns_of(found.table.schema), rows_of(found.table), found.time, cut=found.cut)
+    page = Table(0, columns_of(found.table.schema), tuple(rows_of(found.table)), found.time, cut=found.cut)
     return dumped({name: value for name, value in plain(page).items() if name != "id"})
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kpg.errors import Closed, KpgError, OverLimit, TooManyRounds
 from kpg.observe.metrics import as_prometheus, snapshot
-from kpg.protocol import messages as m
+from kpg.protocol import replies, requests
 from kpg.protocol.failures import failure_of
 from kpg.protocol.tables import columns_of
 from kpg.server.allowance import Allowance
@@ -71,14 +71,14 @@ class Hub:
             if client is not None:
                 client.changed(parcel)
 
-    async def query(self, request: m.Query) -> Found:
+    async def query(self, request: requests.Query) -> Found:
         """An answer for somebody without a session, whose connection is cut when `greeting_seconds` have passed."""
         patience = min(self.allowance.wait_seconds, self.allowance.greeting_seconds / 2)
         found = await asyncio.wrap_future(self.run_query(0, request, patience))
         assert isinstance(found, Found)
         return found
 
-    def run_query(self, owner: int, request: m.Query, patience: float) -> Future[Result]:
+    def run_query(self, owner: int, request: requests.Query, patience: float) -> Future[Result]:
         """Ask; a read as of a time waits for it, so many seconds."""
         work = partial(perform, owner=owner, request=request, rows=self.allowance.rows)
         if request.as_of is not None:
@@ -135,7 +135,7 @@ class Connected:
                     self.hanging = step
                     self.outbox.put(Batch(()))
 
-    def say(self, message: m.AnyReply) -> None:
+    def say(self, message: replies.AnyReply) -> None:
         """Send one message."""
         self.outbox.put(Batch((message,)))
 
@@ -155,7 +155,7 @@ class Connected:
         """No more will come of an interest: drop it and say why."""
         interest = self.interests.pop(number)
         self.session.ended(number)
-        self.say(m.Ended(number, failure_of(reason)))
+        self.say(replies.Ended(number, failure_of(reason)))
 
         def drop(service: Service) -> None:
             self.hub.engine.forget(number)
@@ -166,7 +166,7 @@ class Connected:
     def _sent(self, interest: int) -> None:
         self.do(self.session.sent(interest))
 
-    def _ask(self, request: m.AnyRequest) -> None:
+    def _ask(self, request: requests.AnyRequest) -> None:
         began = time.perf_counter()
         try:
             future = self._submit(request)
@@ -175,19 +175,19 @@ class Connected:
             return
         future.add_done_callback(lambda done: self.hub.soon(self._answer, request, began, outcome(done)))
 
-    def _submit(self, request: m.AnyRequest) -> Future[Any]:
+    def _submit(self, request: requests.AnyRequest) -> Future[Any]:
         owner, engine = self.session.number, self.hub.engine
-        if isinstance(request, m.Query):
+        if isinstance(request, requests.Query):
             return self.hub.run_query(owner, request, self.hub.allowance.wait_seconds)
-        if isinstance(request, m.Take) and request.interest in self.interests:
+        if isinstance(request, requests.Take) and request.interest in self.interests:
             interest = self.interests[request.interest]
             return engine.run(lambda service: engine.take(interest))
-        if isinstance(request, m.Uninterest):
+        if isinstance(request, requests.Uninterest):
             self.interests.pop(request.interest, None)
             engine.run(lambda service: engine.forget(request.interest))
         return engine.run(partial(perform, owner=owner, request=request, rows=self.hub.allowance.rows))
 
-    def _answer(self, request: m.AnyRequest, began: float, result: Result | Parcel | BaseException) -> None:
+    def _answer(self, request: requests.AnyRequest, began: float, result: Result | Parcel | BaseException) -> None:
         """A request is done; the client may have gone meanwhile."""
         failed = isinstance(result, BaseException)
         self.hub.metrics.took(request.kind, time.perf_counter() - began)
@@ -202,20 +202,20 @@ class Connected:
             self._follow(request, result)
         elif isinstance(result, Parcel):
             self.changed(result)
-            self.do(self.session.answered(request, m.Done(request_id(request), result.upto - 1)))
+            self.do(self.session.answered(request, replies.Done(request_id(request), result.upto - 1)))
         else:
             self.do(self.session.answered(request, as_reply(result)))
-        if isinstance(request, m.Shutdown) and not failed:
+        if isinstance(request, requests.Shutdown) and not failed:
             self.hub.shutdown()
 
-    def _page(self, request: m.AnyRequest, found: Found) -> None:
+    def _page(self, request: requests.AnyRequest, found: Found) -> None:
         """Send rows, page by page; the request is done with the last."""
-        self.session.answered(request, m.Done(request_id(request)))
+        self.session.answered(request, replies.Done(request_id(request)))
         columns, rows = columns_of(found.table.schema), self.hub.allowance.message_rows
         self.outbox.put(Batch(pages(request_id(request), found.table, columns, found.time, rows, found.cut)))
 
-    def _follow(self, request: m.AnyRequest, following: Following) -> None:
-        assert isinstance(request, m.Interest)
+    def _follow(self, request: requests.AnyRequest, following: Following) -> None:
+        assert isinstance(request, requests.Interest)
         self.interests[following.interest.id] = following.interest
         self.do(self.session.answered(request, following.reply))
         self.do(self.session.interested(request, following.interest.id, request.sink is None))
@@ -243,13 +243,13 @@ def outcome(done: Future[Any]) -> Any:
     return done.exception() or done.result()
 
 
-def as_reply(result: Any) -> m.AnyReply | KpgError:
+def as_reply(result: Any) -> replies.AnyReply | KpgError:
     """A result as the session takes it; an error that is not kpg's says only what kind it is."""
     if isinstance(result, BaseException) and not isinstance(result, KpgError):
         return KpgError(f"the server failed ({type(result).__name__})", hint="Its log says more.")
     return result  # type: ignore[no-any-return]
 
 
-def request_id(request: m.AnyRequest) -> int:
+def request_id(request: requests.AnyRequest) -> int:
     """The id of a request that has one."""
     return int(getattr(request, "id", 0))

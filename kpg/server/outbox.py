@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kpg.protocol.messages import AnyReply
+from kpg.protocol.replies import AnyReply
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.columns.consolidate import consolidate
+from kpg.columns.rows import rows_of
 from kpg.columns.updates import Updates, constant
 from kpg.errors import KpgError
 from kpg.protocol.failures import failure_of
-from kpg.protocol.messages import Changes, Column, Table
-from kpg.protocol.tables import rows_of, slices
+from kpg.protocol.parts import Column
+from kpg.protocol.replies import Changes, Table
+from kpg.protocol.tables import slices
 from kpg.service import Changes as Taken
 from kpg.service import Interest
 
@@ -42,8 +44,7 @@ class Parcel:
         for piece, more in slices(self.table, rows):
             end = start + piece.num_rows
             times, diffs = self.times[start:end], self.diffs[start:end]
-            found = rows_of(piece) if piece.num_columns else ((),) * len(times)
-            yield Changes(self.interest, self.upto, found, times, diffs, more)
+            yield Changes(self.interest, self.upto, tuple(rows_of(piece)), times, diffs, more)
             start = end
 
 
@@ -77,4 +78,4 @@ def pages(
 ) -> Iterator[Table]:
     """The messages that an answer to a query is."""
     for piece, more in slices(table, rows):
-        yield Table(request, columns, rows_of(piece), time, more, cut)
+        yield Table(request, columns, tuple(rows_of(piece)), time, more, cut)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from kpg.columns.schema import parse_type
 from kpg.errors import SchemaMismatch
-from kpg.protocol import messages as m
+from kpg.protocol import parts, replies, requests
 from kpg.query.lower.expressions import TYPES
 from kpg.service import Change, Interest, Service
+from kpg.service.relations import is_attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +34,24 @@ class Following:
     """A new interest and the reply about it."""
 
     interest: Interest
-    reply: m.Interested
+    reply: replies.Interested
 
 
-Result = m.AnyReply | Found | Following
+Result = replies.AnyReply | Found | Following
 
 
-def perform(service: Service, owner: int, request: m.AnyRequest, rows: int) -> Result:
+def perform(service: Service, owner: int, request: requests.AnyRequest, rows: int) -> Result:
     """Do what a session asks."""
-    if isinstance(request, m.Interest):
+    if isinstance(request, requests.Interest):
         return follow(service, owner, request)
-    if isinstance(request, m.Query):
+    if isinstance(request, requests.Query):
         return ask(service, request, rows)
     return ACTIONS[type(request)](service, request)
 
 
-def ping(service: Service, request: m.Ping) -> m.Done:
+def ping(service: Service, request: requests.Ping) -> replies.Done:
     """The last complete time."""
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
 def last(service: Service) -> int | None:
@@ -58,7 +59,7 @@ def last(service: Service) -> int | None:
     return service.time - 1 if service.time > 0 else None
 
 
-def create_relation(service: Service, request: m.CreateRelation) -> m.Done:
+def create_relation(service: Service, request: requests.CreateRelation) -> replies.Done:
     """A new relation."""
     columns = {column.name: column.type for column in request.columns}
     if len(columns) < len(request.columns):
@@ -66,35 +67,35 @@ def create_relation(service: Service, request: m.CreateRelation) -> m.Done:
     service.create_relation(
         request.name, columns, semantics=request.semantics, key=request.key, order=request.order
     )  # fmt: skip
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def create_attribute(service: Service, request: m.CreateAttribute) -> m.Done:
+def create_attribute(service: Service, request: requests.CreateAttribute) -> replies.Done:
     """A new attribute."""
     service.create_attribute(request.name, request.value, semantics=request.semantics)
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def transact(service: Service, request: m.Transact) -> m.Done:
+def transact(service: Service, request: requests.Transact) -> replies.Done:
     """Changes at one time."""
     changes = [Change(block.relation, row, block.diff) for block in request.changes for row in block.rows]
     origin = (request.origin.writer, request.origin.batch) if request.origin else None
-    return m.Done(request.id, service.transact(changes, origin=origin))
+    return replies.Done(request.id, service.transact(changes, origin=origin))
 
 
-def register(service: Service, request: m.Register) -> m.Registered:
+def register(service: Service, request: requests.Register) -> replies.Registered:
     """Rules, stored."""
     text = request.text if request.text is not None else json.dumps(request.plan)
-    return m.Registered(request.id, tuple(service.register(text, language=request.language, name=request.name)))
+    return replies.Registered(request.id, tuple(service.register(text, language=request.language, name=request.name)))
 
 
-def unregister(service: Service, request: m.Unregister) -> m.Done:
+def unregister(service: Service, request: requests.Unregister) -> replies.Done:
     """A rule, forgotten."""
     service.unregister(request.name)
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def follow(service: Service, owner: int, request: m.Interest) -> Following:
+def follow(service: Service, owner: int, request: requests.Interest) -> Following:
     """A new interest."""
     made = service.interest(
         request.name,
@@ -106,12 +107,12 @@ def follow(service: Service, owner: int, request: m.Interest) -> Following:
         log=request.log,
         sink=asdict(request.sink) if request.sink is not None else None,
     )
-    return Following(made, m.Interested(request.id, made.id, made.name, columns_of_interest(made)))
+    return Following(made, replies.Interested(request.id, made.id, made.name, columns_of_interest(made)))
 
 
-def columns_of_interest(interest: Interest) -> tuple[m.Column, ...]:
+def columns_of_interest(interest: Interest) -> tuple[parts.Column, ...]:
     """The columns of an interest's rows, by the types of the engine."""
-    return tuple(m.Column(name, type_name(kind)) for name, kind in interest.columns)
+    return tuple(parts.Column(name, type_name(kind)) for name, kind in interest.columns)
 
 
 def type_name(kind: str) -> str:
@@ -119,25 +120,25 @@ def type_name(kind: str) -> str:
     return str(parse_type(next(made for each, made in TYPES.items() if each == kind)))
 
 
-def uninterest(service: Service, request: m.Uninterest) -> m.Done:
+def uninterest(service: Service, request: requests.Uninterest) -> replies.Done:
     """An interest, ended."""
     service.uninterest(service.interests[request.interest])
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def add_arguments(service: Service, request: m.AddArguments) -> m.Done:
+def add_arguments(service: Service, request: requests.AddArguments) -> replies.Done:
     """More arguments of an interest."""
     service.add_arguments(service.interests[request.interest], request.arguments)
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def remove_arguments(service: Service, request: m.RemoveArguments) -> m.Done:
+def remove_arguments(service: Service, request: requests.RemoveArguments) -> replies.Done:
     """Fewer arguments of an interest."""
     service.remove_arguments(service.interests[request.interest], request.arguments)
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-def ask(service: Service, request: m.Query, most: int) -> Found:
+def ask(service: Service, request: requests.Query, most: int) -> Found:
     """The rows of an answer; one more than allowed is asked for, to know whether it was cut."""
     limit = most if request.limit is None else min(request.limit, most)
     table = service.query(
@@ -147,57 +148,57 @@ def ask(service: Service, request: m.Query, most: int) -> Found:
     return Found(table.slice(0, limit), time, table.num_rows > limit)
 
 
-def explain(service: Service, request: m.Explain) -> m.Explained:
+def explain(service: Service, request: requests.Explain) -> replies.Explained:
     """How a rule is computed."""
-    return m.Explained(request.id, service.explain(request.name))
+    return replies.Explained(request.id, service.explain(request.name))
 
 
-def catalog(service: Service, request: m.Catalog) -> m.Catalogued:
+def catalog(service: Service, request: requests.Catalog) -> replies.Catalogued:
     """What there is."""
     rules = set(service.rules.names())
-    found = [
-        m.Relation(name, role_of(name, rules), tuple(m.Column(c.name, type_name(c.kind)) for c in relation.columns))
-        for name, relation in sorted(service.known().items())
-    ]
-    return m.Catalogued(request.id, tuple(found), last(service))
+    found = []
+    for name, relation in sorted(service.known().items()):
+        columns = tuple(parts.Column(each.name, type_name(each.kind)) for each in relation.columns)
+        found.append(parts.Relation(name, role_of(name, rules), columns))
+    return replies.Catalogued(request.id, tuple(found), last(service))
 
 
 def role_of(name: str, rules: set[str]) -> Any:
     """Whether a name is a rule's, an attribute's or a relation's."""
-    return "rule" if name in rules else "attribute" if name.startswith(":") else "relation"
+    return "rule" if name in rules else "attribute" if is_attribute(name) else "relation"
 
 
-def observe(service: Service, request: m.Observe) -> m.Registered:
+def observe(service: Service, request: requests.Observe) -> replies.Registered:
     """The engine's events, as attributes."""
-    return m.Registered(request.id, service.observe(request.attributes, every=request.every))
+    return replies.Registered(request.id, service.observe(request.attributes, every=request.every))
 
 
-def advance(service: Service, request: m.Advance) -> m.Done:
+def advance(service: Service, request: requests.Advance) -> replies.Done:
     """The clock, moved."""
-    return m.Done(request.id, service.advance(request.to))
+    return replies.Done(request.id, service.advance(request.to))
 
 
-def close_input(service: Service, request: m.CloseInput) -> m.Done:
+def close_input(service: Service, request: requests.CloseInput) -> replies.Done:
     """A relation that will not change any more."""
     service.close_input(request.relation)
-    return m.Done(request.id, last(service))
+    return replies.Done(request.id, last(service))
 
 
-ACTIONS: dict[type, Callable[[Service, Any], m.AnyReply]] = {
-    m.Ping: ping,
-    m.CreateRelation: create_relation,
-    m.CreateAttribute: create_attribute,
-    m.Transact: transact,
-    m.Register: register,
-    m.Unregister: unregister,
-    m.AddArguments: add_arguments,
-    m.RemoveArguments: remove_arguments,
-    m.Uninterest: uninterest,
-    m.Explain: explain,
-    m.Catalog: catalog,
-    m.Observe: observe,
-    m.Advance: advance,
-    m.CloseInput: close_input,
-    m.Shutdown: ping,
-    m.Take: ping,
+ACTIONS: dict[type, Callable[[Service, Any], replies.AnyReply]] = {
+    requests.Ping: ping,
+    requests.CreateRelation: create_relation,
+    requests.CreateAttribute: create_attribute,
+    requests.Transact: transact,
+    requests.Register: register,
+    requests.Unregister: unregister,
+    requests.AddArguments: add_arguments,
+    requests.RemoveArguments: remove_arguments,
+    requests.Uninterest: uninterest,
+    requests.Explain: explain,
+    requests.Catalog: catalog,
+    requests.Observe: observe,
+    requests.Advance: advance,
+    requests.CloseInput: close_input,
+    requests.Shutdown: ping,
+    requests.Take: ping,
 }

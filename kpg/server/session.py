@@ -18,28 +18,24 @@ from typing import Final, Literal
 
 from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, UndefinedName
 from kpg.protocol.failures import failure_of
-from kpg.protocol.messages import (
+from kpg.protocol.messages import VERSION
+from kpg.protocol.replies import AnyReply, Error, Registered, Table, Welcome
+from kpg.protocol.requests import (
     REQUESTS,
-    VERSION,
     Ack,
     AddArguments,
     Advance,
-    AnyReply,
     AnyRequest,
     CloseInput,
-    Error,
     Hello,
     Interest,
     Observe,
     Register,
-    Registered,
     RemoveArguments,
     Shutdown,
-    Table,
     Take,
     Uninterest,
     Unregister,
-    Welcome,
 )
 from kpg.protocol.wire import decode, identify
 from kpg.server.allowance import Allowance, over

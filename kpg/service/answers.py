@@ -102,7 +102,7 @@ class Answer:
     def arrange(self, *keys: str) -> Arrangement:
         """A new arrangement of its rows by some columns."""
         node = nodes.Installed(self.output.schema, frozenset(), self.base())
-        made = self.output.db.install_arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
+        made = self.output.db.installer.arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
         self._others.append(made)
         return made
 

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from kpg.columns.choose import cut
 from kpg.columns.consolidate import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
@@ -156,10 +155,6 @@ class Interest:
 
 def part(updates: Updates, start: int, end: int, lanes: int) -> Updates:
     """Some of a block's updates, and only their last lanes."""
-    if end - start == len(updates) and lanes == updates.lanes:
-        return updates
-    times, diffs = (
-        block if block.shape[1] == 1 else np.ascontiguousarray(block[:, start:end])
-        for block in (updates.times, updates.diffs)
-    )
-    return Updates(np.ascontiguousarray(updates.data[updates.lanes - lanes :, start:end]), times, diffs)
+    if lanes != updates.lanes:
+        updates = Updates(updates.data[updates.lanes - lanes :], updates.times, updates.diffs)
+    return cut(updates, start, end)

@@ -26,6 +26,7 @@ from kpg.query.ir.terms import Constant, Kind, Variable
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.plans.rules import parse_plans
 from kpg.query.source import did_you_mean, failure
+from kpg.service.relations import is_attribute
 from kpg.service.templates import TOKEN, Template, read_template, template_of
 
 Language = Literal["datalog", "edn", "plan"]
@@ -105,7 +106,7 @@ def sorted_out(known: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
     """The kinds of attributes, and those of all other relations."""
     both: tuple[Kinds, Kinds] = ({}, {})
     for name, relation in known.items():
-        both[0 if name.startswith(":") else 1][name] = kinds(relation)
+        both[0 if is_attribute(name) else 1][name] = kinds(relation)
     return both
 
 

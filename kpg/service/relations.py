@@ -58,11 +58,6 @@ class Declared:
         return Schema.of({name: TYPES[kind] for name, kind in self.columns} or {UNIT: int})
 
     @property
-    def is_attribute(self) -> bool:
-        """Whether this is an attribute."""
-        return self.name.startswith(":")
-
-    @property
     def indexed_by(self) -> tuple[str, ...]:
         """The columns that its rows are kept by: its key, else the first."""
         return self.key or self.schema.names[:1]
@@ -121,11 +116,16 @@ def declare_attribute(name: str, kind: Any, semantics: str, entity: Any) -> Decl
     return Declared(name, columns, chosen, ("e",) if replacing else (), None, chosen == "last-write-wins")
 
 
+def is_attribute(name: str) -> bool:
+    """Whether a name is that of an attribute."""
+    return name.startswith(":")
+
+
 def check_name(name: str, attribute: bool) -> None:
     """Refuse names that queries could not say, or that are ours."""
     if not isinstance(name, str) or not name.strip() or name.startswith("@") or not name.isprintable():
         raise SchemaMismatch(f"{name!r} is no name of a relation", hint="A name has no control characters.")
-    if name.startswith(":") != attribute:
+    if is_attribute(name) != attribute:
         hint = "Attributes are named like :person/name." if attribute else "Use create_attribute for attributes."
         raise SchemaMismatch(f"{name!r} is {'no' if attribute else 'a'} name of an attribute", hint=hint)
 

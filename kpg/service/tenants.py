@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kpg.columns.choose import take
 from kpg.columns.updates import spread
 from kpg.errors import KpgError, UndefinedName
-from kpg.operators.linear import take
 from kpg.service.interest import Interest
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ what can be said:
 """
 
 
-def add_to(commands: Any, run: Callable[[argparse.Namespace], int]) -> None:
+def add_to(commands: Any) -> None:
     """Add the command to the parser's."""
     parser = commands.add_parser(
         "shell", help="ask a server, or a db of its own, from a terminal", description=HELP,

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from kpg.client.blocking import Connection, Subscription
 from kpg.errors import KpgError, ParseError, UndefinedName
-from kpg.protocol.messages import Relation
+from kpg.protocol.parts import Relation
 from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
 from kpg.shell.live import watch
 from kpg.shell.render import show_rows, show_table

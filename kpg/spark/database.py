@@ -18,6 +18,7 @@ from uuid import uuid4
 from kpg.cluster.answers import ClusterOutput
 from kpg.cluster.database import ClusterDatabase
 from kpg.cluster.home import Home
+from kpg.cluster.installer import ClusterInstaller
 from kpg.cluster.message import read_error, write_error
 from kpg.config import Config
 from kpg.errors import KpgError, ProgramError
@@ -45,6 +46,7 @@ class SparkDatabase(ClusterDatabase):
         check_slots(spark, workers)
         self.spark = spark
         super().__init__(config, workers, SparkResidents(spark), interface_of(spark), home)
+        self.installer = SparkInstaller(self)
         host, port = self.coordinator.door.address
         self.site = Site(host, port, self.coordinator.secret.hex())
         self.service = Service(self)
@@ -131,12 +133,6 @@ class SparkDatabase(ClusterDatabase):
 
     # Out
 
-    def install_output(self, node: Node, name: str | None, keep: bool) -> SparkOutput:  # type: ignore[override]
-        """Install a plan as an answer on all workers."""
-        made = super().install_output(node, name, keep)
-        found = self.outputs[made.name] = SparkOutput(self, made.name, made.schema, keep)
-        return found
-
     def to_spark(self, name: str, as_of: int | None = None) -> DataFrame:
         """A relation or answer as a DataFrame: as of a time, or of the last complete one when Spark plans it."""
         self[name]
@@ -160,6 +156,18 @@ class SparkDatabase(ClusterDatabase):
             with contextlib.suppress(Exception):  # the session may be gone already
                 if self.spark.conf.get(ADDRESS, None) == f"{self.site.host}:{self.site.port}":
                     restore(self.spark, self._before)
+
+
+class SparkInstaller(ClusterInstaller):
+    """What has workers in Spark make dataflows of plans."""
+
+    db: SparkDatabase
+
+    def output(self, node: Node, name: str | None, keep: bool) -> SparkOutput:  # type: ignore[override]
+        """Install a plan as an answer on all workers."""
+        made = super().output(node, name, keep)
+        found = self.db.outputs[made.name] = SparkOutput(self.db, made.name, made.schema, keep)
+        return found
 
 
 class SparkOutput(ClusterOutput):

@@ -21,7 +21,7 @@ from kpg.cluster import codec, message
 from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.errors import KpgError, ProtocolError, UndefinedName, WorkerLost
-from kpg.plan.document import write_schema
+from kpg.plan.values import write_schema
 from kpg.spark.ledger import check_order, is_repeated, origin_of, origin_prefix
 from kpg.storage.record import Origin
 

@@ -42,7 +42,7 @@ class Place:
     @classmethod
     def read(cls, name: str, told: dict[str, Any]) -> Place:
         """From what the coordinator said."""
-        from kpg.plan.document import read_schema
+        from kpg.plan.values import read_schema
 
         return cls(
             name,

@@ -24,7 +24,6 @@ from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
 from kpg.storage.checkpoint import Content, Writer, collect, publish
 from kpg.storage.directory import Directory
-from kpg.storage.files import open_files
 from kpg.storage.forks import FORKS
 from kpg.storage.log import SEGMENT_BYTES, Durability, Group, Log
 from kpg.storage.manifest import (
@@ -33,6 +32,7 @@ from kpg.storage.manifest import (
     frontier_to_json,
     schema_to_json,
 )
+from kpg.storage.places import open_files
 from kpg.storage.readers import Reader
 from kpg.storage.record import Origin, Transaction, encode_note, encode_transaction
 from kpg.storage.recovery import Recovered, Relation

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.order import Time
+from kpg.columns.choose import cut
 from kpg.columns.room import room, used
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.extend import extend, most
@@ -125,7 +126,7 @@ class Extension:
     def _look_up(self) -> None:
         """Find the rows of the keys of the next chunk."""
         start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
-        self._next, self._chunk = stop, part(self._tuples, start, stop)
+        self._next, self._chunk = stop, cut(self._tuples, start, stop)
         ranges = np.empty((2 * len(self._kept), stop - start), np.int64)
         keys = [keys_of(self._chunk.data, extender) for extender in self._extenders]
         known = directories_of(self._kept, stop - start)
@@ -146,15 +147,3 @@ def keys_of(data: Ints, extender: Extender) -> Ints:
     for place, (lane, constant) in enumerate(zip(extender.lanes, extender.constants, strict=True)):
         keys[place] = constant if lane < 0 else data[lane]
     return keys
-
-
-def part(updates: Updates, start: int, stop: int) -> Updates:
-    """Some updates of many."""
-    if stop - start == len(updates):
-        return updates
-    times, diffs = updates.times, updates.diffs
-    return Updates(
-        np.ascontiguousarray(updates.data[:, start:stop]),
-        times if times.shape[1] == 1 else np.ascontiguousarray(times[:, start:stop]),
-        diffs if diffs.shape[1] == 1 else np.ascontiguousarray(diffs[:, start:stop]),
-    )

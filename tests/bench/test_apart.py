@@ -30,8 +30,8 @@ def test_a_peer_answers_fails_and_is_stopped_when_it_takes_too_long():
 
 def test_a_peer_that_is_not_installed_is_skipped_and_named():
     """X18: the import fails in the other process, the note is made in this one."""
-    from kpg.bench.command import begun
     from kpg.bench.experiments.x18_datalog_full import EXPERIMENT
+    from kpg.bench.performing import begun
 
     result = begun(EXPERIMENT, 1.0, 0)
     with Apart(60) as apart:

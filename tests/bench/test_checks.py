@@ -4,7 +4,7 @@ import pytest
 
 from kpg.api.input import Input
 from kpg.bench.catalogue import experiments
-from kpg.bench.command import begun
+from kpg.bench.performing import begun
 from kpg.bench.run import Run
 from kpg.errors import DataError, WrongAnswer
 from kpg.service import Service

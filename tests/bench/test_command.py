@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kpg.bench import command, machine, page, pictures
+from kpg.bench import machine, page, performing, pictures
 from kpg.bench.catalogue import experiment, experiments
-from kpg.bench.command import Options, perform
+from kpg.bench.command import interrupt
 from kpg.bench.experiment import Experiment, at_least, at_most, snap
+from kpg.bench.performing import Options, perform
 from kpg.bench.results import Plot, Result, curve, read
 from kpg.bench.run import Absent, Run
 from kpg.bench.table import pictures_of, shown
-from kpg.cli import interrupt, main
+from kpg.cli import main
 from kpg.errors import Corrupt, InputError, OverBudget, Unavailable, UndefinedName, WrongAnswer
 
 
@@ -28,7 +29,7 @@ def made(run, bars=(), memory=lambda scale: 0, reads=None):
 
 @pytest.fixture
 def options(tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "load_kernels", lambda: None)
+    monkeypatch.setattr(performing, "load_kernels", lambda: None)
     return Options(scale=0.1, out=tmp_path, rehearse=False)
 
 
@@ -169,7 +170,7 @@ def test_a_peer_that_is_absent_is_skipped_with_a_note(options):
     def not_installed():
         import no_such_library  # noqa: F401
 
-    run = Run(command.begun(made(lambda run: None), 1.0, 0))
+    run = Run(performing.begun(made(lambda run: None), 1.0, 0))
     assert run.ask("postgresql", missing) is None and run.ask("other", not_installed) is None
     assert run.result.notes == [
         "postgresql was skipped: no server",
@@ -183,7 +184,7 @@ def test_a_peer_that_is_absent_is_skipped_with_a_note(options):
 
 
 def test_a_peer_that_breaks_is_noted_and_one_that_is_wrong_is_not_forgiven():
-    run = Run(command.begun(made(lambda run: None), 1.0, 0))
+    run = Run(performing.begun(made(lambda run: None), 1.0, 0))
     assert run.ask("cozo", lambda: 1 // 0) is None
     assert run.result.notes == ["cozo failed: ZeroDivisionError: integer division or modulo by zero"]
     assert run.ask("cozo", lambda: 7) == 7  # on other data it may do
@@ -202,11 +203,11 @@ def test_without_matplotlib_there_are_figures_but_no_pictures(options, tmp_path,
 
 def test_the_report_needs_no_other_file_and_shows_what_was_not_run(tmp_path):
     first = experiments()[0]
-    result = command.begun(first, 0.5, 0)
+    result = performing.begun(first, 0.5, 0)
     result.status, result.reason = "partial", "interrupted <here>"
     result.latencies = {"rounds": curve([1.0, 2.0])}
     result.bars = [{"bar": "times at most 2", "value": 3.0, "met": False}]
-    command.keep(result, tmp_path)
+    performing.keep(result, tmp_path)
     text = page.write(tmp_path).read_text()
     assert "data:image/png;base64," in text and "interrupted &lt;here&gt;" in text and "missed" in text
     assert "src='http" not in text and "href='http" not in text
@@ -218,12 +219,12 @@ def test_the_report_needs_no_other_file_and_shows_what_was_not_run(tmp_path):
 
 def test_the_report_says_where_and_when_with_which_peers_and_on_what(tmp_path):
     for each in experiments()[:3]:
-        result = command.begun(each, 1.0, 0)
+        result = performing.begun(each, 1.0, 0)
         result.machine = {**result.machine, "commit": "abc123", "free": each.id}
         result.peers, result.figures = {"duckdb": "1.4"}, {"times_of_other": 2.5}
         result.data = "livejournal.txt"
         result.bars = [{"bar": "times at most 2", "value": 3.0, "met": False}]
-        command.keep(result, tmp_path)
+        performing.keep(result, tmp_path)
     (tmp_path / f"{experiments()[3].id}.json").write_text("{}")
     text = page.write(tmp_path).read_text()
     assert text.count("Measured on:") == 1 and "commit abc123" in text and result.started[:10] in text
@@ -317,11 +318,11 @@ def test_several_experiments_run_apart_until_one_is_interrupted(options, monkeyp
     def begin(arguments, env):
         asked.append(arguments)
 
-    monkeypatch.setattr(command.subprocess, "Popen", begin)
-    monkeypatch.setattr(command, "ended", lambda process: next(statuses))
-    assert command.run_apart(["X16", "X19"], options, progress=False) == ["X19"]
+    monkeypatch.setattr(performing.subprocess, "Popen", begin)
+    monkeypatch.setattr(performing, "ended", lambda process: next(statuses))
+    assert performing.run_apart(["X16", "X19"], options, progress=False) == ["X19"]
     with pytest.raises(KeyboardInterrupt):
-        command.run_apart(["X16", "X19"], options, progress=True)
+        performing.run_apart(["X16", "X19"], options, progress=True)
     assert len(asked) == 3 and asked[0][3:5] == ["bench", "X16"] and "--no-progress" in asked[0]
     assert "--no-progress" not in asked[2]
 
@@ -330,7 +331,7 @@ def test_all_makes_the_report_even_if_one_is_interrupted(tmp_path, monkeypatch, 
     def interrupted(names, options, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run_apart", interrupted)
+    monkeypatch.setattr(performing, "run_apart", interrupted)
     assert main(["bench", "all", "--out", str(tmp_path)]) == 130
     assert (tmp_path / "report.html").exists() and "interrupted" in capsys.readouterr().err
 
@@ -350,5 +351,5 @@ def test_an_interrupted_experiment_is_given_time_to_end():
 
     process = Slow()
     with pytest.raises(KeyboardInterrupt):
-        command.ended(process)
+        performing.ended(process)
     assert process.calls == ["wait", signal.SIGTERM, "wait"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from kpg.bench.catalogue import experiments
-from kpg.bench.command import begun
 from kpg.bench.data import social
 from kpg.bench.data.graphs import rmat
 from kpg.bench.data.programs import dataflow_program, pointer_program
 from kpg.bench.data.readers import write_graspan, write_snap
+from kpg.bench.performing import begun
 from kpg.bench.run import Run
 from kpg.errors import InputError
 

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from kpg.bench.catalogue import experiment, experiments
-from kpg.bench.command import begun
 from kpg.bench.experiments.x12_strong_scaling import numbers_of_workers
 from kpg.bench.experiments.x14_throughput import formed
+from kpg.bench.performing import begun
 from kpg.bench.run import Run
 
 

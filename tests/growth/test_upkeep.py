@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpg.errors import TooManyRounds
-from kpg.growth import members
-from kpg.growth import upkeep as module
+from kpg.growth import members, settling
 from kpg.growth.rules import Atom, Compare, System, rule
 from kpg.growth.tracks import can_be_kept
 from kpg.growth.upkeep import Change, Upkeep
@@ -91,8 +90,8 @@ states = st.lists(st.tuples(some_rows(2, 3), some_rows(1, 2), some_rows(2, 8)), 
 @given(history=states)
 def test_what_is_derived_is_the_least_fixed_point(name, bits, patience, history):
     """A8.4: whatever comes and goes at once, with levels in an array and in a hash table, step by step and anew."""
-    was = members.LEVEL_BITS, module.PATIENCE
-    members.LEVEL_BITS, module.PATIENCE = bits, patience
+    was = members.LEVEL_BITS, settling.PATIENCE
+    members.LEVEL_BITS, settling.PATIENCE = bits, patience
     try:
         upkeep, given_rows, found = Upkeep(SYSTEMS[name]), [set(), set(), set()], [set(), set()]
         for state in history:
@@ -105,7 +104,7 @@ def test_what_is_derived_is_the_least_fixed_point(name, bits, patience, history)
                 found[relation] = found[relation] - less | more
             assert found == naive(SYSTEMS[name], given_rows)
     finally:
-        members.LEVEL_BITS, module.PATIENCE = was
+        members.LEVEL_BITS, settling.PATIENCE = was
 
 
 def test_only_linear_rules_that_tell_what_they_follow_from_are_kept():

@@ -12,17 +12,7 @@ from kpg.operators.arrange import Publisher
 from kpg.query.edn import parse_query
 from kpg.query.ir.compile import compile
 from kpg.query.running import Running
-
-# Section 12.1, as printed
-ALIVE = """
-;; total number of tuples arranged at alive operators
-
-[:find ?name (sum ?size)
- :where
- [?x :differential.event/size ?size]
-[?x :timely.event.operates/name ?name]
-(not [?x :timely.event.operates/shutdown? true])]
-"""
+from tests.query.alive import ALIVE
 
 
 def ask(log: Log, text: str, name: str = "question") -> Running:

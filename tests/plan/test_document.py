@@ -17,7 +17,7 @@ from kpg.api.changes import EachChange
 from kpg.api.flatmap import OverArrow
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan, ProtocolError
-from kpg.plan import document
+from kpg.plan import document, values
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.lower.program import Lowered
@@ -133,7 +133,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_constant_comes_back_as_it_was(value: Any) -> None:
-    found = document.read_constant(json.loads(json.dumps(document.write_constant(value))))
+    found = values.read_constant(json.loads(json.dumps(values.write_constant(value))))
     assert found == value and repr(found) == repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -143,8 +143,8 @@ def test_an_expression_comes_back_as_it_was() -> None:
         col("t").str.replace("a", "b").str.substring(1, 2).cast("decimal(10,2)?"),
         kpg.coalesce(col("a"), kpg.min_of(col("b"), 3)).is_null() | col("d").dt.year().is_in([1, 2]),
     ):
-        written = json.loads(json.dumps(document.write_expression(expression)))
-        assert document.read_expression(written).structure() == expression.structure()
+        written = json.loads(json.dumps(values.write_expression(expression)))
+        assert values.read_expression(written).structure() == expression.structure()
 
 
 def test_functions_that_cannot_be_imported_are_refused() -> None:
@@ -166,4 +166,4 @@ def test_what_is_no_plan_is_refused() -> None:
         with pytest.raises(ProtocolError):
             document.read(written, host)
     with pytest.raises(BadPlan, match="cannot import"):
-        document.function_of_name("no.such.module:f")
+        values.function_of_name("no.such.module:f")

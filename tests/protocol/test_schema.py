@@ -6,7 +6,8 @@ from pathlib import Path
 
 import jsonschema
 
-from kpg.protocol.messages import PUSHED, REPLIES, REQUESTS
+from kpg.protocol.replies import PUSHED, REPLIES
+from kpg.protocol.requests import REQUESTS
 from kpg.protocol.schema import schema
 from kpg.protocol.wire import decode
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.protocol.failures import error_of, failure_of
-from kpg.protocol.messages import PUSHED, REPLIES, REQUESTS, Block, Changes, Failure, Position, Query, Transact
+from kpg.protocol.parts import Block, Failure, Position
+from kpg.protocol.replies import PUSHED, REPLIES, Changes
+from kpg.protocol.requests import REQUESTS, Query, Transact
 from kpg.protocol.schema import schema
 from kpg.protocol.shapes import ANY_JSON, ROWS, VALUE, Between, Size, members
 from kpg.protocol.wire import decode, encode, identify

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg import cli
+from kpg import cli, terminal
 from kpg.query.datalog import parse
 from kpg.query.datalog.run import run
 from kpg.testing.datalog import evaluate
@@ -244,12 +244,12 @@ def test_the_command_works_as_a_module():
 
 
 def test_a_bar_shows_only_what_takes_long(monkeypatch):
-    monkeypatch.setattr(cli, "SLOW_SECONDS", 0)
-    with cli.Bar(enabled=True) as bar:
+    monkeypatch.setattr(terminal, "SLOW_SECONDS", 0)
+    with terminal.Bar(enabled=True) as bar:
         bar.show("reading", 1, 2)
         bar.show("committing", 1, 0)
         assert bar.progress is not None
-    with cli.Bar(enabled=False) as quiet:
+    with terminal.Bar(enabled=False) as quiet:
         quiet.show("reading", 1, 2)
         assert quiet.progress is None
 

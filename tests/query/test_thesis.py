@@ -9,6 +9,7 @@ import kpg
 from kpg.query.edn import parse_query
 from kpg.query.ir.compile import compile
 from kpg.query.running import Running
+from tests.query.alive import ALIVE
 
 Facts = dict[str, list[tuple]]
 
@@ -204,22 +205,13 @@ def test_tenants_ask_about_clients_and_documents():
 
 def test_tuples_arranged_at_operators_that_are_alive():
     """A13.3: section 12.1, the golden query."""
-    query = """
-;; total number of tuples arranged at alive operators
-
-[:find ?name (sum ?size)
- :where
- [?x :differential.event/size ?size]
-[?x :timely.event.operates/name ?name]
-(not [?x :timely.event.operates/shutdown? true])]
-"""
     facts = {
         ":differential.event/size": [(1, 10), (2, 20), (3, 30), (3, 5), (4, 7)],
         ":timely.event.operates/name": [(1, "join"), (2, "join"), (3, "count"), (4, "gone")],
         ":timely.event.operates/shutdown?": [(4, True), (1, False)],
     }
     types = {":timely.event.operates/name": (int, str), ":timely.event.operates/shutdown?": (int, bool)}
-    assert answer(query, facts, types) == [("count", 35), ("join", 30)]
+    assert answer(ALIVE, facts, types) == [("count", 35), ("join", 30)]
 
 
 DEVICES: Facts = {":device/speed": [(1, 50), (2, 60), (2, 61)]}

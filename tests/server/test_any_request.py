@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from websockets.sync.client import connect as raw
 
 import kpg
-from kpg.protocol import messages as m
+from kpg.protocol import parts, requests
+from kpg.protocol.messages import VERSION
 from kpg.protocol.wire import encode
 from kpg.server.allowance import Allowance
 from kpg.service import Limits
@@ -28,33 +29,35 @@ ODD = st.lists(VALUES.filter(lambda value: value == value), max_size=3).map(tupl
 ROWS = st.lists(PAIRS, max_size=4) | st.lists(ODD, max_size=3)
 ARGUMENT = st.dictionaries(st.sampled_from(["x", "x", "y", "e", "v"]), st.integers(0, 3), max_size=2)
 ARGUMENTS = st.none() | st.lists(ARGUMENT, min_size=1, max_size=2).map(tuple)
-BLOCKS = st.lists(st.builds(m.Block, GOOD, ROWS.map(tuple), st.sampled_from([1, -1, 0, 2])), max_size=3).map(tuple)
-COLUMNS = st.lists(st.builds(m.Column, st.sampled_from("xyz"), TYPES), min_size=1, max_size=3).map(tuple)
+BLOCKS = st.lists(st.builds(parts.Block, GOOD, ROWS.map(tuple), st.sampled_from([1, -1, 0, 2])), max_size=3).map(tuple)
+COLUMNS = st.lists(st.builds(parts.Column, st.sampled_from("xyz"), TYPES), min_size=1, max_size=3).map(tuple)
 SEMANTICS = st.sampled_from(["raw", "distinct", "cardinality-one", "last-write-wins"])
+LANGUAGES = st.sampled_from(["datalog", "edn", "plan"])
+SHARING = st.sampled_from(["auto", "nothing", "trunk", "tenants", "?"])
 KEYS = st.none() | st.just(("x",))
 LITTLE = st.none() | st.integers(0, 3)
 NUMBER = st.just(0)
 INTERESTS = st.integers(1, 6)
 
 REQUESTS = st.one_of(
-    st.builds(m.Ping, NUMBER),
-    st.builds(m.CreateRelation, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
-    st.builds(m.CreateAttribute, NUMBER, GOOD, TYPES, SEMANTICS),
-    st.builds(m.Transact, NUMBER, BLOCKS, st.none() | st.builds(m.Origin, GOOD, st.integers(0, 3))),
-    st.builds(m.Register, NUMBER, TEXTS, st.none(), st.sampled_from(["datalog", "edn", "plan"]), st.none() | GOOD),
-    st.builds(m.Register, NUMBER, st.none(), st.just({"rules": []}), st.just("plan")),
-    st.builds(m.Unregister, NUMBER, GOOD),
-    st.builds(m.Interest, NUMBER, GOOD, ARGUMENTS, st.sampled_from(["auto", "nothing", "trunk", "tenants", "?"])),
-    st.builds(m.AddArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
-    st.builds(m.RemoveArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
-    st.builds(m.Uninterest, NUMBER, INTERESTS),
-    st.builds(m.Take, NUMBER, INTERESTS),
-    st.builds(m.Query, NUMBER, TEXTS, st.sampled_from(["datalog", "edn", "plan"]), ARGUMENTS, limit=st.integers(0, 3)),
-    st.builds(m.Query, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
-    st.builds(m.Explain, NUMBER, GOOD),
-    st.builds(m.Catalog, NUMBER),
-    st.builds(m.Advance, NUMBER, st.none() | st.integers(0, 5)),
-    st.builds(m.CloseInput, NUMBER, st.sampled_from(["nothing", ":n"])),
+    st.builds(requests.Ping, NUMBER),
+    st.builds(requests.CreateRelation, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
+    st.builds(requests.CreateAttribute, NUMBER, GOOD, TYPES, SEMANTICS),
+    st.builds(requests.Transact, NUMBER, BLOCKS, st.none() | st.builds(parts.Origin, GOOD, st.integers(0, 3))),
+    st.builds(requests.Register, NUMBER, TEXTS, st.none(), LANGUAGES, st.none() | GOOD),
+    st.builds(requests.Register, NUMBER, st.none(), st.just({"rules": []}), st.just("plan")),
+    st.builds(requests.Unregister, NUMBER, GOOD),
+    st.builds(requests.Interest, NUMBER, GOOD, ARGUMENTS, SHARING),
+    st.builds(requests.AddArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(requests.RemoveArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(requests.Uninterest, NUMBER, INTERESTS),
+    st.builds(requests.Take, NUMBER, INTERESTS),
+    st.builds(requests.Query, NUMBER, TEXTS, LANGUAGES, ARGUMENTS, limit=st.integers(0, 3)),
+    st.builds(requests.Query, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
+    st.builds(requests.Explain, NUMBER, GOOD),
+    st.builds(requests.Catalog, NUMBER),
+    st.builds(requests.Advance, NUMBER, st.none() | st.integers(0, 5)),
+    st.builds(requests.CloseInput, NUMBER, st.sampled_from(["nothing", ":n"])),
 )
 
 
@@ -87,13 +90,13 @@ def test_each_request_is_answered_and_never_by_a_failure_of_ours():
     with served(soon, rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
         with raw(server.url, proxy=None) as socket:
             stranger = Stranger(socket)
-            assert stranger.ask(m.Hello(0, m.VERSION, ADMIN))["type"] == "welcome"
+            assert stranger.ask(requests.Hello(0, VERSION, ADMIN))["type"] == "welcome"
             other.create_relation("a", {"x": int, "y": int})
             other.create_attribute(":n", int)
             other.register("base(x, y) :- a(x, y). base(x, z) :- base(x, y), a(y, z).")
             other.insert("a", [(0, 1), (1, 2)])
             for arguments in (None, ({"x": 0},), ({"x": 1}, {"x": 2})):  # interests that later requests name
-                assert stranger.ask(m.Interest(0, "base", arguments))["type"] == "interested"
+                assert stranger.ask(requests.Interest(0, "base", arguments))["type"] == "interested"
 
             @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
             @given(st.lists(REQUESTS, min_size=1, max_size=15))

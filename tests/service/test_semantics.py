@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.columns.rows import rows_of
 from kpg.errors import Closed, NameTaken, SchemaMismatch, TypeMismatch
 from kpg.service import Change, Service
 from kpg.service.semantics import settle
@@ -58,7 +59,7 @@ def service():
 
 def rows(service, name):
     table = service.query(name)
-    return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+    return sorted(rows_of(table))
 
 
 def test_attributes_by_semantics(service):

@@ -3,6 +3,7 @@
 import pytest
 
 import kpg
+from kpg.columns.rows import rows_of
 from kpg.errors import (
     BadPlan,
     NameTaken,
@@ -82,7 +83,7 @@ def test_a_bad_row_is_named_and_nothing_of_its_transaction_happens(service):
 
 
 def listed(table):
-    return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+    return sorted(rows_of(table))
 
 
 def test_a_query_is_answered_once_and_leaves_nothing(service):

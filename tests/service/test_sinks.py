@@ -10,6 +10,7 @@ from kpg.observe.log import Log
 from kpg.service.changes import Change
 from kpg.service.service import Service
 from kpg.testing.clock import ManualClock
+from tests.query.alive import ALIVE
 
 RULES = "twice(x) :- number(x), number(y), y = x * 2."
 
@@ -121,17 +122,6 @@ def test_an_interest_can_switch_off_its_own_logging(service):
         loud = service.interest("twice")
         assert any("twice" in each.dataflow for each in log.operators())
         service.uninterest(loud)
-
-
-ALIVE = """
-;; total number of tuples arranged at alive operators
-
-[:find ?name (sum ?size)
- :where
- [?x :differential.event/size ?size]
-[?x :timely.event.operates/name ?name]
-(not [?x :timely.event.operates/shutdown? true])]
-"""
 
 
 def test_a_client_asks_about_the_db_as_the_thesis_does(service):

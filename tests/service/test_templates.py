@@ -3,6 +3,7 @@
 import pytest
 
 import kpg
+from kpg.columns.rows import rows_of
 from kpg.errors import KpgError, ParseError, ProgramError, SchemaMismatch, UndefinedName
 from kpg.service import Change, Service
 
@@ -119,7 +120,7 @@ def test_what_a_query_finds_can_be_bound_and_counts_as_often_as_before(service, 
 
     def every():
         table = service.query("q")
-        return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True)) if table.num_rows else []
+        return sorted(rows_of(table))
 
     column = service.known()["q"].columns[0].name
     values = sorted({row[0] for row in every()} | {99})

@@ -69,11 +69,6 @@ def demanded_together(
     return assembled(program, attempt, goals, whole, reasons)
 
 
-def focused(program: Program) -> Together:
-    """The same outputs, with demand from the constants and parameters that stand in rules."""
-    return demanded_together(program, {})
-
-
 def ready(program: Program, wanted: Iterable[str]) -> Program:
     """The program compiled, if it is not, with what is asked for among its outputs."""
     if program.strata:

@@ -8,14 +8,18 @@ After `expand_disjunction` a body is a tuple of literals: atoms, comparisons, te
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kpg.query.ir.terms import Aggregate, Term, Variable, change, subterms
 from kpg.query.ir.terms import variables as variables_of_term
 from kpg.query.source import NOWHERE, Position
 
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 

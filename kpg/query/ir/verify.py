@@ -10,8 +10,6 @@ from kpg.query.ir.literals import Atom, Formula, Negation, aggregates, all_varia
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import Call, Constant, Variable, Wildcard, subterms
 
-NORMAL_FORMS = ("single_head", "expand_disjunction", "infer_types", "lift_aggregates", "flatten_arguments", "stratify")
-
 
 def verify(program: Program, done: tuple[str, ...]) -> None:
     """Assert that a program is whole, and in the normal forms that the rewrites done so far promise."""

@@ -16,7 +16,7 @@ from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
 from kpg.columns.symbols import Symbols
 from kpg.columns.syntax import Expression
 from kpg.errors import KpgError, Overflow
-from kpg.query.ir.literals import Comparison, Test
+from kpg.query.ir.literals import COMPARE, Comparison, Test
 from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable
 
 BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
@@ -56,7 +56,8 @@ class Terms:
             made = right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
             return made if condition.positive else ~made
         left, right = self.expression(condition.left), self.expression(condition.right)
-        return COMPARE[condition.op](left, right)
+        compared: Expression = COMPARE[condition.op](left, right)
+        return compared
 
     def kind(self, term: Term) -> Kind:
         """What a term holds."""
@@ -189,13 +190,4 @@ FUNCTIONS: dict[str, Callable[..., Expression]] = {
     "cat": lambda first, *rest: first.str.concat(*rest) if rest else first,
     "strlen": lambda text: text.str.length(),
     "substr": substring,
-}
-
-COMPARE: dict[str, Callable[[Expression, Expression], Expression]] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
 }

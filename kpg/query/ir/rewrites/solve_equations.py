@@ -10,18 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kpg.query.ir.bodies import literals
-from kpg.query.ir.literals import Comparison, Conjunction, Literal, change_atom, change_terms
+from kpg.query.ir.literals import COMPARE, Comparison, Conjunction, Literal, change_atom, change_terms
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import Constant, Term, Value, Variable
-
-COMPARE = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
 
 
 def solve_equations(program: Program) -> Program:

@@ -1,0 +1,50 @@
+"""Some of the updates, or some of their lanes; constants stay constants.
+
+    keep(updates, mask)          those where a mask is true
+    take(updates, rows)          those at some positions, in that order
+    cut(updates, begin, end)     those that follow each other
+    reordered(updates, lanes)    all of them, their lanes in another order
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kpg.columns.updates import Ints, Updates
+
+
+def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
+    """The updates where `mask` is true."""
+    return Updates(
+        np.ascontiguousarray(updates.data[:, mask]),
+        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, mask]),
+    )
+
+
+def take(updates: Updates, rows: Ints) -> Updates:
+    """The updates at some positions, in that order."""
+    return Updates(
+        np.take(updates.data, rows, axis=1),
+        updates.times if updates.times.shape[1] == 1 else np.take(updates.times, rows, axis=1),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.take(updates.diffs, rows, axis=1),
+    )
+
+
+def cut(updates: Updates, begin: int, end: int) -> Updates:
+    """The updates from one position to another."""
+    if end - begin == len(updates):
+        return updates
+    return Updates(
+        np.ascontiguousarray(updates.data[:, begin:end]),
+        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, begin:end]),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, begin:end]),
+    )
+
+
+def reordered(updates: Updates, lanes: list[int]) -> Updates:
+    """The same updates, their lanes in another order."""
+    if lanes == sorted(lanes):
+        return updates
+    return Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
