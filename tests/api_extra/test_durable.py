@@ -269,8 +269,9 @@ def test_clients_of_a_db_in_the_background_share_epochs(tmp_path):
 def test_a_transaction_in_the_background_waits_its_turn(tmp_path):
     db = kpg.open(background=True)
     rows = db.input("rows", x=int)
-    gate = threading.Event()
-    db.submit(lambda db: gate.wait())
+    gate, busy = threading.Event(), threading.Event()
+    db.submit(lambda db: (busy.set(), gate.wait()))
+    busy.wait()  # that one has left the queue
     epochs: list[int] = []
 
     def client(number):

@@ -9,6 +9,7 @@ from kpg.server.tokens import tokens_of
 
 ADMIN, USER = "the-admin-token", "the-user-token"
 TOKENS = tokens_of([("admin", ADMIN), ("user", USER)])
+PATIENCE = 60.0  # seconds for what comes at once on a machine that is not busy
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
 

@@ -13,7 +13,7 @@ from kpg.protocol.wire import encode
 from kpg.server.allowance import Allowance
 from kpg.service import Limits
 from tests.protocol.test_values import VALUES
-from tests.server.serving import ADMIN, USER, served
+from tests.server.serving import ADMIN, PATIENCE, USER, served
 
 NAMES = st.sampled_from(["a", "a", "base", "base", "p", "q", ":n", "query", "b", "up", "nothing", "@x", ""])
 GOOD = NAMES.filter(bool)
@@ -76,7 +76,7 @@ class Stranger:
             message["interest"] = self.interests[message["interest"] % len(self.interests)]
         self.socket.send(json.dumps(message))
         while True:
-            reply = json.loads(self.socket.recv(30))
+            reply = json.loads(self.socket.recv(PATIENCE))
             if reply.get("id") == message["id"] and not reply.get("more"):
                 break
         if reply["type"] == "interested":

@@ -12,7 +12,7 @@ import pytest
 
 import kpg
 from kpg.cli import main, make_parser
-from tests.server.serving import USER, served
+from tests.server.serving import PATIENCE, USER, served
 
 ROOT = Path(__file__).parent.parent.parent
 TOKEN = "an-admin-token-of-tests"
@@ -52,7 +52,7 @@ def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
         with pytest.raises(kpg.Unreachable, match="the server ends"):
             while True:
                 db.ping()
-        out, err = made.communicate(timeout=20)
+        out, err = made.communicate(timeout=PATIENCE)
         assert made.returncode == 0 and "ending: clients are told" in out and not err
     with served(directory=tmp_path / "db") as server, kpg.connect(server.url, token=USER) as db:
         assert [each.name for each in db.catalog() if each.role == "rule"] == ["twice"]
@@ -67,7 +67,7 @@ def test_a_new_token_is_printed_once_and_works():
             kpg.connect(url, token="another-token")
         with kpg.connect(url, token=token) as db:
             db.shutdown()
-        made.communicate(timeout=20)
+        made.communicate(timeout=PATIENCE)
         assert made.returncode == 0
 
 

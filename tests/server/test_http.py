@@ -9,14 +9,14 @@ import jsonschema
 import pytest
 
 from kpg.server.metrics import HELP
-from tests.server.serving import USER, served
+from tests.server.serving import PATIENCE, USER, served
 
 BEARER = {"Authorization": f"Bearer {USER}"}
 
 
 def ask(server, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
     """Status, type and body."""
-    connection = http.client.HTTPConnection(server.url.removeprefix("ws://"), timeout=5)
+    connection = http.client.HTTPConnection(server.url.removeprefix("ws://"), timeout=PATIENCE)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.headers["Content-Type"], answer.read().decode()

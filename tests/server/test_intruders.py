@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -14,14 +15,14 @@ from kpg.observe.sinks import open_sink
 from kpg.protocol.wire import read
 from kpg.server.allowance import Allowance
 from kpg.service.templates import TOKEN
-from tests.server.serving import USER, served
+from tests.server.serving import PATIENCE, USER, served
 from tests.server.test_bad_clients import closing, greeted, said, stranger
 
 
 def fetched(server, path, **headers):
     """A page as the user's token gets it."""
     web = server.url.replace("ws", "http", 1)
-    with urlopen(Request(web + path, headers={"Authorization": f"Bearer {USER}", **headers}), timeout=5) as page:
+    with urlopen(Request(web + path, headers={"Authorization": f"Bearer {USER}", **headers}), timeout=PATIENCE) as page:
         return page.read()
 
 
@@ -110,14 +111,18 @@ def test_a_text_that_doubles_each_round_fails_before_it_fills_the_memory(db):
 
 def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine(server, db):
     engine = server.hub.engine
-    assert engine.run_at(10**9, 0.05, lambda service: None).cancel()
+    gate = threading.Event()
+    engine.run(lambda service: gate.wait())  # so that it cannot be done with the first before that is cancelled
+    assert engine.run_at(10**9, 0.0, lambda service: None).cancel()
+    waits = engine.run_at(10**9, 0.1, lambda service: None)  # due after that one
+    gate.set()
     with pytest.raises(kpg.TimeNotReached):
-        engine.run_at(10**9, 0.1, lambda service: None).result(10)  # due after that one
+        waits.result(PATIENCE)
     db.ping()
 
 
 def test_a_page_that_waits_for_a_time_says_so_before_its_connection_is_cut():
-    with served(Allowance(greeting_seconds=1.0)) as server, kpg.connect(server.url, token=USER) as db:
+    with served(Allowance(greeting_seconds=2.0)) as server, kpg.connect(server.url, token=USER) as db:
         db.create_relation("edge", {"x": int})
         with pytest.raises(HTTPError) as caught:
             fetched(server, "/query?text=edge&as_of=99")
@@ -155,6 +160,6 @@ def test_a_sink_is_a_file_of_its_directory_or_refused(tmp_path, name):
 )
 def test_a_request_of_two_meanings_is_refused_as_bad(server, head):
     host, port = server.url.removeprefix("ws://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as made:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as made:
         made.sendall(f"{head}\r\n".encode())
         assert made.recv(4096).startswith(b"HTTP/1.1 400 ")

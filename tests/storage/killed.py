@@ -1,8 +1,9 @@
 """A process that forks children, who transact on a directory until they are killed.
 
 Reads lines of JSON: where, a seed, and at which call of which function of the system the child kills itself (or none:
-then somebody else does). A child says "ack n" when transaction n has returned. What transaction n does is a function of
-n alone, so whoever reads the directory afterwards can tell which prefix of them is there.
+then somebody else does, and a child that is done waits for it). A child says who it is before anything else, and
+"ack n" when transaction n has returned. What transaction n does is a function of n alone, so whoever reads the
+directory afterwards can tell which prefix of them is there.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             FORKS[0] = 0  # this process has not begun such threads
+            say(f"child {os.getpid()}")
             if asked["point"]:
                 die_at(*asked["point"])
             try:
@@ -119,8 +121,9 @@ def main() -> None:
             except BaseException as error:
                 say(f"error {error!r}")
                 os._exit(1)
+            while not asked["point"]:
+                signal.pause()
             os._exit(0)
-        say(f"child {child}")
         _, status = os.waitpid(child, 0)
         say(f"end {status}")
 

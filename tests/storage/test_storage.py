@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import pytest
 from pyarrow import fs
@@ -58,12 +59,25 @@ def test_a_repeated_batch_has_no_effect_also_after_checkpoints_and_crashes(tmp_p
     storage.close()
 
 
-def test_threads_share_a_wait_for_the_disk_and_a_batch_sent_twice_at_once_is_applied_once(tmp_path):
+def test_threads_share_a_wait_for_the_disk_and_a_batch_sent_twice_at_once_is_applied_once(tmp_path, monkeypatch):
     storage, symbols, _ = opened(tmp_path / "db")
     symbols.intern(["x"])
     before = storage.log.frames
     effects: list[bool] = []
     lock = threading.Lock()
+    log, patience = storage.log, time.monotonic() + 60
+    segment = type(log._segment)
+    wait = segment.wait
+
+    def slow(self):
+        """The disk takes its time with the first frame: until two more records wait."""
+        while log.frames == before + 1 and time.monotonic() < patience:
+            if log._next is not None and len(log._next.records) > 1:
+                break
+            time.sleep(0.001)
+        wait(self)
+
+    monkeypatch.setattr(segment, "wait", slow)
 
     def client(number):
         for step in range(40):
