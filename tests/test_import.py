@@ -1,9 +1,9 @@
 """`import kpg` is fast and light, and the wheel holds the package and nothing else."""
 
 import os
+import resource
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -25,13 +25,19 @@ def run(code: str, **environment: str) -> str:
 
 
 def seconds(code: str) -> float:
-    """How long a new Python takes, at its best: a busy machine is not our fault."""
+    """How long a new Python computes, at its best: a busy machine is not our fault."""
     took = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = children()
         run(code)
-        took.append(time.perf_counter() - start)
+        took.append(children() - start)
     return min(took)
+
+
+def children() -> float:
+    """The CPU seconds of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_import_is_fast():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kpg.cluster import codec, message, wire
@@ -26,6 +26,7 @@ from kpg.version import __version__
 
 WINDOW = 64 << 20  # bytes on their way to one rank
 CHECK = 0.5  # seconds between looks at silent ranks
+DYING = 1.0  # seconds at most between the end of a socket and that of its process
 
 
 class Reply(NamedTuple):
@@ -260,21 +261,25 @@ class Coordinator:
             raise self.broken
 
     def _lose(self, rank: int, error: KpgError) -> ClusterError:
-        fate = self.launcher.fate(rank)
-        for _ in range(20):  # its socket may be gone a little before its process is
-            if fate is None:
-                time.sleep(0.005)
-                fate = self.launcher.fate(rank)
+        fate = self._fates([rank]).get(rank)
         return self.give_up(f"worker {rank} is gone", fate or error.detail or error.what)
 
     def _lost_or(self, error: KpgError) -> KpgError:
         """An error of a request; if it says that a peer is gone, the end of the generation."""
         if not isinstance(error, WorkerLost):
             return error
-        fates = [(rank, fate) for rank in self.members if (fate := self.launcher.fate(rank)) is not None]
-        if fates:
-            return self.give_up(f"worker {fates[0][0]} is gone", fates[0][1])
+        for rank, fate in self._fates(self.members).items():
+            return self.give_up(f"worker {rank} is gone", fate)
         return self.give_up(error.what, error.detail)
+
+    def _fates(self, ranks: Iterable[int]) -> dict[int, str]:
+        """How those of some ranks ended that have: a socket may be gone a little before its process is."""
+        end = time.monotonic() + DYING
+        while True:
+            found = {rank: fate for rank in ranks if (fate := self.launcher.fate(rank)) is not None}
+            if found or time.monotonic() > end:
+                return found
+            time.sleep(0.005)
 
     def give_up(self, what: str, detail: str | None) -> ClusterError:
         """End the generation: every call raises this until the ranks have met again."""

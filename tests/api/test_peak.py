@@ -63,7 +63,7 @@ with kpg.open() as db:
 def measure(case: str, pieces: int) -> dict[str, int]:
     """Bytes at the start, at the peak and afterwards, and what the arrays of the arrangement hold."""
     command = [sys.executable, "-c", SCRIPT, case, str(ROWS), str(pieces)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     found: dict[str, int] = json.loads(done.stdout)
     return found

@@ -191,9 +191,11 @@ def test_asyncio_awaits_without_blocking_its_loop(db):
 
 
 def test_closing_finishes_what_was_asked_and_ends_the_thread():
+    before = set(threading.enumerate())
     with kpg.open(background=True) as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
+        assert {thread.name for thread in set(threading.enumerate()) - before} >= {"kpg"}
         futures = [db.submit(lambda inner: inner.advance()) for _ in range(20)]
     assert [future.result() for future in futures] == list(range(20))
     with pytest.raises(kpg.Closed):
@@ -201,7 +203,7 @@ def test_closing_finishes_what_was_asked_and_ends_the_thread():
     with pytest.raises(kpg.Closed):
         answer.rows()
     db.close()
-    assert not any(thread.name == "kpg" for thread in threading.enumerate())
+    assert not any(thread.name == "kpg" for thread in set(threading.enumerate()) - before)
 
 
 def test_settings_reach_the_db():
@@ -215,7 +217,7 @@ def test_idle_time_is_used_to_merge(db):
     for n in range(40):
         rows.insert({"x": list(range(n * 1000, n * 1000 + 1000)), "y": [0] * 1000})
         db.advance()
-    for _ in range(1000):
+    for _ in range(6000):
         batches = db.run(lambda inner: max(each["batches"] for each in inner.describe()["arrangements"]))
         if batches == 1:
             break

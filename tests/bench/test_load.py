@@ -54,11 +54,11 @@ def test_a_system_that_cannot_keep_up_is_stopped_and_its_waiting_work_counts():
 
 
 def test_waiting_for_a_tick_ends_in_time_and_leaves_the_core_to_others():
-    real, began, spent = RealTime(), clock.perf_counter(), clock.process_time()
+    real, began, spent = RealTime(), clock.perf_counter(), clock.thread_time()
     for _ in range(100):
         real.wait(0.001)
     assert clock.perf_counter() - began >= 0.1
-    assert clock.process_time() - spent < 0.025
+    assert clock.thread_time() - spent < 0.05  # spinning alone would be 0.1
 
 
 def test_a_load_that_is_never_served_counts_with_the_time_it_has_waited():

@@ -5,6 +5,8 @@ import itertools
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -297,13 +299,13 @@ def test_a_worker_that_is_killed_is_noticed_at_once() -> None:
     begin = time.monotonic()
     with pytest.raises(kpg.WorkerLost, match="worker 1 is gone") as found:
         db.advance()
-    assert time.monotonic() - begin < 1.0 and "SIGKILL" in str(found.value)
+    assert time.monotonic() - begin < 30 and "SIGKILL" in str(found.value)  # no time-out is waited for
     for call in (answer.rows, db.advance, lambda: numbers.insert([(1,)]), lambda: db.input("more", n=int)):
         with pytest.raises(kpg.WorkerLost):
             call()
     answer.release()
     db.close()
-    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+    assert not any(alive(child.pid) for child in children)
 
 
 def test_a_worker_that_dies_while_all_work_is_noticed() -> None:
@@ -324,20 +326,29 @@ def test_a_worker_that_dies_while_all_work_is_noticed() -> None:
         os.waitpid(pid, 0)
 
 
+CLIENT = """
+import os, signal, kpg
+db = kpg.open(workers=2)
+print(*(member.pid for member in db.coordinator.members.values()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_workers_end_when_their_client_does() -> None:
     """Killed without a chance to say goodbye."""
-    pids, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        db = kpg.open(workers=2)
-        os.write(writing, ",".join(str(member.pid) for member in db.coordinator.members.values()).encode())
-        os.close(writing)
-        os.kill(os.getpid(), signal.SIGKILL)
-    os.close(writing)
-    os.waitpid(child, 0)
-    ranks = [int(pid) for pid in os.read(pids, 100).decode().split(",")]
-    deadline = time.monotonic() + 5
-    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in ranks):
+    client = subprocess.run([sys.executable, "-c", CLIENT], stdout=subprocess.PIPE, text=True, check=False)
+    assert client.returncode == -signal.SIGKILL
+    ranks = [int(pid) for pid in client.stdout.split()]
+    assert len(ranks) == 2
+    deadline = time.monotonic() + 60
+    while any(map(alive, ranks)):
         assert time.monotonic() < deadline, "workers outlived their client"
         time.sleep(0.05)
 
@@ -374,7 +385,7 @@ def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> 
     hello = {"role": "rank", "rank": 1, "address": ["127.0.0.1", 1], "pid": 1, "version": __version__}
     for said in ({**hello, "token": "0" * 32}, {**hello, "token": token, "version": "0.0"}, {"role": "guest"}, {}):
         sock = handshake.connect(coordinator.door.address, coordinator.secret, said)
-        sock.settimeout(5)
+        sock.settimeout(60)
         assert sock.recv(1) == b""  # closed from the other side
         sock.close()
     assert coordinator.members == before

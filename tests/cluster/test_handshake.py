@@ -17,7 +17,7 @@ SECRET = b"s" * 32
 def test_both_ends_that_know_the_secret_meet() -> None:
     door = Door("127.0.0.1", SECRET)
     sock = handshake.connect(door.address, SECRET, {"role": "peer", "rank": 3})
-    found = door.take(5.0)
+    found = door.take(60.0)
     assert found is not None and found[0] == {"role": "peer", "rank": 3}
     sock.sendall(b"x")
     assert found[1].recv(1) == b"x"
@@ -28,7 +28,7 @@ def test_a_wrong_secret_is_refused_and_reported() -> None:
     door = Door("127.0.0.1", SECRET)
     with pytest.raises(NotAuthorised):
         handshake.connect(door.address, b"t" * 32, {"role": "peer"})
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not door.refused and time.monotonic() < deadline:
         time.sleep(0.01)
     assert isinstance(door.refused[0], NotAuthorised) and door.take() is None
@@ -62,7 +62,7 @@ def test_garbage_and_silence_do_not_keep_others_out(said: bytes) -> None:
     for stranger in strangers:
         stranger.sendall(said)
     sock = handshake.connect(door.address, SECRET, {"role": "guest"})
-    found = door.take(5.0)
+    found = door.take(60.0)
     assert found is not None and found[0]["role"] == "guest"
     for each in (*strangers, sock, found[1]):
         each.close()
@@ -70,8 +70,7 @@ def test_garbage_and_silence_do_not_keep_others_out(said: bytes) -> None:
 
 
 def test_nobody_there_is_said() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    address = listener.getsockname()
-    listener.close()
-    with pytest.raises(Unreachable):
-        handshake.connect(address, SECRET, {})
+    with socket.socket() as silent:  # has the port, so that nobody else can, and does not listen
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(Unreachable):
+            handshake.connect(silent.getsockname(), SECRET, {})

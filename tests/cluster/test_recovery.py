@@ -1,5 +1,6 @@
 """A cluster on a directory: what was acknowledged is there once, whoever is killed and whenever."""
 
+import contextlib
 import os
 import random
 import resource
@@ -16,6 +17,7 @@ import pytest
 
 import kpg
 from kpg import col
+from kpg.cluster import generations
 from kpg.cluster.guests import Visit
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import spread
@@ -110,10 +112,11 @@ def test_a_client_that_is_killed_finds_what_it_was_told(tmp_path: Path) -> None:
         assert sorted(rows) == sorted(expected)
 
 
-@pytest.mark.timeout(300)
-def test_fifty_kills_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.timeout(900)
+def test_fifty_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of a load, an epoch, a merge, a checkpoint, a recovery: the answers are the oracle's throughout."""
     chance = random.Random(7)
+    monkeypatch.setattr(generations, "ATTEMPTS", 50)  # a slow machine may meet them all while it does one thing
     killed: set[int] = set()
     stop = threading.Event()
 
@@ -121,8 +124,9 @@ def test_fifty_kills_lose_nothing(tmp_path: Path) -> None:
         while len(killed) < 50 and not stop.wait(chance.choice([0.0, 0.01, 0.05, 0.2, 0.6])):
             member = db.coordinator.members.get(chance.randrange(2))
             if member is not None and member.pid not in killed:
-                os.kill(member.pid, signal.SIGKILL)
-                killed.add(member.pid)
+                with contextlib.suppress(ProcessLookupError):  # it has just been replaced
+                    os.kill(member.pid, signal.SIGKILL)
+                    killed.add(member.pid)
 
     with kpg.open(tmp_path / "db", workers=2, checkpoint_bytes=20_000) as db:
         edges, names, reach, counts = build(db)

@@ -202,7 +202,8 @@ def test_many_times_of_one_key_take_about_linear_time(make: Callable[[], tuple[I
         (1, lambda o: replay.evaluate_first(3, 1, asked, inputs, o)),
     )
     for lanes, evaluate in reductions:
-        start = time.perf_counter()
+        evaluate(naive.run([[]], lanes, depth))  # loads the kernel
+        start = time.thread_time()
         made = evaluate(naive.run([[]], lanes, depth))
-        assert time.perf_counter() - start < 1.0
+        assert time.thread_time() - start < 1.0
         assert len(made) > 0

@@ -76,7 +76,7 @@ def test_many_times_of_one_key_are_closed_in_about_linear_time() -> None:
     for seeds, history, depth, size in ((chain, chain, 1, 100_000), (epochs, epochs[:9000], 2, 24_994)):
         inputs, outputs = naive.run([at(history)], 1, depth), naive.run([[]], 1, depth)
         asked([seeds[:2]], inputs, outputs, Frontier(), depth)
-        start = time.perf_counter()
+        start = time.thread_time()
         got = asked([seeds], inputs, outputs, Frontier(), depth)
-        assert time.perf_counter() - start < 1.0
+        assert time.thread_time() - start < 1.0
         assert got.eval_times.shape[1] == size

@@ -134,11 +134,11 @@ def test_a_few_keys_against_many_cost_no_scan() -> None:
     many, few = keyed(np.arange(10_000_000)), keyed(np.arange(0, 10_000_000, 1_000_000))
     for left, right in ((few, many), (many, few)):
         Match(left, right, 1, VALUES, 1).next(1000)  # touch the pages
-        start = time.perf_counter()
+        start = time.thread_time()
         for _ in range(100):
             part = Match(left, right, 1, VALUES, 1).next(1000)
             assert part is not None and len(part) == 10
-        assert (time.perf_counter() - start) / 100 < 1e-3
+        assert (time.thread_time() - start) / 100 < 1e-3  # a scan takes ten times that
 
 
 @pytest.mark.jit

@@ -151,7 +151,7 @@ def test_many_rows_at_one_time_are_one_pass() -> None:
     diffs = np.ones((1, 5 * keys), np.int64)
     before = np.zeros((1, keys), np.int64)
     sweep_sums(offsets[:3], np.zeros((1, 1), np.int64), diffs[:, :10].copy(), before[:, :2].copy())
-    start = time.perf_counter()
+    start = time.thread_time()
     made = sweep_sums(offsets, np.zeros((1, 1), np.int64), diffs, before)
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5
     assert len(made) == keys and (made.data == 5).all()

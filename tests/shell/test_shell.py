@@ -184,7 +184,7 @@ def test_a_shell_on_a_real_terminal_watches_until_it_is_interrupted(tmp_path):
         screen.until("(1 row)")
         screen.until("kpg>")  # only now is the terminal the prompt's, which hears Ctrl-D
         screen.type("\x04")
-        assert made.wait(20) == 0
+        assert made.wait(60) == 0
     finally:
         made.kill()
         made.wait()
@@ -201,7 +201,7 @@ class Screen:
     def type(self, keys: str) -> None:
         os.write(self.leader, keys.encode())
 
-    def until(self, words: str, seconds: float = 60.0) -> None:
+    def until(self, words: str, seconds: float = 120.0) -> None:
         """Wait until this is shown; forget what came before it."""
         end = time.monotonic() + seconds
         while words not in self.text:

@@ -41,9 +41,17 @@ def main(master: str, place: str, how: str = "") -> dict[str, object]:
         seen["later"] = sorted(tuple(row) for row in counts.to_spark().collect())
     spark.stop()
     db.close()
-    gone, left = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=20)
-    seen["left"] = [process.pid for process in left]
+    seen["left"] = left(pids)
     return seen
+
+
+def left(pids: list[int]) -> list[int]:
+    """Which processes are still there after a while."""
+    there = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            there.append(psutil.Process(pid))
+    return [process.pid for process in psutil.wait_procs(there, timeout=60)[1]]
 
 
 if __name__ == "__main__":

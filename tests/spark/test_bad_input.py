@@ -94,11 +94,11 @@ def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_p
         (tmp_path / "in" / f"{number}.json").write_text('{"k": 1}\n')
     stream = spark.readStream.schema("k long").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     first = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
-    assert first.trigger(availableNow=True).start().awaitTermination(60)
+    assert first.trigger(availableNow=True).start().awaitTermination(200)
     (tmp_path / "in" / "3.json").write_text('{"k": 1}\n')
     query = db.stream("elsewhere", stream, checkpoint=str(tmp_path / "c"), trigger={"availableNow": True})
     with pytest.raises(StreamingQueryException, match="comes with batch 2, this db has none"):
-        query.awaitTermination(60)
+        query.awaitTermination(200)
     db.advance()
     assert db["elsewhere"].output().rows() == []
 

@@ -41,7 +41,7 @@ def test_a_stream_into_workers_that_are_killed_brings_every_row_once(spark, tmp_
                 pid = db.coordinator.members[dice.randrange(2)].pid
                 threading.Timer(dice.uniform(0.2, 2.0), kill, (pid,)).start()
             try:
-                assert query.awaitTermination(120)
+                assert query.awaitTermination(200)
             except StreamingQueryException as error:
                 assert "worker" in str(error) or "connect" in str(error)
             else:

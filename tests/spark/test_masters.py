@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pyspark
@@ -19,7 +20,7 @@ def live(master: str, place: Path, *how: str) -> dict[str, object]:
     """Run a whole life of a db on a master."""
     done = subprocess.run(
         [sys.executable, str(HERE / "on_master.py"), master, str(place), *how],
-        capture_output=True, text=True, timeout=240, env={**os.environ, "SPARK_HOME": str(SPARK_HOME)}, check=False,
+        capture_output=True, text=True, timeout=500, env={**os.environ, "SPARK_HOME": str(SPARK_HOME)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -39,7 +40,8 @@ def test_workers_live_in_executors_and_end_when_spark_is_stopped(tmp_path):
 @pytest.mark.slow
 def test_workers_live_on_a_standalone_master_and_outlive_an_executor(tmp_path):
     with contextlib.ExitStack() as stack:
-        master = stack.enter_context(daemon("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"))
+        ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        master = stack.enter_context(daemon("master.Master", *ports, heard=True))
         url = await_line(master, r"Starting Spark master at (spark://\S+)")
         for _ in range(2):
             stack.enter_context(
@@ -50,25 +52,29 @@ def test_workers_live_on_a_standalone_master_and_outlive_an_executor(tmp_path):
 
 
 @contextlib.contextmanager
-def daemon(kind: str, *arguments: str):
+def daemon(kind: str, *arguments: str, heard: bool = False):
     """A master or worker of Spark, without the scripts that the wheel lacks."""
     env = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_DAEMON_MEMORY": "256m"}
     env["SPARK_DAEMON_JAVA_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     process = subprocess.Popen(
         [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *arguments],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE if heard else subprocess.DEVNULL, text=True, env=env,
     )  # fmt: skip
     try:
         yield process
     finally:
         process.terminate()
-        process.wait(20)
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
 
 
 def await_line(process, pattern: str) -> str:
-    """What a daemon says about itself."""
+    """What a daemon says about itself; what it says later is read too, lest it wait for a reader."""
     for line in process.stderr:
         found = re.search(pattern, line)
         if found:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
             return found[1]
     raise AssertionError("it ended without saying so")

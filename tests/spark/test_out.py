@@ -78,7 +78,7 @@ def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
         frame = doubled.to_spark_stream(name="test", **options)
         writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
         query = writer.trigger(availableNow=True).start(sink)
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(200)
         return sorted((row.k, row._diff) for row in spark.read.parquet(sink).collect())
 
     assert drain() == [(2, 1), (4, 1)]
@@ -147,11 +147,11 @@ def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
     frame = db.to_spark_stream("forgotten", start=db.epoch - 3)
     query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match="cannot be followed from time"):
-        query.awaitTermination(60)
+        query.awaitTermination(200)
 
 
 def test_a_stream_without_changes_says_what_to_add(db, sales, spark):
     frame = spark.readStream.format("kpg").option("relation", "sales").load()
     query = frame.writeStream.format("noop").start()
     with pytest.raises(Exception, match="one of changes"):
-        query.awaitTermination(60)
+        query.awaitTermination(200)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 def test_the_pipeline_runs_from_files_to_answers():
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "pipeline.py"), "--plain", "--seconds", "5", "--people", "2000"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=250, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert "all 3 answers equal the same questions answered from scratch" in done.stdout

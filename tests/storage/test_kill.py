@@ -74,7 +74,7 @@ class Zygote:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 @pytest.fixture(scope="module")
