@@ -394,7 +394,7 @@ def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> 
 
 
 def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
-    with kpg.open(workers=2, memory_limit=400 << 20) as db:
+    with kpg.open(workers=2, memory_limit=500 << 20) as db:
         numbers = db.input("numbers", n=int)
         answer = numbers.distinct().output()
         numbers.insert_made(shards.numbers, total=1000)
@@ -402,7 +402,7 @@ def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
         with pytest.raises(kpg.OverBudget):
             for start in range(30):
                 numbers.insert([(start * 10**7 + n,) for n in range(2)])
-                numbers.insert_made(shards.numbers, total=4_000_000)
+                numbers.insert_made(shards.numbers, total=4_000_000 * (1 + start))  # more each time, without end
                 db.advance()
         epoch = db.epoch
         assert {tuple(reply.value[0]) for reply in db.ask({"do": "time"})} == {(epoch,)}  # here as there

@@ -133,6 +133,10 @@ def test_asking_for_what_is_no_output_says_what_there_is():
 def test_a_product_without_bound_meets_the_memory_limit():
     """Everything with everything is allowed, shown by explain, and stopped where a limit was set."""
     text = ".decl a(x: number)\n.input a\n.decl p(x: number, y: number)\n.output p\np(x, y) :- a(x), a(y)."
+    with kpg.open() as db, Running(db, compile(parse(text))) as running:  # what it runs on is loaded before it counts
+        running.inputs["a"].insert([(1,)])
+        db.advance()
+        assert running.rows("p") == [(1, 1)]
     with kpg.open(memory_limit=resident_bytes() + 150_000_000) as db:
         running = Running(db, compile(parse(text)))
         running.inputs["a"].insert([(number,) for number in range(6_000)])
