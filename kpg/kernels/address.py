@@ -6,8 +6,9 @@ described by numbers, one row of int64 per batch (see `kpg.trace.table`):
     DATA   the address of data[0, 0]     ROWS       how many updates
     TIMES  the address of times[0, 0]    TIME_ROWS  how many columns of times: 1 if constant
     DIFFS  the address of diffs[0, 0]    DIFF_ROWS  how many columns of diffs: 1 if constant
-    DEPTH  coordinates of a time         SIGNS      the address of what tells where keys are: see kpg.kernels.locate
-    SIGN_ROWS  how many of these: 0 if none      LOW, SHIFT  of places; SHIFT is -1 for fences
+    DEPTH  coordinates of a time
+    SIGNS  the address of its signposts  SIGN_ROWS  how many numbers these are: 0 if there are none
+    BASE, SHIFT  of places; SHIFT is -1 for fences: see kpg.kernels.signposts
 
 and read with `peek(address, index)`; `fetch` asks for a place that will be read soon, so that many waits for memory
 pass at the same time. The caller keeps the arrays alive during the call and passes positions within
@@ -25,7 +26,7 @@ from numba.extending import intrinsic
 
 from kpg.kernels.jit import DISABLED, jit
 
-DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, SIGNS, SIGN_ROWS, LOW, SHIFT = range(11)
+DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, SIGNS, SIGN_ROWS, BASE, SHIFT = range(11)
 FIELDS = 11
 
 

@@ -2,7 +2,7 @@
 
 A tuple is a column of `data` with its time, its diff and its *initial* time: the first coordinate of its time, and the
 last lanes of its data for the others. Several *extenders* (indexes) have a say about it; `ranges` tells where each of
-their batches has the rows of the tuple's key (kpg.kernels.find). The batches of extender j are rows bounds[j] to
+their batches has the rows of the tuple's key (kpg.kernels.locate). The batches of extender j are rows bounds[j] to
 bounds[j + 1] of `table`; shape[j] is its number of key lanes, and whether it is strict and whether it is negative.
 
     with no new lanes    every extender validates: the tuple is multiplied by the history of its key
@@ -22,8 +22,8 @@ import numpy as np
 
 from kpg.kernels.address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.find import gallop, lower_bound, past
 from kpg.kernels.jit import inlined, jit
+from kpg.kernels.search import gallop, lower_bound, past
 
 KEYS, STRICT, NEGATIVE = range(3)  # the columns of `shape`
 NEVER = (1 << 63) - 1

@@ -18,8 +18,8 @@ import numpy as np
 from kpg.kernels.address import DATA, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.extend import AHEAD, KEYS, STRICT
-from kpg.kernels.find import gallop, lower_bound
 from kpg.kernels.jit import jit
+from kpg.kernels.search import gallop, lower_bound
 
 EVEN = 16  # runs of which none is longer than so many times the other are merged
 

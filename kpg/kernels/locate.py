@@ -1,32 +1,32 @@
-"""Find the rows of some keys in all batches of a trace, in one call.
+"""Find the rows of some keys in the batches of a trace, in one call.
 
-`keys` is int64[key_lanes, m], sorted and distinct; `table` describes the batches (kpg.kernels.address), each sorted by
-its first `key_lanes` lanes. Fills `ranges`, int64[2 * batches, m]: in row 2 b where the rows of each key begin in batch
-b, in row 2 b + 1 where they end; returns how many rows that is in all.
+`keys` is int64[key_lanes, m], in any order, any of them repeated; `table` describes the batches (kpg.kernels.address),
+each sorted by its first `key_lanes` lanes. Fills `ranges`, int64[2 * batches, m]: in row 2 b where the rows of each key
+begin in batch b, in row 2 b + 1 where they end; returns how many rows that is in all.
 
-Where keys are many against a batch, the batch is walked once. Where they are few, `GROUP` binary searches run in step,
-so that the memory they wait for is fetched at the same time: a lone search of a large array does little but wait. In a
-large batch with keys of one lane, signs tell which few rows to search:
+    walk        one pass over the batch: for keys in order, and many against its rows
+    by_places   a look at the signposts of the batch (kpg.kernels.signposts), if it has any, and at the rows they tell
+    by_fences   the same where these are fences; for keys of one lane
+    search      binary searches otherwise
 
-    places  where keys are spread evenly: places[b] is the first row whose key is not before LOW + (b << SHIFT), so
-            that one look tells the rows of a key and a few others
-    fences  otherwise: every `FENCE_SPACING`th key, to be searched first
-
-Twin: kpg.testing.kernels_react.locate.
+All but a walk take `GROUP` keys in step, so that the memory they wait for is fetched at the same time: a lone search of
+a large array does little but wait. Twin: kpg.testing.kernels_locate.locate.
 """
 
 from collections.abc import Iterator
 
-from kpg.kernels.address import DATA, LOW, ROWS, SHIFT, SIGN_ROWS, SIGNS, fetch, peek
-from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.find import lower_bound
+from kpg.kernels.address import BASE, DATA, ROWS, SHIFT, SIGN_ROWS, SIGNS, fetch, peek
+from kpg.kernels.example import TABLE, Example
 from kpg.kernels.jit import inlined, jit
+from kpg.kernels.search import lower_bound, past
+from kpg.kernels.signposts import FENCE_SPACING, place_of
 
-GROUP = 16
-FENCE_SPACING = 64
+WALK, SEARCH, SEARCH_LANE, FENCES, PLACES, EXACT_PLACES = range(6)  # ways to find keys
+GROUP = 32
 DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
-SHORT = 32  # rows of a place that are walked
 CLOSE = 4  # a batch with at most so many rows a key is walked always
+SHORT = 32  # rows of a place that are counted
+LONG = 64  # rows of a place, on an average, that tell little about keys of several lanes
 
 
 @jit
@@ -91,49 +91,66 @@ def start_of(data, n, start, keys, k):
     return low
 
 
+@inlined
+def repeated(keys, k):
+    """Whether key k is the one before it."""
+    for lane in range(keys.shape[0]):
+        if keys[lane, k] != keys[lane, k - 1]:
+            return False
+    return True
+
+
 @jit
-def walk(data, n, keys, ranges, block):
-    """One pass over a batch, from key to key."""
+def ascending(keys):
+    """Whether no key sorts before the one before it."""
+    for k in range(1, keys.shape[1]):
+        for lane in range(keys.shape[0]):
+            if keys[lane, k] != keys[lane, k - 1]:
+                if keys[lane, k] < keys[lane, k - 1]:
+                    return False
+                break
+    return True
+
+
+@jit
+def walk(data, n, keys, starts, ends):
+    """One pass over a batch, from key to key; keys in order."""
     at = 0
     total = 0
     for k in range(keys.shape[1]):
-        at = start_of(data, n, at, keys, k)
-        ranges[2 * block, k] = at
-        at = end_of(data, n, at, keys, k)
-        ranges[2 * block + 1, k] = at
-        total += at - ranges[2 * block, k]
+        if k > 0 and repeated(keys, k):
+            starts[k] = starts[k - 1]
+        else:
+            at = start_of(data, n, at, keys, k)
+            starts[k] = at
+            at = end_of(data, n, at, keys, k)
+        ends[k] = at
+        total += at - starts[k]
     return total
 
 
 @jit
-def search(data, n, keys, ranges, block):
+def search(data, n, keys, starts, ends):
     """Binary searches, a group of keys in step."""
-    m = keys.shape[1]
     total = 0
-    first = 0
-    at = 0
-    row = 2 * block
-    while first < m:
-        last = min(m, first + GROUP)
+    for first in range(0, keys.shape[1], GROUP):
+        last = min(keys.shape[1], first + GROUP)
         for k in range(first, last):
-            ranges[row, k] = at
-        length = min(n, start_of(data, n, at, keys, last - 1) + 1) - at  # the last of the group bounds the others
+            starts[k] = 0
+        length = n
         while length > 1:
             half = length >> 1
             for k in range(first, last):
-                start = ranges[row, k]
-                ranges[row, k] = start + (half if before(data, n, start + half - 1, keys, k) else 0)
+                start = starts[k]
+                starts[k] = start + (half if before(data, n, start + half - 1, keys, k) else 0)
             length -= half
         for k in range(first, last):
-            start = ranges[row, k]
+            start = starts[k]
             if length > 0 and before(data, n, start, keys, k):
                 start += 1
-                ranges[row, k] = start
-            end = end_of(data, n, start, keys, k)
-            ranges[row + 1, k] = end
-            total += end - start
-            at = end
-        first = last
+                starts[k] = start
+            ends[k] = ends[k - 1] if k > first and repeated(keys, k) else end_of(data, n, start, keys, k)
+            total += ends[k] - start
     return total
 
 
@@ -159,85 +176,49 @@ def close_ranges(data, n, keys, starts, ends, first, last):
         starts[k] = start
         end = start + (1 if start < n and peek(data, start) == key else 0)
         if end > start and end < n and peek(data, end) == key:
-            end = end_of(data, n, end, keys, k)
+            end = ends[k - 1] if k > first and keys[0, k - 1] == key else end_of(data, n, end, keys, k)
         ends[k] = end
         total += end - start
     return total
 
 
 @jit
-def search_lane(data, n, keys, ranges, block):
-    """Binary searches, a group of keys in step, among the rows before the end of its last; keys of one lane."""
-    m = keys.shape[1]
+def search_lane(data, n, keys, starts, ends):
+    """The same for keys of one lane."""
     total = 0
-    first = 0
-    at = 0
-    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
-    while first < m:
-        last = min(m, first + GROUP)
+    for first in range(0, keys.shape[1], GROUP):
+        last = min(keys.shape[1], first + GROUP)
         for k in range(first, last):
-            starts[k] = at
-        halve(data, wanted, starts, first, last, min(n, start_of(data, n, at, keys, last - 1) + 1) - at)
+            starts[k] = 0
+        halve(data, keys[0], starts, first, last, n)
         total += close_ranges(data, n, keys, starts, ends, first, last)
-        at = ends[last - 1]
-        first = last
     return total
 
 
 @jit
-def search_fenced(data, n, fences, fence_rows, keys, ranges, block):
+def by_fences(data, n, fences, fence_rows, keys, starts, ends):
     """Binary searches among fences, then between two, a group of keys in step; keys of one lane, enough rows."""
-    m = keys.shape[1]
     total = 0
-    first = 0
-    fence = 0  # no key to come is after the fence before this one
-    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
-    while first < m:
-        last = min(m, first + GROUP)
+    wanted = keys[0]
+    for first in range(0, keys.shape[1], GROUP):
+        last = min(keys.shape[1], first + GROUP)
         for k in range(first, last):
-            starts[k] = fence
-        after_last = start_of(fences, fence_rows, fence, keys, last - 1)
-        halve(fences, wanted, starts, first, last, min(fence_rows, after_last + 1) - fence)
+            starts[k] = 0
+        halve(fences, wanted, starts, first, last, fence_rows)
         for k in range(first, last):
             at = starts[k]
-            at += 1 if at < fence_rows and peek(fences, at) < wanted[k] else 0  # the first fence not before the key
+            at += 1 if peek(fences, at) < wanted[k] else 0  # the first fence not before the key
             start = max(0, min((at - 1) * FENCE_SPACING, n - FENCE_SPACING - 1))
             starts[k] = start
             for line in range(FENCE_SPACING // 4, FENCE_SPACING, FENCE_SPACING // 4):
                 fetch(data, start + line)
-        fence = after_last
         halve(data, wanted, starts, first, last, FENCE_SPACING + 1)
         total += close_ranges(data, n, keys, starts, ends, first, last)
-        first = last
     return total
 
 
-@jit
-def place(keys, low, shift, places):
-    """Fill the places of sorted keys; returns how many keys differ, and the sum over places of the square of that."""
-    place = 0
-    places[0] = 0
-    differing = 0
-    here = 0
-    squares = 0
-    for i in range(len(keys)):
-        new = i == 0 or keys[i] != keys[i - 1]
-        at = (keys[i] - low) >> shift
-        if at != place:
-            squares += here * here
-            here = 0
-            for passed in range(place + 1, at + 1):
-                places[passed] = i
-            place = at
-        here += new
-        differing += new
-    for passed in range(place + 1, len(places)):
-        places[passed] = len(keys)
-    return differing, squares + here * here
-
-
 @inlined
-def find_placed(data, start, end, key):
+def count_place(data, start, end, key):
     """Where in the rows [start, end), of which a few are before the key or after it, its own begin and end."""
     if end - start <= SHORT:
         before = 0
@@ -260,53 +241,90 @@ def find_placed(data, start, end, key):
 
 
 @jit
-def search_placed(data, n, places, low, shift, keys, ranges, block):
-    """One look at the places, then at the rows, a group of keys in step; keys of one lane."""
-    m = keys.shape[1]
+def by_places(data, n, places, place_rows, base, shift, keys, starts, ends):
+    """One look at the places, then at the rows, a group of keys in step."""
     total = 0
-    high = peek(data, n - 1)
-    wanted, starts, ends = keys[0], ranges[2 * block], ranges[2 * block + 1]
-    for first in range(0, m, GROUP):
-        last = min(m, first + GROUP)
+    lanes = keys.shape[0]
+    wanted = keys[0]
+    top = base + place_rows - 2
+    for first in range(0, keys.shape[1], GROUP):
+        last = min(keys.shape[1], first + GROUP)
         for k in range(first, last):
-            inside = min(max(wanted[k], low), high)  # else the difference may not fit
-            starts[k] = (inside - low) >> shift
+            starts[k] = place_of(wanted[k], base, shift, top)
             fetch(places, starts[k])
         for k in range(first, last):
             at = starts[k]
             starts[k], ends[k] = peek(places, at), peek(places, at + 1)
-            fetch(data, starts[k])
-            fetch(data, ends[k] - 1)
+            for lane in range(lanes):
+                fetch(data, lane * n + starts[k])
+                fetch(data, lane * n + ends[k] - 1)
         for k in range(first, last):
-            starts[k], ends[k] = find_placed(data, starts[k], ends[k], wanted[k])
-            total += ends[k] - starts[k]
+            if k > first and repeated(keys, k):
+                start, end = starts[k - 1], ends[k - 1]
+            else:
+                start, end = count_place(data, starts[k], ends[k], wanted[k])
+                for lane in range(1, lanes):
+                    start = lower_bound(data + 8 * lane * n, start, end, keys[lane, k])
+                    end = past(data + 8 * lane * n, start, end, keys[lane, k])
+            starts[k], ends[k] = start, end
+            total += end - start
     return total
+
+
+@jit
+def by_exact_places(places, place_rows, base, keys, starts, ends):
+    """The same where each value has a place of its own, which tells its rows; keys of one lane."""
+    total = 0
+    top = base + place_rows - 2
+    for k in range(keys.shape[1]):
+        value = keys[0, k]
+        at = place_of(value, base, 0, top)
+        start, end = peek(places, at), peek(places, at + 1)
+        starts[k] = end if value > top else start
+        ends[k] = start if value < base else end
+        total += ends[k] - starts[k]
+    return total
+
+
+@inlined
+def way(lanes, m, ordered, n, count, shift):
+    """How to find m keys of some lanes among n rows with so many signposts."""
+    close, dense = ordered and n <= CLOSE * m, ordered and n <= DENSE * m
+    telling = count > 0 if lanes == 1 else LONG * count > n  # rows of the first lane alone must be few
+    if lanes > 0 and telling and shift >= 0 and not close:
+        return EXACT_PLACES if shift == 0 and lanes == 1 else PLACES
+    if lanes == 1 and not close:
+        return FENCES if count > 0 and not dense else SEARCH_LANE
+    return WALK if dense else SEARCH
 
 
 @jit
 def locate(table, keys, ranges):
     """Fill the ranges of all batches; returns how many rows they hold."""
     total = 0
+    lanes, m = keys.shape
+    ordered = ascending(keys)
     for block in range(table.shape[0]):
-        n = table[block, ROWS]
-        data, signs = table[block, DATA], table[block, SIGNS]
-        count, shift = table[block, SIGN_ROWS], table[block, SHIFT]
-        dense = n <= DENSE * keys.shape[1]
-        sparse = keys.shape[0] == 1 and n > CLOSE * keys.shape[1]
-        if sparse and count > 0 and shift >= 0:
-            total += search_placed(data, n, signs, table[block, LOW], shift, keys, ranges, block)
-        elif sparse and count > 0 and not dense:
-            total += search_fenced(data, n, signs, count, keys, ranges, block)
-        elif sparse:
-            total += search_lane(data, n, keys, ranges, block)
-        elif dense:
-            total += walk(data, n, keys, ranges, block)
+        data, n = table[block, DATA], table[block, ROWS]
+        signs, count = table[block, SIGNS], table[block, SIGN_ROWS]
+        base, shift = table[block, BASE], table[block, SHIFT]
+        starts, ends = ranges[2 * block], ranges[2 * block + 1]
+        how = way(lanes, m, ordered, n, count, shift)
+        if how == WALK:
+            total += walk(data, n, keys, starts, ends)
+        elif how == EXACT_PLACES:
+            total += by_exact_places(signs, count, base, keys, starts, ends)
+        elif how == PLACES:
+            total += by_places(data, n, signs, count, base, shift, keys, starts, ends)
+        elif how == FENCES:
+            total += by_fences(data, n, signs, count, keys, starts, ends)
+        elif how == SEARCH_LANE:
+            total += search_lane(data, n, keys, starts, ends)
         else:
-            total += search(data, n, keys, ranges, block)
+            total += search(data, n, keys, starts, ends)
     return total
 
 
 def examples() -> Iterator[Example]:
     """The one signature of each kernel that Python calls."""
     yield locate, (TABLE, TABLE, TABLE)
-    yield place, (COLUMN, NUMBER, NUMBER, COLUMN)

@@ -17,16 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kpg.columns.updates import Ints, Updates, constant, spread
-from kpg.kernels.locate import locate
 from kpg.kernels.react import FIRST, LISTS, PRESENCE, SUMS, react
 from kpg.kernels.unmoved import moved
 from kpg.kernels.unseen import unseen
 from kpg.operators.payload import Batches
 from kpg.operators.replay import Corrections
 from kpg.operators.tactic import Outcome, Question, Tactic
-from kpg.trace.batch import Batch
 from kpg.trace.description import elements
-from kpg.trace.table import table_of
+from kpg.trace.locate import locate
 
 __all__ = ["FIRST", "PRESENCE", "SUMS", "React"]
 
@@ -51,7 +49,7 @@ class React:
         m = keys.shape[1]
         if self.kind != FIRST or m < SOME or not outputs:
             return None
-        table, ranges = _locate(outputs, keys)
+        table, ranges, _ = locate(outputs, keys)
         chosen = np.empty(m, np.int64)
         n = moved(table, ranges, keys.shape[0], news.times, offsets, news.data, news.diffs, chosen)
         return chosen[:n]
@@ -72,8 +70,8 @@ class React:
 
     def _react(self, question: Question) -> tuple[Outcome, Ints]:
         depth, m, values = question.depth, question.keys.shape[1], self.out_values
-        in_table, in_ranges = _locate(question.inputs, question.keys)
-        out_table, out_ranges = _locate(question.outputs, question.keys)
+        in_table, in_ranges, _ = locate(question.inputs, question.keys)
+        out_table, out_ranges, _ = locate(question.outputs, question.keys)
         upper = elements(question.upper, depth)
         at_diff = max(self.in_values, values, self.width) + depth
         size = at_diff + self.width
@@ -107,7 +105,7 @@ class React:
 def _unseen(question: Question) -> tuple[Outcome, Ints]:
     """What comes of keys that are not there yet, if nothing was ever taken away; and the keys where that is unclear."""
     m = question.keys.shape[1]
-    table, ranges = _locate(question.outputs, question.keys)
+    table, ranges, _ = locate(question.outputs, question.keys)
     fresh, unclear = np.empty(m, np.int64), np.empty(m, np.int64)
     upper = elements(question.upper, question.depth)
     n, others = unseen(table, ranges, question.offsets, question.seeds, upper, fresh, unclear)
@@ -117,14 +115,6 @@ def _unseen(question: Question) -> tuple[Outcome, Ints]:
     corrections = Corrections(keys, np.empty((0, n), np.int64), times, ONE)
     nothing = np.empty(0, np.int64), np.empty((question.depth, 0), np.int64)
     return Outcome(corrections, *nothing), unclear[:others]
-
-
-def _locate(batches: tuple[Batch, ...], keys: Ints) -> tuple[Ints, Ints]:
-    table = table_of([batch.row for batch in batches])
-    ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
-    if batches:
-        locate(table, keys, ranges)
-    return table, ranges
 
 
 def subset(question: Question, chosen: Ints) -> Question:

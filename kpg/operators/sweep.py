@@ -32,7 +32,8 @@ from kpg.operators.replay import sweep_presence, sweep_sums
 from kpg.operators.side import Side
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import accumulate, distinct_keys, located
+from kpg.trace.gather import accumulate, distinct_keys
+from kpg.trace.locate import locate
 
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
@@ -59,7 +60,7 @@ class Sweep:
             keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is there once
         else:
             keys, offsets = distinct_keys(updates, key_lanes)
-        table, ranges = located(before, keys)
+        table, ranges, _ = locate(before, keys)
         values = updates.diffs.shape[0] if self.kind == SUMS else 0
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
         data, diffs = room(key_lanes + values, most), np.empty((1, most), np.int64)

@@ -17,12 +17,11 @@ from kpg.algebra.frontier import CLOSED
 from kpg.columns.choose import keep
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
-from kpg.kernels.find import find
 from kpg.operators.extend import Index
 from kpg.operators.linear import Fail, Sure
 from kpg.operators.payload import updates_of
-from kpg.trace.extend import directories_of, keys_of
-from kpg.trace.table import table_of
+from kpg.trace.extend import keys_of
+from kpg.trace.locate import locate
 
 WEIGHED = 2  # lanes in front
 
@@ -59,12 +58,7 @@ class Weigh(Operator):
         return Updates(data, updates.times, updates.diffs)
 
     def _weights(self, updates: Updates) -> np.typing.NDArray[np.int64]:
-        batches = self.looked.batches()
-        table = table_of([batch.row for batch in batches])
-        keys = keys_of(updates.data, self.looked.extender)
-        known = directories_of(batches, len(updates))
-        ranges = np.empty((2 * len(batches), len(updates)), np.int64)
-        find(table, known, 0, len(batches), keys, ranges)
+        _, ranges, _ = locate(self.looked.batches(), keys_of(updates.data, self.looked.extender))
         weights: np.typing.NDArray[np.int64] = (ranges[1::2] - ranges[::2]).sum(axis=0)
         return weights
 

@@ -26,12 +26,6 @@ class Side:
     negative: bool = False
 
 
-def find(rows: Sequence[Row], key: Row) -> tuple[int, int]:
-    """Where the rows that begin with a key are, among sorted ones."""
-    size = len(key)
-    return sum(row[:size] < key for row in rows), sum(row[:size] <= key for row in rows)
-
-
 def counted(side: Side, key: Row, initial: Time, floor: Time) -> list[Update]:
     """The rest of each row with a key, where the row is before the initial time, or at it if that counts."""
     found = []

@@ -1,4 +1,4 @@
-"""Plain-Python twins of kpg.kernels.locate, unseen, unmoved and react: same names, obvious bodies, no cleverness."""
+"""Plain-Python twins of kpg.kernels.unseen, unmoved and react: same names, obvious bodies, no cleverness."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ from kpg.kernels.react import FIRST, SUMS
 
 Row = tuple[int, ...]
 Update = tuple[Row, Time, Row]  # values, time, diff
-
-
-def locate(blocks: Sequence[Sequence[Row]], keys: Sequence[Row]) -> list[list[tuple[int, int]]]:
-    """For each sorted block and each key, where the rows that begin with the key begin and end."""
-    return [
-        [
-            (
-                sum(row[: len(key)] < key for row in block),
-                sum(row[: len(key)] <= key for row in block),
-            )
-            for key in keys
-        ]
-        for block in blocks
-    ]
 
 
 def unseen(

@@ -12,8 +12,8 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Updates
 from kpg.trace.description import Description
-from kpg.trace.directory import LEAST, NONE, WORTH, Directory, directory_of
-from kpg.trace.table import Row, Signs, describe, signs_of
+from kpg.trace.signposts import NONE, Signposts, signposts_of, worth
+from kpg.trace.table import Row, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,9 +24,8 @@ class Batch:
     key_lanes: int
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
-    _signs: Signs | None = field(default=None, init=False, repr=False)
-    _directory: Directory = field(default=NONE, init=False, repr=False)
-    _asked: int = field(default=0, init=False, repr=False)
+    _asked: int = field(default=0, init=False, repr=False)  # keys that were looked for, until it has signposts
+    _signposts: Signposts | None = field(default=None, init=False, repr=False)
     _earliest: tuple[Time, ...] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -36,25 +35,23 @@ class Batch:
     def row(self) -> Row:
         """Where its arrays lie, worked out when first asked: see kpg.trace.table."""
         if self._row is None:
-            signs = signs_of(self.updates)
-            object.__setattr__(self, "_signs", signs)
-            object.__setattr__(self, "_row", describe(self.updates, signs))
+            object.__setattr__(self, "_row", describe(self.updates, self._signposts or NONE))
         assert self._row is not None
         return self._row
 
-    def directory(self, keys: int) -> Directory:
-        """Where its keys are, for one who looks for so many of them: made once that pays, until then `NONE`."""
-        if self._directory is NONE and len(self) >= LEAST and self.updates.data.shape[0]:
+    def row_for(self, keys: int) -> Row:
+        """The same for one who will look for so many keys: with signposts once that was asked often enough."""
+        if self._signposts is None:
             object.__setattr__(self, "_asked", self._asked + keys)
-            if self._asked * WORTH >= len(self):
-                object.__setattr__(self, "_directory", directory_of(self.updates, self.row))
-        return self._directory
+            if worth(len(self), self._asked):
+                object.__setattr__(self, "_signposts", signposts_of(self.updates.data[0]))
+                object.__setattr__(self, "_row", None)
+        return self.row
 
     @property
     def nbytes(self) -> int:
         """What the arrays hold."""
-        signs = 0 if self._signs is None else self._signs.at.nbytes
-        return self.updates.nbytes + signs + self._directory.offsets.nbytes
+        return self.updates.nbytes + (0 if self._signposts is None else self._signposts.at.nbytes)
 
     @property
     def earliest(self) -> tuple[Time, ...]:

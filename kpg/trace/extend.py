@@ -5,8 +5,8 @@
                           each lexicographically before the tuple's initial time (or at it, if not strict) }
 
 delivered in slices of about `limit` updates, not consolidated and in no promised order. See kpg.kernels.extend for what
-an extender's say is. Cost: for each tuple a search in each batch, in a directory where one was worth making, then the
-rows of its cheapest extender.
+an extender's say is. Cost: for each tuple a search in each batch (kpg.trace.locate), then the rows of its cheapest
+extender.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kpg.columns.choose import cut
 from kpg.columns.room import room, used
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.extend import extend, most
-from kpg.kernels.find import find
 from kpg.kernels.intersect import intersect
 from kpg.trace.batch import Batch
+from kpg.trace.locate import locate_into
 from kpg.trace.table import table_of
 
 CHUNK = 1 << 16  # tuples that are looked up together: their ranges stay in the cache
@@ -62,8 +62,7 @@ class Extension:
         floor: Time,
     ) -> None:
         self._tuples, self._extenders, self._shape = tuples, extenders, shape
-        self._kept = [batch for each in batches for batch in each]  # keeps what the table has addresses of
-        self._table = table_of([batch.row for batch in self._kept])
+        self._batches = batches  # keeps what the table has addresses of
         self._bounds = np.cumsum([0, *map(len, batches)], dtype=np.int64)
         self._flags = np.array([(len(each.lanes), each.strict, each.negative) for each in extenders], np.int64).reshape(
             -1, 3
@@ -74,6 +73,7 @@ class Extension:
         self._meter = np.zeros(2, np.int64)
         self._chunk = tuples
         self._next = 0  # the first tuple that is in no chunk yet
+        self._table: Ints | None = None
         self._ranges: Ints | None = None
 
     @property
@@ -127,18 +127,15 @@ class Extension:
         """Find the rows of the keys of the next chunk."""
         start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
         self._next, self._chunk = stop, cut(self._tuples, start, stop)
-        ranges = np.empty((2 * len(self._kept), stop - start), np.int64)
-        keys = [keys_of(self._chunk.data, extender) for extender in self._extenders]
-        known = directories_of(self._kept, stop - start)
-        for index, wanted in enumerate(keys):
-            find(self._table, known, self._bounds[index], self._bounds[index + 1], wanted, ranges)
+        ranges = np.empty((2 * self._bounds[-1], stop - start), np.int64)
+        tables = [table_of([])]
+        for each, extender in enumerate(self._extenders):
+            first, last = 2 * self._bounds[each : each + 2]
+            keys = keys_of(self._chunk.data, extender)
+            tables.append(locate_into(ranges[first:last], self._batches[each], keys)[0])
+        self._table = np.concatenate(tables)
         self._ranges = ranges
         self._meter[0] = 0
-
-
-def directories_of(batches: Sequence[Batch], keys: int) -> Ints:
-    """Where the keys of some batches are, as kernels read it; for one who looks for so many keys in each."""
-    return np.array([batch.directory(keys).row for batch in batches], np.int64).reshape(-1, 4)
 
 
 def keys_of(data: Ints, extender: Extender) -> Ints:

@@ -19,8 +19,8 @@ from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
 from kpg.kernels.gather import boundaries, layout, settle_keys, take, total, upto
-from kpg.kernels.locate import locate
 from kpg.trace.batch import Batch
+from kpg.trace.locate import locate
 from kpg.trace.merger import merge_updates
 from kpg.trace.table import table_of
 
@@ -45,10 +45,9 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
     """
     key_lanes, m = keys.shape
     lanes, width = _shape(batches, key_lanes)
-    table, ranges = located(batches, keys)
+    table, ranges, n = locate(batches, keys)
     offsets = np.empty(m + 1, np.int64)
     layout(ranges, offsets)
-    n = int(offsets[m])
     data, times = np.empty((lanes - key_lanes, n), np.int64), np.empty((depth, n), np.int64)
     diffs = np.empty((width, n), np.int64)
     least = np.array(floor if floor is not None else (EARLIEST,) * depth, np.int64)
@@ -63,7 +62,8 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 def accumulate(batches: Sequence[Batch], keys: Ints) -> Ints:
     """The sum of the diffs of each key over all values and times: int64[width, m]."""
     out = np.zeros((_shape(batches, 0)[1], keys.shape[1]), np.int64)
-    total(*located(batches, keys), out)
+    table, ranges, _ = locate(batches, keys)
+    total(table, ranges, out)
     return out
 
 
@@ -87,7 +87,8 @@ def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, I
         for batch in reversed(batches[:-1]):  # newest and smallest first
             rows = merge_updates(_part(batch, at), rows)
     else:
-        rows = _filtered(batches, *located(batches, keys), at)
+        table, ranges, n = locate(batches, keys)
+        rows = _filtered(batches, table, ranges, n, at)
     return rows.data, spread(rows.diffs, len(rows))
 
 
@@ -96,13 +97,12 @@ def _part(batch: Batch, at: Time) -> Updates:
     updates = batch.updates
     if updates.times.shape[1] > 1 or not less_equal(tuple(updates.times[:, 0].tolist()), at):
         everything = np.array([[0], [len(updates)]], np.int64)
-        return _filtered([batch], table_of([batch.row]), everything, at)
+        return _filtered([batch], table_of([batch.row]), everything, len(updates), at)
     return Updates(updates.data, NOW, updates.diffs)
 
 
-def _filtered(batches: Sequence[Batch], table: Ints, ranges: Ints, at: Time) -> Updates:
+def _filtered(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
     lanes, width = _shape(batches, 0)
-    n = int((ranges[1::2] - ranges[::2]).sum())
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
     kept = upto(table, ranges, np.array(at, np.int64), data, diffs)
     return consolidate(Updates(trim(data, kept), NOW, trim(diffs, kept)))
@@ -115,11 +115,3 @@ def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:
     updates = batches[0].updates
     return updates.data.shape[0], updates.diffs.shape[0]
 
-
-def located(batches: Sequence[Batch], keys: Ints) -> tuple[Ints, Ints]:
-    """The batches as a table, and where each has the rows of each key."""
-    table = table_of([batch.row for batch in batches])
-    ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
-    if batches:
-        locate(table, keys, ranges)
-    return table, ranges

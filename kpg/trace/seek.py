@@ -15,12 +15,11 @@ import numpy as np
 
 from kpg.columns.consolidate import shrunk
 from kpg.columns.updates import Ints, Updates
-from kpg.kernels.locate import locate
 from kpg.kernels.seek import paired, pairs
 from kpg.trace.batch import Batch
 from kpg.trace.gather import distinct_keys
+from kpg.trace.locate import locate
 from kpg.trace.match import Match
-from kpg.trace.table import table_of
 
 FEW = 4096  # rows that are looked up however large the batches
 SPARSE = 32  # or a batch with so many times their rows: denser ones are better walked
@@ -56,9 +55,8 @@ class Seek:
         """All pairs, unless there is none, or are too many: then they are left to matches."""
         rows, batches = self._rows, self._batches
         keys, offsets = distinct_keys(rows, self._key_lanes)
-        table = table_of([batch.row for batch in batches])
-        ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
-        if not locate(table, keys, ranges):
+        table, ranges, found = locate(batches, keys)
+        if not found:
             return None
         total, plain = pairs(rows.times, offsets, table, ranges)
         if total > limit:

@@ -9,18 +9,14 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates
-from kpg.kernels.find import find
 from kpg.testing import kernels_extend as naive
 from kpg.testing.kernels_operators import block, columns, rows
 from kpg.trace import extend as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.directory import LEAST, NONE, WORTH, directory_of
 from kpg.trace.extend import Extender, Extension, Shape
-from kpg.trace.table import table_of
 
 small = st.integers(0, 3)
-wide = st.sampled_from([-(1 << 63), -9, -1, 0, 1, 2, 3, 40, (1 << 63) - 1])
 
 
 def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
@@ -34,39 +30,6 @@ def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
 def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[naive.Update]]:
     one = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
     return st.lists(one, max_size=8)
-
-
-@given(st.lists(st.tuples(wide, small), max_size=12), st.lists(st.tuples(wide, small), max_size=8), st.data())
-def test_find_tells_where_the_rows_of_each_key_are(
-    held: list[naive.Row], keys: list[naive.Row], data: st.DataObject
-) -> None:
-    """Keys in any order, of any number of lanes, with and without a directory, exact or not."""
-    held, lanes = sorted(held), data.draw(st.integers(0, 2))
-    array = block(held, 2)
-    updates = Updates(array, np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64))
-    batch = Batch(updates, lanes, Description(Frontier.start(1), Frontier(), Frontier.start(1)))
-    table = table_of([batch.row])
-    wanted = block([key[:lanes] for key in keys], lanes)
-    directory = directory_of(updates, batch.row) if held and data.draw(st.booleans()) else NONE
-    known = np.array([directory.row], np.int64)
-    ranges = np.empty((2, len(keys)), np.int64)
-    find(table, known, 0, 1, wanted, ranges)
-    for key, start, end in zip(keys, *ranges, strict=True):
-        expected = naive.find(held, key[:lanes])
-        assert (start, end) == expected or (start == end and expected[0] == expected[1])
-
-
-def test_a_batch_that_is_asked_often_has_a_directory() -> None:
-    """It is made once, when it pays, counts as memory of the batch, and is none where values cannot be subtracted."""
-    batch = batch_of([((3 * i,), (0,), 1) for i in range(LEAST)], 1, 1)
-    bare = batch.nbytes
-    assert batch.directory(LEAST // WORTH - 1) is NONE and batch.nbytes == bare
-    made = batch.directory(1)
-    assert made is not NONE and made is batch.directory(1) and batch.nbytes == bare + made.offsets.nbytes
-    assert made.offsets.nbytes < bare // 2
-    wide = batch_of([((each,), (0,), 1) for each in (-(1 << 63), *range(LEAST), (1 << 63) - 1)], 1, 1)
-    assert wide.directory(LEAST) is NONE
-    assert batch_of([((0,), (0,), 1)], 1, 1).directory(1000) is NONE
 
 
 @given(st.data())

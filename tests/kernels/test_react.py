@@ -1,4 +1,4 @@
-"""Locating keys and correcting short histories: each kernel against its twin."""
+"""Correcting short histories: each kernel against its twin."""
 
 import numpy as np
 from hypothesis import given
@@ -8,93 +8,20 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.locate import FENCE_SPACING, locate
 from kpg.kernels.unmoved import moved
 from kpg.kernels.unseen import unseen
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
 from kpg.operators.tactic import Outcome, Question
 from kpg.testing import kernels_react as naive
-from kpg.testing.strategies import depths, frontiers, rows, times
+from kpg.testing.strategies import depths, frontiers, times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
-from kpg.trace.table import FENCED_ROWS, NO_SIGNS, PLACED_ROWS, Signs, describe, places_of, signs_of, table_of
+from kpg.trace.locate import locate
 
 
 def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
     """Rows as int64[lanes, n]."""
     return np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), lanes).T)
-
-
-blocks_of_rows = st.lists(st.lists(rows(2, 9), max_size=300), max_size=4)
-
-
-@given(blocks_of_rows, st.sets(rows(2, 9), min_size=1, max_size=40), st.booleans())
-def test_keys_are_located_in_every_batch(blocks: list[list[naive.Row]], keys: set[naive.Row], whole: bool) -> None:
-    """A3.7: many keys and few, dense and sparse, keys of one lane and of two."""
-    lanes = 2 if whole else 1
-    asked = sorted({key[:lanes] for key in keys})
-    kept = [Updates(block_of(sorted(block), 2), constant((0,)), constant((1,))) for block in blocks]
-    ranges = np.empty((2 * len(kept), len(asked)), np.int64)
-    table = table_of([describe(updates) for updates in kept])
-    total = locate(table, block_of(asked, lanes), ranges)
-    wanted = naive.locate([sorted(block) for block in blocks], asked)
-    found = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
-    assert found == wanted
-    assert total == sum(end - start for block in wanted for start, end in block)
-
-
-def test_far_keys_are_found_in_a_large_batch() -> None:
-    """A3.7: searches in step, over more rows than a walk would pay for."""
-    data = np.arange(0, 3_000_00, 3, dtype=np.int64).reshape(1, -1)
-    updates = Updates(data, constant((0,)), constant((1,)))
-    keys = np.array([[-5, 0, 2, 3, 150_000, 150_001, 299_997, 299_999]], np.int64)
-    fences = Signs(data[0, ::FENCE_SPACING].copy(), 0, -1)
-    for signs in (NO_SIGNS, signs_of(updates), fences):
-        ranges = np.empty((2, 8), np.int64)
-        assert locate(table_of([describe(updates, signs)]), keys, ranges) == 4
-        assert ranges[0].tolist() == np.searchsorted(data[0], keys[0], "left").tolist()
-        assert ranges[1].tolist() == np.searchsorted(data[0], keys[0], "right").tolist()
-
-
-def assert_leads_to_its_rows(signs: Signs, data: Ints, asked: Ints) -> None:
-    """Keys are found where a plain search finds them."""
-    ranges = np.empty((2, asked.shape[1]), np.int64)
-    locate(table_of([describe(Updates(data, constant((0,)), constant((1,))), signs)]), asked, ranges)
-    assert ranges[0].tolist() == np.searchsorted(data[0], asked[0], "left").tolist()
-    assert ranges[1].tolist() == np.searchsorted(data[0], asked[0], "right").tolist()
-
-
-@given(st.integers(1, 200), st.lists(st.integers(-5, 2000), min_size=1, max_size=40), st.integers(0, 2**32))
-def test_fences_and_places_lead_to_the_same_rows(repeats: int, keys: list[int], seed: int) -> None:
-    """A3.7: long runs of equal keys, keys before the first sign and after the last."""
-    distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, FENCED_ROWS // repeats + 1))
-    data = np.repeat(distinct, repeats).reshape(1, -1)
-    asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
-    assert_leads_to_its_rows(Signs(data[0, ::FENCE_SPACING].copy(), 0, -1), data, asked)
-    places = places_of(data[0])
-    assert places is not None and places.shift >= 0
-    assert_leads_to_its_rows(places, data, asked)
-
-
-@given(st.integers(-(2**62), 2**61), st.integers(0, 40), st.integers(0, 2**32), st.booleans())
-def test_places_of_wide_keys_lead_to_their_rows(low: int, bits: int, seed: int, extremes: bool) -> None:
-    """A3.7: wherever keys begin and however far apart they are; also for keys as far away as int64 goes."""
-    random = np.random.default_rng(seed)
-    data = low + np.sort(random.integers(0, 2**bits, PLACED_ROWS)).reshape(1, -1)
-    places = places_of(data[0])
-    assert places is not None
-    far = [-(2**63), 2**63 - 1] if extremes else []
-    asked = np.unique([*random.choice(data[0], 20), *(random.choice(data[0], 20) + 1), low - 1, *far]).reshape(1, -1)
-    assert_leads_to_its_rows(places, data, asked.astype(np.int64))
-
-
-def test_keys_in_a_few_heaps_get_fences() -> None:
-    """A3.7: where most keys share a place, one look would tell little."""
-    heaps = np.sort(np.concatenate([np.arange(FENCED_ROWS), [2**50]])).reshape(1, -1)
-    assert places_of(heaps[0]) is None
-    signs = signs_of(Updates(heaps, constant((0,)), constant((1,))))
-    assert signs.shift == -1 and len(signs.at)
-    assert_leads_to_its_rows(signs, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
 
 
 def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) -> Batch:
@@ -120,9 +47,7 @@ def test_keys_that_are_not_there_yet_are_told_from_those_that_are(
     parts = [flat[::2], flat[1::2]] if cut else [flat]
     batches = [keyed(part, depth) for part in parts]
     keys = np.arange(count).reshape(1, -1)
-    ranges = np.empty((2 * len(batches), count), np.int64)
-    table = table_of([batch.row for batch in batches])
-    locate(table, keys, ranges)
+    table, ranges, _ = locate(batches, keys)
     fresh, unclear = np.empty(count, np.int64), np.empty(count, np.int64)
     offsets = np.cumsum([0] + [len(mine) for mine in seeds])
     given_seeds = block_of(seeds[0] if alike else [time for mine in seeds for time in mine], depth)
@@ -143,9 +68,7 @@ def test_groups_that_keep_their_least_row_are_told_from_others(data: st.DataObje
     ]
     flat = [((key, *values), at, change) for key, rows in enumerate(found) for values, at, change in rows]
     batches = [keyed(part, depth, 2) for part in ([flat[::2], flat[1::2]] if cut else [flat])]
-    ranges = np.empty((2 * len(batches), count), np.int64)
-    table = table_of([batch.row for batch in batches])
-    locate(table, np.arange(count).reshape(1, -1), ranges)
+    table, ranges, _ = locate(batches, np.arange(count).reshape(1, -1))
     fresh = [((key, *values), at, change) for key, rows in enumerate(news) for values, at, change in rows]
     came = keyed(fresh, depth, 2)
     offsets = np.cumsum([0] + [len(rows) for rows in news])

@@ -68,6 +68,10 @@ class NarrowBatch:
 
     updates = property(lambda self: self.wide.updates)
     row = property(lambda self: self.wide.row)
+
+    def row_for(self, keys: int):
+        return self.wide.row_for(keys)
+
     lower = property(lambda self: self.description.lower)
     upper = property(lambda self: self.description.upper)
     since = property(lambda self: self.description.since)

@@ -1,0 +1,215 @@
+"""Keys are found in batches, whichever way leads to them: each kernel against its twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.kernels import locate as ways
+from kpg.kernels.locate import EXACT_PLACES, FENCES, PLACES, SEARCH, SEARCH_LANE, WALK, locate
+from kpg.kernels.signposts import FENCE_SPACING, place, place_of
+from kpg.testing import kernels_locate as naive
+from kpg.testing.kernels_operators import block as block_of
+from kpg.testing.strategies import rows
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+from kpg.trace.locate import locate as located
+from kpg.trace.signposts import (
+    FENCED_ROWS,
+    LEAST,
+    NONE,
+    ROWS_A_PLACE,
+    WORTH,
+    Signposts,
+    fences_of,
+    places_of,
+    signposts_of,
+)
+from kpg.trace.table import address, describe, table_of
+
+FAR = (-(1 << 63), (1 << 63) - 1)
+spread = st.sampled_from([*FAR, FAR[0] + 1, -9, -1, 0, 1, 2, 3, 40, 1 << 40, (1 << 40) + 1, FAR[1] - 1])
+near = st.integers(-3, 30)
+values = st.one_of(near, spread)
+blocks_of_rows = st.lists(st.lists(rows(2, 9), max_size=300), max_size=4)
+
+
+def updates_of(data: Ints) -> Updates:
+    return Updates(np.ascontiguousarray(data, np.int64), constant((0,)), constant((1,)))
+
+
+def batch_of(data: Ints) -> Batch:
+    return Batch(updates_of(data), 1, Description(Frontier.start(1), Frontier(), Frontier.start(1)))
+
+
+def searched(lane: Ints, keys: Ints) -> list[list[int]]:
+    """Where a plain search finds some values in a lane."""
+    return [np.searchsorted(lane, keys, side).tolist() for side in ("left", "right")]
+
+
+@given(blocks_of_rows, st.lists(rows(2, 9), min_size=1, max_size=40), st.integers(0, 2), st.booleans())
+def test_keys_are_located_in_every_batch(
+    blocks: list[list[naive.Row]], keys: list[naive.Row], lanes: int, ordered: bool
+) -> None:
+    """A3.7: many keys and few, dense and sparse, in order and not, some repeated, of no lane, one or two."""
+    asked = [key[:lanes] for key in keys]
+    asked = sorted(asked) if ordered else asked
+    kept = [updates_of(block_of(sorted(block), 2)) for block in blocks]
+    ranges = np.empty((2 * len(kept), len(asked)), np.int64)
+    total = locate(table_of([describe(each) for each in kept]), block_of(asked, lanes), ranges)
+    wanted = naive.locate([sorted(block) for block in blocks], asked)
+    found = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
+    assert found == wanted
+    assert total == sum(end - start for block in wanted for start, end in block)
+
+
+def all_ways(data: Ints, keys: Ints, ordered: bool) -> dict[str, tuple[int, Ints]]:
+    """What each way finds that can be taken with these keys, whether it would be or not."""
+    n, at = data.shape[1], address(data)
+    places = places_of(data[0], crowded=n)
+    assert places is not None
+    found = {}
+
+    def take(name: str, way, *arguments) -> None:
+        ranges = np.empty((2, keys.shape[1]), np.int64)
+        found[name] = way(*arguments, *ranges), ranges
+
+    take("search", ways.search, at, n, keys)
+    take("places", ways.by_places, at, n, address(places.at), len(places.at), places.base, places.shift, keys)
+    if ordered:
+        take("walk", ways.walk, at, n, keys)
+    if keys.shape[0] == 1:
+        take("search lane", ways.search_lane, at, n, keys)
+        if places.shift == 0:
+            take("exact places", ways.by_exact_places, address(places.at), len(places.at), places.base, keys)
+        if n > FENCE_SPACING:
+            fences = fences_of(data[0])
+            take("fences", ways.by_fences, at, n, address(fences.at), len(fences.at), keys)
+    return found
+
+
+@given(st.data(), st.integers(1, 2), st.booleans(), st.integers(1, 30))
+def test_all_ways_lead_to_the_rows(data: st.DataObject, lanes: int, ordered: bool, repeats: int) -> None:
+    """A3.7: values close together, as far apart as int64 goes, all equal, in heaps; keys before all and after all."""
+    value = data.draw(st.sampled_from([values, near, spread]))
+    held = sorted(data.draw(st.lists(st.tuples(value, st.integers(0, 3)), min_size=1, max_size=12)) * repeats)
+    keys = [key[:lanes] for key in data.draw(st.lists(st.tuples(values, st.integers(0, 3)), max_size=40))]
+    keys = sorted(keys) if ordered else keys
+    (wanted,) = naive.locate([held], keys)
+    for name, (total, ranges) in all_ways(block_of(held, 2), block_of(keys, lanes), ordered).items():
+        assert list(zip(*ranges.tolist(), strict=True)) == wanted, name
+        assert total == sum(end - start for start, end in wanted), name
+
+
+@pytest.mark.parametrize("repeats", [1, 40])
+def test_each_way_is_among_those_that_were_compared(repeats: int) -> None:
+    """A3.7: what the test above compares."""
+    data = block_of(sorted([(each, 0) for each in range(3)] * repeats), 2)
+    keys = np.array([[-5, 0, 2, 9]], np.int64)
+    few = {"search", "places", "walk", "search lane"}
+    assert set(all_ways(data, keys, True)) == (few if repeats == 1 else few | {"fences", "exact places"})
+    assert set(all_ways(data, np.vstack([keys, keys]), False)) == {"search", "places"}
+
+
+def test_the_way_depends_on_keys_and_signposts() -> None:
+    """A3.7: walks where keys in order are many; signposts where there are any; searches otherwise."""
+    none, exact, places, fences = (0, -1), (10, 0), (10, 3), (10, -1)
+    assert ways.way(2, 1, True, 640, *exact) == SEARCH and ways.way(2, 1, True, 639, *exact) == PLACES
+    assert ways.way(1, 100, True, 400, *exact) == ways.way(2, 100, True, 1600, *none) == WALK
+    assert ways.way(1, 100, False, 400, *exact) == ways.way(1, 100, True, 401, *exact) == EXACT_PLACES
+    assert ways.way(2, 100, True, 401, *exact) == ways.way(1, 100, True, 401, *places) == PLACES
+    assert ways.way(1, 100, True, 1601, *fences) == ways.way(1, 100, False, 10, *fences) == FENCES
+    assert ways.way(1, 100, True, 1600, *fences) == ways.way(1, 100, False, 10, *none) == SEARCH_LANE
+    assert ways.way(2, 100, True, 1601, *fences) == ways.way(2, 100, False, 10, *none) == SEARCH
+    assert ways.way(0, 100, True, 10, *places) == WALK and ways.way(0, 1, True, 100, *places) == SEARCH
+
+
+@given(st.lists(values, min_size=1, max_size=30), st.integers(0, 64))
+def test_places_tell_where_the_rows_of_each_interval_begin(held: list[int], wider: int) -> None:
+    """A3.7: one value, all equal, a span beyond 2^63; a value that is not there has the place of its neighbours."""
+    lane = np.array(sorted(held), np.int64)
+    low, high = int(lane[0]), int(lane[-1])
+    shift = min(63, max(0, (high - low).bit_length() - 6) + wider)
+    base = low >> shift
+    made = np.empty((high >> shift) - base + 2, np.int64)
+    told = place(lane, base, shift, made)
+    assert (made.tolist(), *told) == naive.place(lane.tolist(), base, shift, len(made))
+    top = base + len(made) - 2
+    for value in (*held, *FAR, low - 1 if low > FAR[0] else low):
+        at = place_of(value, base, shift, top)
+        assert made[at] <= np.searchsorted(lane, value, "left") <= np.searchsorted(lane, value, "right") <= made[at + 1]
+
+
+@pytest.mark.parametrize(
+    "lane",
+    [
+        np.arange(LEAST),
+        np.zeros(LEAST),
+        np.array([7]),
+        np.repeat(np.arange(LEAST // 64), 64),
+        np.linspace(FAR[0], FAR[1] - 1024, LEAST),
+        np.array([*FAR]),
+    ],
+    ids=["close", "equal", "one", "runs", "wide", "two"],
+)
+def test_evenly_spread_values_get_few_places(lane: Ints) -> None:
+    """A3.7: at most one for so many rows, whatever the span."""
+    lane = np.sort(lane.astype(np.int64))
+    made = signposts_of(lane)
+    assert made.shift >= 0 and len(made.at) <= max(2, len(lane) // ROWS_A_PLACE) + 1
+    asked = np.unique(np.concatenate([lane[::7], lane[::11] ^ 1, FAR])).reshape(1, -1)
+    assert_leads_to_its_rows(made, lane.reshape(1, -1), asked)
+
+
+def assert_leads_to_its_rows(signposts: Signposts, data: Ints, asked: Ints) -> None:
+    """Keys are found where a plain search finds them, in order and not."""
+    table = table_of([describe(updates_of(data), signposts)])
+    for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
+        ranges = np.empty((2, keys.shape[1]), np.int64)
+        locate(table, keys, ranges)
+        assert ranges.tolist() == searched(data[0], keys[0])
+
+
+@given(st.integers(1, 200), st.lists(st.integers(-5, 2000), min_size=1, max_size=40), st.integers(0, 2**32))
+def test_large_batches_have_the_rows_where_signposts_say(repeats: int, keys: list[int], seed: int) -> None:
+    """A3.7: long runs of equal keys, keys before the first sign and after the last; more rows than keys to walk for."""
+    distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, LEAST // repeats + 1))
+    data = np.repeat(distinct, repeats).reshape(1, -1)
+    asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
+    for signposts in (NONE, fences_of(data[0]), signposts_of(data[0])):
+        assert_leads_to_its_rows(signposts, data, asked)
+    assert signposts.shift >= 0
+
+
+def test_keys_in_a_few_heaps_get_fences() -> None:
+    """A3.7: where most keys share a place, one look would tell little."""
+    heaps = np.concatenate([np.arange(FENCED_ROWS), [2**50]]).reshape(1, -1)
+    assert places_of(heaps[0]) is None
+    made = signposts_of(heaps[0])
+    assert made.shift == -1 and len(made.at) == FENCED_ROWS // FENCE_SPACING + 1
+    assert_leads_to_its_rows(made, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
+    assert signposts_of(heaps[0, -LEAST:]) is NONE
+
+
+def test_a_batch_that_is_asked_often_has_signposts() -> None:
+    """They are made once, when it pays, and count as memory of the batch; a small batch has none."""
+    lane = 3 * np.arange(LEAST)
+    batch = batch_of(lane.reshape(1, -1))
+    few, one = np.zeros((1, LEAST // WORTH - 1), np.int64), np.array([[6]])
+    bare = batch.nbytes
+    table, _, _ = located([batch], few)
+    assert batch.nbytes == bare and table.tolist() == [list(describe(batch.updates))]
+    table, ranges, n = located([batch], one)
+    made = batch.nbytes - bare
+    assert 0 < made <= 8 * (LEAST // ROWS_A_PLACE + 1) and table.tolist() != [list(describe(batch.updates))]
+    assert ranges.tolist() == [[2], [3]] and n == 1
+    assert located([batch], one)[0].tolist() == table.tolist() and batch.nbytes == bare + made
+    small = batch_of(lane[1:].reshape(1, -1))
+    located([small], few)
+    located([small], few)
+    assert small.nbytes == small.updates.nbytes
+    keyless = batch_of(lane.reshape(1, -1))
+    located([keyless], np.empty((0, LEAST), np.int64))
+    assert keyless.nbytes == keyless.updates.nbytes
