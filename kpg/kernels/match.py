@@ -6,8 +6,9 @@ The key is the first `key_lanes` lanes; both blocks are sorted by it. Two steps,
     spread  writes one lane of the pairs of some boxes; the longer side of each box is the inner loop
 
 Alternating seeks: the side with the smaller key gallops to the larger, so work is at most linear in the smaller side
-(times a logarithm of the gap) plus boxes. Where the gaps of both are short, both walk. `state` is int64[7]: the next left and right row, then the box of the key
-that is being paired (l0, l1, r0, r1) and how many of its pairs are done, so a key may be cut anywhere.
+(times a logarithm of the gap) plus boxes. Where the gaps of both sides are short, both walk. `state` is int64[7]: the
+next left and right row, then the box of the key that is being paired (l0, l1, r0, r1) and how many of its pairs are
+done, so a key may be cut anywhere.
 Twin: kpg.testing.kernels_operators.match.
 """
 

@@ -255,14 +255,15 @@ def test_batches_that_do_not_continue_the_trace_are_refused():
 
 
 def test_a_large_batch_waits_until_what_it_takes_away_can_cancel():
-    """As the answers of an output, whose since is an epoch behind: the next insert merges it, and both cancel at once."""
+    """As the answers of an output, whose since is an epoch behind: the next insert merges it, and both cancel."""
     stream = Stream()
     stream.handle.follow(lambda: Frontier.at((max(0, stream.epoch - 2),)))  # the epoch before the one that is inserted
     size = 2 * spine.ASKING_ROWS
     stream.insert(pairs(0, size))
     for i in range(20):
         new, old = pairs((i + 1) * size, size), pairs(i * size, size)
-        rows = Updates(np.concatenate([new, old], axis=1), constant((stream.epoch,)), np.repeat([[1, -1]], size, axis=1))
+        diffs = np.repeat([[1, -1]], size, axis=1)
+        rows = Updates(np.concatenate([new, old], axis=1), constant((stream.epoch,)), diffs)
         lower, upper = Frontier.at((stream.epoch,)), Frontier.at((stream.epoch + 1,))
         stream.epoch += 1
         waiting = Batch(consolidate(rows), 1, Description(lower, upper, Frontier.at((0,))))
