@@ -134,6 +134,8 @@ def sum_words(words, diff_bits, low, mask, shift, out):
     """
     n = len(words)
     width = out.shape[0]
+    if width == 1 and n > 0:
+        return sum_numbers(words, diff_bits, low[0], mask[0], out)
     kept = 0
     i = 0
     while i < n:
@@ -148,6 +150,24 @@ def sum_words(words, diff_bits, low, mask, shift, out):
         if not is_zero(out, kept):
             kept += 1
     return kept
+
+
+@inlined
+def sum_numbers(words, bits, low, mask, out):
+    """The same for diffs of one lane, without branches that depend on what is equal (see `sum_signs`)."""
+    sums = out[0]
+    kept = 0
+    total = 0
+    last = words[0]
+    for i in range(len(words)):
+        word = words[i]
+        new = word >> bits != last >> bits
+        kept += new & (total != 0)
+        total = (0 if new else total) + (word & mask) + low
+        words[kept] = word
+        sums[kept] = total
+        last = word
+    return kept + (total != 0)
 
 
 @jit

@@ -6,8 +6,9 @@ The key is the first `key_lanes` lanes; both blocks are sorted by it. Two steps,
     spread  writes one lane of the pairs of some boxes; the longer side of each box is the inner loop
 
 Alternating seeks: the side with the smaller key gallops to the larger, so work is at most linear in the smaller side
-(times a logarithm of the gap) plus boxes. `state` is int64[7]: the next left and right row, then the box of the key
-that is being paired (l0, l1, r0, r1) and how many of its pairs are done, so a key may be cut anywhere.
+(times a logarithm of the gap) plus boxes. Where the gaps of both sides are short, both walk. `state` is int64[7]: the
+next left and right row, then the box of the key that is being paired (l0, l1, r0, r1) and how many of its pairs are
+done, so a key may be cut anywhere.
 Twin: kpg.testing.kernels_operators.match.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
-from kpg.kernels.jit import jit
+from kpg.kernels.jit import inlined, jit
 from kpg.kernels.ordering import ONE, ZERO
 
 NEAR = 8  # rows to walk before galloping: sizes that are comparable stay a plain walk
@@ -111,6 +112,29 @@ def cut(state, boxes, n, limit):
     return n, end - done
 
 
+@inlined
+def approach(a, i, a_end, b, j, b_end, lanes):
+    """Go on to the next equal keys while all lanes of the key but the last agree and both sides move on.
+
+    Which side does is a number, not a branch, which would be guessed wrong every other time. Returns the next rows.
+    """
+    last = lanes - 1
+    moves = True
+    while moves and i < a_end and j < b_end:
+        first_a, first_b = i, j
+        for _ in range(min(NEAR, min(a_end - i, b_end - j))):
+            x, y = a[last, i], b[last, j]
+            agree = x != y
+            for lane in range(last):
+                agree = agree and a[lane, i] == b[lane, j]
+            if not agree:
+                return i, j
+            i += x < y
+            j += y < x
+        moves = i > first_a and j > first_b
+    return i, j
+
+
 @jit
 def pair(left, right, key_lanes, limit, state, boxes):
     """Fill boxes (int64[capacity, 4]) with the next pairs: how many boxes, how many pairs, whether that was the end."""
@@ -123,11 +147,20 @@ def pair(left, right, key_lanes, limit, state, boxes):
         n, total = cut(state, boxes, n, limit)
     i = state[0]
     j = state[1]
+    near = key_lanes > 0
     while i < left_end and j < right_end and total < limit and n <= capacity:
+        if near:
+            i, j = approach(left, i, left_end, right, j, right_end, key_lanes)
+            if i == left_end or j == right_end:
+                break
         if before(left, i, right, j, key_lanes):
+            start = i
             i = seek(left, i + 1, left_end, right, j, key_lanes)
+            near = i - start <= NEAR
         elif before(right, j, left, i, key_lanes):
+            start = j
             j = seek(right, j + 1, right_end, left, i, key_lanes)
+            near = j - start <= NEAR
         else:
             l1 = group_end(left, i, left_end, key_lanes)
             r1 = group_end(right, j, right_end, key_lanes)

@@ -177,14 +177,14 @@ def _compaction(older: Batch, newer: Batch, since: Frontier) -> tuple[Ints, int]
     if since.precedes(older.lower):
         return frontier[:0], 0  # every time is its own representative
     lone = 0
-    if a_times.shape[1] > 1 and _collapses(older, since):
+    if a_times.shape[1] > 1 and collapses(older, since):
         lone |= FROM_A
-    if b_times.shape[1] > 1 and _collapses(newer, since):
+    if b_times.shape[1] > 1 and collapses(newer, since):
         lone |= FROM_B
     return frontier, lone
 
 
-def _collapses(batch: Batch, since: Frontier) -> bool:
+def collapses(batch: Batch, since: Frontier) -> bool:
     """Whether all times of a batch are at or before the only element of the since, known from its description.
 
     Only where times are totally ordered: there each is before the upper, or was moved to the since of the batch.

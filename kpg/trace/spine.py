@@ -1,7 +1,8 @@
 """A trace: the batches of one collection, kept few by merging.
 
-    pending  ─ batches beyond the physical frontier: not merged, readers may cut between them; and a few tiny ones
-               before it, which are cheaper to look through than to merge one by one
+    pending  ─ batches beyond the physical frontier: not merged, readers may cut between them; a few tiny ones before
+               it, which are cheaper to look through than to merge one by one; a large last one that the since has
+               not passed, as the answers to what was just asked: merged now, nothing that it takes away would cancel
     tail     ─ one batch of fewer than TAIL_ROWS rows, into which small batches are merged at once
     layers   ─ at most one for each level, oldest and highest first; level k holds one batch of at most ROOM << k
                rows, or two that are being merged
@@ -28,7 +29,7 @@ from kpg.events import TraceEvents
 from kpg.trace import layer as sizes
 from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer, level_of, room_of
-from kpg.trace.merger import ALL, merge_now, merge_tiny
+from kpg.trace.merger import ALL, collapses, merge_now, merge_tiny
 
 if TYPE_CHECKING:
     from kpg.trace.handle import TraceHandle
@@ -39,6 +40,7 @@ FUEL = {"eager": 8, "default": 8, "lazy": 4}  # rows read of each merge for each
 SIP = 1024  # less fuel than this is saved up, for it would not pay its call
 FEW_BATCHES = 4  # pending batches that may wait to be merged into the tail together
 TINY_ROWS = 64  # of all of these
+ASKING_ROWS = 512  # rows that are merged in the time it takes to ask a reader for its since
 
 
 class Spine:
@@ -162,11 +164,13 @@ class Spine:
         if self._pending_rows > TINY_ROWS or len(self._pending) > FEW_BATCHES:
             self._absorb()
 
-    def _absorb(self) -> None:
+    def _absorb(self, idle: bool = False) -> None:
         """Move what the physical frontier has passed from pending to the tail: tiny batches as one."""
         physical = self.physical
         passed: list[Batch] = []
         while self._pending and self._pending[0].upper.precedes(physical):
+            if not idle and self._early(self._pending[0]):
+                break
             passed.append(self._pending.popleft())
         rows = sum(map(len, passed))
         self._pending_rows -= rows
@@ -175,6 +179,16 @@ class Spine:
             self._tell(tuple(tiny), passed[0])
         for batch in passed:
             self._admit(batch)
+
+    def _early(self, batch: Batch) -> bool:
+        """Whether a large batch had better wait for the next: nothing it takes away would cancel before the since has
+        passed it, and all of it would be read twice."""
+        if len(self._pending) > 1 or len(batch) < ASKING_ROWS * len(self._handles):
+            return False
+        if self._eager or self.depth > 1 or not batch.upper:
+            return False
+        since = self.since
+        return bool(since) and not collapses(batch, since)
 
     def _admit(self, batch: Batch) -> None:
         if self._tail is not None:
@@ -269,7 +283,7 @@ class Spine:
     def exert(self, fuel: int) -> bool:
         """Do about `fuel` rows of idle work; returns whether more remains."""
         if self._pending:
-            self._absorb()
+            self._absorb(idle=True)
         while fuel > 0:
             layer = next((layer for layer in self._layers if layer.merge is not None), None)
             if layer is None:

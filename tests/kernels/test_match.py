@@ -152,3 +152,22 @@ def test_one_heavy_key_is_cut_into_slices() -> None:
         assert part is not None and len(part) == limit
         assert np.array_equal(part.data[0] * 100_000 + part.data[1], seen + np.arange(limit))
         seen += limit
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_keys_close_together_are_walked_and_keys_far_apart_are_sought(lanes: int) -> None:
+    """Both sides have rows between those of the other, then one has long gaps, with a pair here and there: only the
+    last lane of the key tells them apart, or all do."""
+    left, right = [], []
+    for group in range(6):
+        for i in range(60):
+            key = (group,) * (lanes - 1)
+            left.append((*key, 1000 * group + 2 * i + (group % 2 and i % 7 == 0)))
+            right.append((*key, 1000 * group + (2 * i + 1 if group < 4 else 40 * i)))
+    sides = [naive.block(sorted(set(rows)), lanes) for rows in (left, right)]
+    updates = [Updates(side, constant((0,)), constant((1,))) for side in sides]
+    rows = [[(row, (0,), (1,)) for row in naive.columns(side)] for side in sides]
+    expected = naive.match(rows[0], rows[1], lanes, [(0, lanes - 1)], 1)
+    assert len(expected) > 10
+    for limits in ([1], [7, 1], [1000]):
+        assert drain(Match(*updates, lanes, np.array([(0, lanes - 1)]), 1), limits) == expected

@@ -1,6 +1,7 @@
 """Merging agrees with consolidating both sides together, however it is interrupted."""
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -91,3 +92,26 @@ def test_everything_cancels():
     a = [((i, 0), (i % 3,), (1,)) for i in range(100)]
     b = [((i, 0), (2,), (-1,)) for i in range(100)]
     assert merged(a, b, (2, 1, 1), Frontier.at((5,)), 0, 13) == []
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize("timed", [False, True])
+def test_runs_too_short_to_copy_are_guessed_to_go_on(lanes, timed):
+    """Groups of rows of one side, or of both and cancelling, of which some window of FEW steps sees only one kind: rows
+    of A alone, of B alone, rows that cancel up to one in the middle that does not, or that is of another time."""
+    length = 3 * kernel.FEW
+    assert length < kernel.NEAR
+    a: Side = []
+    b: Side = []
+    for group in range(24):
+        for i in range(length):
+            row = (group,) * (lanes - 1) + (group * length + i,)
+            time = (i % 3 if timed else 0,)
+            odd = i == length - kernel.FEW
+            if group % 4 != 1:
+                a.append((row, time, (1, 2)))
+            if group % 4 != 0:
+                b.append((row, (4,) if odd and group % 8 == 3 and timed else time, (-1, -1 if odd else -2)))
+    for fuel in (1, kernel.FEW, 100, 1 << 62):
+        for frontier in (CLOSED, Frontier.at((1,)), Frontier.at((5,))):
+            assert merged(a, b, (lanes, 1, 2), frontier, 0, fuel) == naive.merge(a, b, frontier)

@@ -46,13 +46,15 @@ class TraceMachine(RuleBasedStateMachine):
         width=st.integers(1, 2),
         tail=st.sampled_from([1, 2, 4]),
         small=st.sampled_from([1, 1 << 14]),
+        asking=st.sampled_from([1, 512]),
         effort=st.sampled_from(["eager", "default", "lazy"]),
     )
-    def begin(self, depth, lanes, width, tail, small, effort):
+    def begin(self, depth, lanes, width, tail, small, asking, effort):
         self.patch.setattr(layer, "TAIL_ROWS", tail)
         self.patch.setattr(layer, "ROOM_ROWS", 2 * tail)
         self.patch.setattr(spine, "SIP", tail)
         self.patch.setattr(room, "SMALL", small)
+        self.patch.setattr(spine, "ASKING_ROWS", asking)
         self.trace = Spine(min(lanes, 1), lanes, depth, width, effort)
         self.handles = [TraceHandle(self.trace, "first", Frontier.start(depth))]
         self.inserted: list[naive.Update] = []
@@ -250,6 +252,28 @@ def test_batches_that_do_not_continue_the_trace_are_refused():
     trace = Spine(1, 1, 1)
     with pytest.raises(AssertionError, match="expected a batch from"):
         trace.insert(Batch(naive.updates([], 1, 1), 1, Description(Frontier.at((3,)), Frontier.at((4,)), trace.since)))
+
+
+def test_a_large_batch_waits_until_what_it_takes_away_can_cancel():
+    """As the answers of an output, whose since is an epoch behind: the next insert merges it, and both cancel."""
+    stream = Stream()
+    stream.handle.follow(lambda: Frontier.at((max(0, stream.epoch - 2),)))  # the epoch before the one that is inserted
+    size = 2 * spine.ASKING_ROWS
+    stream.insert(pairs(0, size))
+    for i in range(20):
+        new, old = pairs((i + 1) * size, size), pairs(i * size, size)
+        diffs = np.repeat([[1, -1]], size, axis=1)
+        rows = Updates(np.concatenate([new, old], axis=1), constant((stream.epoch,)), diffs)
+        lower, upper = Frontier.at((stream.epoch,)), Frontier.at((stream.epoch + 1,))
+        stream.epoch += 1
+        waiting = Batch(consolidate(rows), 1, Description(lower, upper, Frontier.at((0,))))
+        stream.trace.insert(waiting)
+        assert stream.trace.batches_through(None)[-1] is waiting
+        assert stream.trace.rows <= 4 * size, "what came, what went, and what was there before"
+        assert all(len(each.updates.times[0]) == 1 for each in stream.trace.batches_through(None))
+    stream.epoch += 1
+    stream.settle()
+    assert sorted(row for row, _, _ in held(stream.trace)) == sorted(zip(*pairs(20 * size, size).tolist(), strict=True))
 
 
 # failures that real systems had
