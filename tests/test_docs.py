@@ -75,8 +75,8 @@ HELD = [
     kpg.Changes, kpg.Background,
 ]  # fmt: skip
 FOR_THE_ENGINE = {
-    "as_frontier", "as_time", "check", "check_thread", "horizon", "install", "push_to", "seal", "spines",  # Database
-    "rest", "flow_to", "told",
+    "alone", "as_frontier", "as_time", "check", "check_thread", "flow_to", "horizon", "install", "push_to",  # Database
+    "rest", "seal", "spines", "told",
     "add_arrangement", "arranged", "arranged_by", "base", "buffered", "flush", "latest", "size",  # Input
     "take_back", "take_lanes",
     "contents", "notify", "readable", "unread",  # Output

@@ -94,6 +94,11 @@ class Database:
         if self.config.coordinates == 1 and self.epoch > 0:
             self.sealed = Frontier.at((self.epoch - 1,))
 
+    @property
+    def alone(self) -> bool:
+        """Whether all rows are here: no other worker has any."""
+        return self.worker.peers == 1
+
     # Time
 
     @property

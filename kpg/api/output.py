@@ -26,7 +26,7 @@ from kpg.columns.choose import reordered
 from kpg.columns.consolidate import consolidate, consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import Pipeline
 from kpg.dataflow.graph import Dataflow
@@ -151,17 +151,12 @@ class Output:
     def _drain(self) -> Changes:
         waiting, self._waiting, self._waiting_rows = self._unsummed(), [], 0
         self._waiting_limit, self._summed = CHANGES_LIMIT, None
-        found = self._empty() if not waiting else concatenate(waiting)
+        found = concatenate(waiting) if waiting else no_updates(len(self.schema), self.db.config.coordinates)
         if not self._taken and len(waiting) > 1:  # what was there before comes in batches that may cancel each other
             found = in_time_order(consolidate(found))
         self._taken = True
         self.db.changed.discard(self)
         return Changes(reordered(found, self._order), self.schema, self.db)
-
-    def _empty(self) -> Updates:
-        from kpg.columns.updates import no_updates
-
-        return no_updates(len(self.schema), self.db.config.coordinates)
 
     def changes(self) -> Iterator[Change]:
         """Each (row, time, diff) since this was last asked."""

@@ -69,6 +69,11 @@ class ClusterDatabase(Database):
             raise
 
     @property
+    def alone(self) -> bool:
+        """The rows are with the workers."""
+        return False
+
+    @property
     def recoveries(self) -> int:
         """How often workers were lost and all began again."""
         return self.generations.recoveries

@@ -32,7 +32,7 @@ class Log:
     def __init__(self, db: Database, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> None:
         names = log.known(attributes)
         db.check()
-        if db.worker.peers > 1 or hasattr(db, "workers"):
+        if not db.alone:
             raise Unavailable("a log is of a db in this process", hint="Use kpg.observe.workers.WorkersLog.")
         self.db = db
         found = db.recorder

@@ -26,7 +26,7 @@ class WorkersLog:
     """Counts what all workers of a db do, until it is closed."""
 
     def __init__(self, db: Any) -> None:
-        if not hasattr(db, "workers"):
+        if db.alone:
             raise Unavailable("this db is in one process", hint="Use kpg.observe.log.Log.")
         self.db = db
         self._ask("begin")

@@ -60,7 +60,7 @@ class Service:
         clock: Callable[[], float] = monotonic,
         sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None: they may not
     ) -> None:
-        if db.config.coordinates != 1 or hasattr(db, "workers"):
+        if db.config.coordinates != 1 or not db.alone:
             raise ProgramError(
                 "a service needs a db of one clock, in this process", hint="Open it without coordinates= and workers=."
             )

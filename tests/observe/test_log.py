@@ -413,7 +413,7 @@ def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
 
 def test_a_log_of_several_workers_is_refused():
     class Cluster(kpg.Database):
-        workers = 2
+        alone = False
 
     from kpg.config import Config
 

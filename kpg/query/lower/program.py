@@ -106,7 +106,7 @@ class Lowered:
         """
         from kpg.api.collection import Collection
 
-        alone = not hasattr(self.db, "workers") and self.db.worker.peers == 1 and self.db.config.coordinates == 1
+        alone = self.db.alone and self.db.config.coordinates == 1
         only_grows = self.insert_only and saturable(self.program, stratum) is None
         if not alone or not (only_grows or keepable(self.program, stratum) is None):
             return False

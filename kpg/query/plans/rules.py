@@ -25,13 +25,15 @@ from kpg.query.plans.stages import Stages, columns
 from kpg.query.source import failure
 from kpg.query.strategy import check_hint
 
+Kinds = Mapping[str, tuple[Kind, ...]]
+
 
 def parse_plans(
     given: str | bytes | Mapping[str, Any],
     attributes: Mapping[str, Attribute | tuple[Any, Any]],
     *,
     wanted: Sequence[str] | None = None,
-    elsewhere: Mapping[str, tuple[Kind, ...]] | None = None,
+    elsewhere: Kinds | None = None,
 ) -> Program:
     """The program of some rules with plans; all are answers unless `wanted` says which.
 
@@ -44,9 +46,7 @@ def parse_plans(
     rules = root.member("rules").items()
     names = [rule.member("name").text() for rule in rules]
     plans = [rule.member("plan", "rule") for rule in rules]
-    for place, name in enumerate(names):
-        if name in names[:place] or name in known:
-            raise failure(ProgramError, f"{name!r} is there already", rules[place].at, hint="Choose another name.")
+    check_names(rules, names, known)
     others = dict(elsewhere or {})
     sizes = {name: len(gives(plan)) for name, plan in zip(names, plans, strict=True)}
     stages = Stages({**known}, {**{name: len(kinds) for name, kinds in others.items()}, **sizes})
@@ -59,8 +59,7 @@ def parse_plans(
         head = Atom(name, tuple(Variable(variable, plan.at) for variable in part.names), plan.at)
         made.append(Rule((head,), part.formula, plan.at, joins=joins_of(rule)))
         relations.append(Relation(name, columns(part.names), plan.at))
-    base = [Relation(name, columns(["e", "v"])) for name in known]
-    base += [Relation(name, columns([f"c{place}" for place in range(len(kinds))])) for name, kinds in others.items()]
+    base = inputs_of(known, others)
     program = Program(
         relations=(*base, *relations, *stages.relations),
         rules=(*made, *stages.made),
@@ -72,6 +71,19 @@ def parse_plans(
         joins=joins_of(root),
     )
     return with_kinds(program, {**known, **others})
+
+
+def check_names(rules: Sequence[Json], names: Sequence[str], known: Kinds) -> None:
+    """Refuse a name that is there already."""
+    for place, name in enumerate(names):
+        if name in names[:place] or name in known:
+            raise failure(ProgramError, f"{name!r} is there already", rules[place].at, hint="Choose another name.")
+
+
+def inputs_of(attributes: Kinds, others: Kinds) -> list[Relation]:
+    """The relations that are defined elsewhere: attributes, and those whose columns have no names."""
+    found = [Relation(name, columns(["e", "v"])) for name in attributes]
+    return found + [Relation(name, columns([f"c{n}" for n in range(len(kinds))])) for name, kinds in others.items()]
 
 
 def joins_of(json: Json) -> str:
