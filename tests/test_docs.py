@@ -78,7 +78,7 @@ FOR_THE_ENGINE = {
     "alone", "as_frontier", "as_time", "check", "check_thread", "flow_to", "horizon", "install", "push_to",  # Database
     "rest", "seal", "spines", "told",
     "add_arrangement", "arranged", "arranged_by", "base", "buffered", "flush", "latest", "size",  # Input
-    "take_back", "take_lanes",
+    "replace_lanes", "take_back", "take_lanes",
     "contents", "notify", "readable", "unread",  # Output
 }  # fmt: skip
 

@@ -105,15 +105,18 @@ class Input(Collection):
         if not self.key:
             hint = 'Say it, as in db.input("users", key="id", ...).'
             raise SchemaMismatch(f"input {self.name} has no key", hint=hint)
-        data = last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key])
-        self._push(data, 1, replacing=True)
+        self.replace_lanes(last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key]))
 
-    def take_lanes(self, updates: Updates, replacing: bool = False) -> None:
-        """Rows that are encoded already, as they come from another process; upserts hold each key once."""
-        if replacing:
-            self._push(updates.data, 1, replacing=True)
-        else:
-            self._take(updates)
+    def take_lanes(self, updates: Updates) -> None:
+        """Rows that are encoded already, as they come from another process."""
+        self._take(updates)
+
+    def replace_lanes(self, data: Ints) -> None:
+        """Rows that are encoded already, each key once, in place of those with equal key."""
+        old = self.present(self.key, data[[self.schema.index(name) for name in self.key]])
+        if len(old):
+            self._take(Updates(old.data, constant(self.db.time.elements[0]), -old.diffs))
+        self._push(data, 1)
 
     def _encode(self, rows: Any) -> Ints:
         self.db.check()
@@ -125,13 +128,8 @@ class Input(Collection):
             raise Closed(f"input {self.name} is closed", detail="The clock was advanced to its end.")
         return encode(self.schema, rows, self.db.symbols)
 
-    def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
-        time = constant(self.db.time.elements[0])
-        if replacing:
-            old = self.present(self.key, data[[self.schema.index(name) for name in self.key]])
-            if len(old):
-                self._take(Updates(old.data, time, -old.diffs))
-        self._take(Updates(data, time, constant((diff,))))
+    def _push(self, data: Ints, diff: int) -> None:
+        self._take(Updates(data, constant(self.db.time.elements[0]), constant((diff,))))
 
     def only_grows(self) -> None:
         """From now on refuse to lose rows: a program that reads this keeps nothing to take them back with."""

@@ -57,7 +57,10 @@ class Outside:
         now, count = constant(self.db.time.elements[0]), 0
         for key in request["keys"]:
             for block, _ in self.staged.take(tuple(key)):
-                source.take_lanes(Updates(block.data, now, block.diffs), replacing=bool(request.get("replacing")))
+                if request.get("replacing"):
+                    source.replace_lanes(block.data)
+                else:
+                    source.take_lanes(Updates(block.data, now, block.diffs))
                 count += len(block)
         self._publishing = tuple(request["prefix"])
         return count

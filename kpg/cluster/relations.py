@@ -51,19 +51,16 @@ class ClusterInput(Input):
         request = {"do": "make", "name": self.name, "function": name, "options": options, "diff": diff}
         return sum(reply.value for reply in self.db.ask(request))
 
-    def _push(self, data: Ints, diff: int, replacing: bool = False) -> None:
-        updates = Updates(data, constant(self.db.time.elements[0]), constant((diff,)))
-        if data.shape[1]:
-            self._send(updates, replacing)
+    def replace_lanes(self, data: Ints) -> None:
+        now = constant(self.db.time.elements[0])
+        self._send(Updates(data, now, constant((1,))), {"do": "insert", "name": self.name, "replacing": True})
 
     def _take(self, updates: Updates) -> None:
-        if len(updates):
-            self._send(updates, False)
+        self._send(updates, {"do": "insert", "name": self.name})
 
-    def _send(self, updates: Updates, replacing: bool) -> None:
-        request: dict[str, Any] = {"do": "insert", "name": self.name}
-        if replacing:
-            request["replacing"] = True
+    def _send(self, updates: Updates, request: dict[str, Any]) -> None:
+        if not len(updates):
+            return
         self._latest = join(self._latest, tuple(updates.times.max(axis=1).tolist()))
         self.db.mark_dirty(self)
         for rank, part in self._parts(updates):

@@ -102,7 +102,10 @@ class Handlers:
     def _insert(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         source = self._find_input(request["name"])
         for block in blocks:
-            source.take_lanes(block, replacing=bool(request.get("replacing")))
+            if request.get("replacing"):
+                source.replace_lanes(block.data)
+            else:
+                source.take_lanes(block)
 
     def _make(self, request: dict[str, Any], blocks: list[Updates]) -> int:
         """Rows that each rank makes for itself: `function(rank, ranks, **options)`."""
