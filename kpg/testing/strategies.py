@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from kpg.algebra.frontier import Frontier
+from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.testing.model import Update
 
@@ -101,6 +101,15 @@ def advances(draw: st.DrawFn, depth: int, largest: int = 3) -> list[Frontier]:
     for bound in draw(st.lists(frontiers(depth, largest, min_size=1), max_size=4)):
         made.append(made[-1].join(bound))
     return made
+
+
+@st.composite
+def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
+    """Frontiers that advance, by any antichain, from the start until all is closed."""
+    chain = [Frontier.start(depth)]
+    for step in draw(st.lists(st.lists(times(depth, 4), min_size=1, max_size=3), max_size=6)):
+        chain.append(chain[-1].join(Frontier(step)))
+    return [*chain, CLOSED]
 
 
 def sinces(upper: Frontier, depth: int, largest: int = 3) -> st.SearchStrategy[Frontier]:

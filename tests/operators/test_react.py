@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.algebra.frontier import CLOSED, Frontier, representative
+from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Updates, constant, spread
@@ -21,7 +21,7 @@ from kpg.operators import replay
 from kpg.operators.react import FIRST, PRESENCE, SUMS, React
 from kpg.operators.tactic import Question, Replay, Tactic
 from kpg.testing import kernels_operators as naive
-from kpg.testing.strategies import depths, times
+from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.gather import distinct_keys
@@ -109,15 +109,6 @@ def unpack(updates: Updates) -> list[Update]:
     every = (updates.data, updates.times, updates.diffs)
     blocks = [np.broadcast_to(block, (block.shape[0], n)).T.tolist() for block in every]
     return [(tuple(d), tuple(t), tuple(r)) for d, t, r in zip(*blocks, strict=True)]
-
-
-@st.composite
-def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
-    """Frontiers that advance, by any antichain, from the start until all is closed."""
-    chain = [Frontier.start(depth)]
-    for step in draw(st.lists(st.lists(times(depth, 4), min_size=1, max_size=3), max_size=6)):
-        chain.append(chain[-1].join(Frontier(step)))
-    return [*chain, CLOSED]
 
 
 def simulate(data: st.DataObject, tactic: Tactic, f: object, depth: int, out_values: int, width: int = 1) -> None:

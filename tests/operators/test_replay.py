@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.algebra.frontier import CLOSED, Frontier, representative
+from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
 from kpg.operators import replay
 from kpg.operators.replay import Corrections, Interesting
 from kpg.testing import kernels_operators as naive
-from kpg.testing.strategies import depths, times
+from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.gather import Run
 
 Evaluate = Callable[[Interesting, Run, Run], Corrections]
@@ -60,15 +60,6 @@ class Reduce:
         for history, new in zip(self.outputs, corrections, strict=True):
             history += new
         return corrections
-
-
-@st.composite
-def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
-    """Frontiers that advance, by any antichain, from the start until all is closed."""
-    chain = [Frontier.start(depth)]
-    for step in draw(st.lists(st.lists(times(depth, 4), min_size=1, max_size=3), max_size=6)):
-        chain.append(chain[-1].join(Frontier(step)))
-    return [*chain, CLOSED]
 
 
 def simulate(
