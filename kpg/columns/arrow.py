@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kpg.columns.column import decode_arrow, decode_list, encode_arrow, encode_list, encode_numpy
+from kpg.columns.column import encode_arrow, encode_list, encode_numpy
+from kpg.columns.decode import decode_arrow, decode_list
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kpg.columns import floats
 from kpg.columns.arrow import encode_column
-from kpg.columns.column import decode_arrow, decode_list
+from kpg.columns.decode import decode_arrow, decode_list
 from kpg.columns.node import Answer, Node, Scope, any_nullable, first_code, null_of, run_all, spread_to
 from kpg.columns.schema import NULL, Type
 from kpg.columns.symbols import Symbols

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kpg.columns.column import decode_value
+from kpg.columns.decode import decode_value
 from kpg.columns.schema import NULL, SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints

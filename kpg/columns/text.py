@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.coercion import refuse
-from kpg.columns.column import decode_list, encode_list
+from kpg.columns.column import encode_list
+from kpg.columns.decode import decode_list
 from kpg.columns.node import Answer, Node, Scope, adapt, any_nullable, first_code, null_of, run_all, spread_to
 from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
 from kpg.columns.syntax import Call

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.columns.arrow import encode
-from kpg.columns.column import decode_list
+from kpg.columns.decode import decode_list
 from kpg.columns.expression import bind, bind_condition
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, when
 from kpg.columns.schema import NULL, Schema, decimal
