@@ -21,7 +21,7 @@ from kpg.kernels.jit import inlined, jit
 from kpg.kernels.search import lower_bound, past
 from kpg.kernels.signposts import FENCE_SPACING, place_of
 
-WALK, SEARCH, SEARCH_LANE, FENCES, PLACES, EXACT_PLACES = range(6)  # ways to find keys
+WALK, SEARCH, SEARCH_LANE, FENCES, PLACES = range(5)  # ways to find keys
 GROUP = 32
 DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
 CLOSE = 4  # a batch with at most so many rows a key is walked always
@@ -241,48 +241,55 @@ def count_place(data, start, end, key):
 
 
 @jit
-def by_places(data, n, places, place_rows, base, shift, keys, starts, ends):
-    """One look at the places, then at the rows, a group of keys in step."""
+def by_places(data, places, place_rows, base, shift, wanted, starts, ends):
+    """One look at the places, then at the rows, a group of keys in step; the first lane of keys."""
     total = 0
-    lanes = keys.shape[0]
-    wanted = keys[0]
     top = base + place_rows - 2
-    for first in range(0, keys.shape[1], GROUP):
-        last = min(keys.shape[1], first + GROUP)
+    for first in range(0, len(wanted), GROUP):
+        last = min(len(wanted), first + GROUP)
         for k in range(first, last):
             starts[k] = place_of(wanted[k], base, shift, top)
             fetch(places, starts[k])
         for k in range(first, last):
             at = starts[k]
             starts[k], ends[k] = peek(places, at), peek(places, at + 1)
-            for lane in range(lanes):
-                fetch(data, lane * n + starts[k])
-                fetch(data, lane * n + ends[k] - 1)
+            fetch(data, starts[k])
+            fetch(data, ends[k] - 1)
         for k in range(first, last):
-            if k > first and repeated(keys, k):
-                start, end = starts[k - 1], ends[k - 1]
-            else:
-                start, end = count_place(data, starts[k], ends[k], wanted[k])
-                for lane in range(1, lanes):
-                    start = lower_bound(data + 8 * lane * n, start, end, keys[lane, k])
-                    end = past(data + 8 * lane * n, start, end, keys[lane, k])
-            starts[k], ends[k] = start, end
-            total += end - start
+            starts[k], ends[k] = count_place(data, starts[k], ends[k], wanted[k])
+            total += ends[k] - starts[k]
     return total
 
 
 @jit
-def by_exact_places(places, place_rows, base, keys, starts, ends):
-    """The same where each value has a place of its own, which tells its rows; keys of one lane."""
+def by_exact_places(places, place_rows, base, wanted, starts, ends):
+    """The same where each value has a place of its own, which tells its rows."""
     total = 0
     top = base + place_rows - 2
-    for k in range(keys.shape[1]):
-        value = keys[0, k]
-        at = place_of(value, base, 0, top)
+    for k in range(len(wanted)):
+        at = place_of(wanted[k], base, 0, top)
         start, end = peek(places, at), peek(places, at + 1)
-        starts[k] = end if value > top else start
-        ends[k] = start if value < base else end
+        starts[k] = end if wanted[k] > top else start
+        ends[k] = start if wanted[k] < base else end
         total += ends[k] - starts[k]
+    return total
+
+
+@jit
+def narrow(data, n, keys, starts, ends):
+    """Find the rows of keys of several lanes among those that have the first of them."""
+    total = 0
+    for first in range(0, keys.shape[1], GROUP):
+        last = min(keys.shape[1], first + GROUP)
+        for lane in range(1, keys.shape[0]):
+            here = data + 8 * lane * n
+            for k in range(first, last):
+                fetch(here, (starts[k] + ends[k]) >> 1)
+            for k in range(first, last):
+                starts[k] = lower_bound(here, starts[k], ends[k], keys[lane, k])
+                ends[k] = past(here, starts[k], ends[k], keys[lane, k])
+        for k in range(first, last):
+            total += ends[k] - starts[k]
     return total
 
 
@@ -292,7 +299,7 @@ def way(lanes, m, ordered, n, count, shift):
     close, dense = ordered and n <= CLOSE * m, ordered and n <= DENSE * m
     telling = count > 0 if lanes == 1 else LONG * count > n  # rows of the first lane alone must be few
     if lanes > 0 and telling and shift >= 0 and not close:
-        return EXACT_PLACES if shift == 0 and lanes == 1 else PLACES
+        return PLACES
     if lanes == 1 and not close:
         return FENCES if count > 0 and not dense else SEARCH_LANE
     return WALK if dense else SEARCH
@@ -312,10 +319,12 @@ def locate(table, keys, ranges):
         how = way(lanes, m, ordered, n, count, shift)
         if how == WALK:
             total += walk(data, n, keys, starts, ends)
-        elif how == EXACT_PLACES:
-            total += by_exact_places(signs, count, base, keys, starts, ends)
         elif how == PLACES:
-            total += by_places(data, n, signs, count, base, shift, keys, starts, ends)
+            if shift == 0:
+                found = by_exact_places(signs, count, base, keys[0], starts, ends)
+            else:
+                found = by_places(data, signs, count, base, shift, keys[0], starts, ends)
+            total += found if lanes == 1 else narrow(data, n, keys, starts, ends)
         elif how == FENCES:
             total += by_fences(data, n, signs, count, keys, starts, ends)
         elif how == SEARCH_LANE:

@@ -3,7 +3,7 @@
 Where the values of the first lane are spread evenly it holds places, where the rows of each 2^shift values begin;
 otherwise, in a large batch, fences, every so manieth value (kpg.kernels.signposts). They are made once a batch was
 asked for enough keys (kpg.trace.batch), as looking for a key is then a look and a short search. Cost: one pass over the
-lane, and 1 to 2 bytes a row; fences take an eighth of a byte.
+lane, and 0.8 to 1.6 bytes a row; fences take an eighth of a byte.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kpg.kernels.signposts import FENCE_SPACING, FENCES, place
 
 LEAST = 4096  # a batch with fewer rows is searched well enough without
 FENCED_ROWS = 1 << 16  # likewise if its keys are not spread evenly
-ROWS_A_PLACE = 4  # at least, on an average; at most twice as many
+ROWS_A_PLACE = 5  # at least, on an average; at most twice as many where values are many
 CROWDED = 32  # values beside which a value is found, on an average, before fences are better
-WORTH = 32  # signposts are made when a batch was asked for a key for each so many of its rows
+WORTH = 128  # signposts are made when a batch was asked for a key for each so many of its rows
 
 
 class Signposts(NamedTuple):

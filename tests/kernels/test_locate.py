@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels import locate as ways
-from kpg.kernels.locate import EXACT_PLACES, FENCES, PLACES, SEARCH, SEARCH_LANE, WALK, locate
+from kpg.kernels.locate import FENCES, PLACES, SEARCH, SEARCH_LANE, WALK, locate
 from kpg.kernels.signposts import FENCE_SPACING, place, place_of
 from kpg.testing import kernels_locate as naive
 from kpg.testing.kernels_operators import block as block_of
@@ -33,6 +33,7 @@ FAR = (-(1 << 63), (1 << 63) - 1)
 spread = st.sampled_from([*FAR, FAR[0] + 1, -9, -1, 0, 1, 2, 3, 40, 1 << 40, (1 << 40) + 1, FAR[1] - 1])
 near = st.integers(-3, 30)
 values = st.one_of(near, spread)
+WHOLE = (ways.search, ways.walk)  # take keys of several lanes as they are
 blocks_of_rows = st.lists(st.lists(rows(2, 9), max_size=300), max_size=4)
 
 
@@ -67,23 +68,25 @@ def test_keys_are_located_in_every_batch(
 
 def all_ways(data: Ints, keys: Ints, ordered: bool) -> dict[str, tuple[int, Ints]]:
     """What each way finds that can be taken with these keys, whether it would be or not."""
-    n, at = data.shape[1], address(data)
-    places = places_of(data[0], crowded=n)
-    assert places is not None
+    n, at, first = data.shape[1], address(data), np.ascontiguousarray(keys[0])
     found = {}
 
     def take(name: str, way, *arguments) -> None:
         ranges = np.empty((2, keys.shape[1]), np.int64)
-        found[name] = way(*arguments, *ranges), ranges
+        total = way(*arguments, *ranges)
+        found[name] = (total if len(keys) == 1 or way in WHOLE else ways.narrow(at, n, keys, *ranges)), ranges
 
+    places = places_of(data[0], crowded=n)
+    assert places is not None
+    signs = address(places.at), len(places.at), places.base
+    take("places", ways.by_places, at, *signs, places.shift, first)
+    if places.shift == 0:
+        take("exact places", ways.by_exact_places, *signs, first)
     take("search", ways.search, at, n, keys)
-    take("places", ways.by_places, at, n, address(places.at), len(places.at), places.base, places.shift, keys)
     if ordered:
         take("walk", ways.walk, at, n, keys)
-    if keys.shape[0] == 1:
+    if len(keys) == 1:
         take("search lane", ways.search_lane, at, n, keys)
-        if places.shift == 0:
-            take("exact places", ways.by_exact_places, address(places.at), len(places.at), places.base, keys)
         if n > FENCE_SPACING:
             fences = fences_of(data[0])
             take("fences", ways.by_fences, at, n, address(fences.at), len(fences.at), keys)
@@ -108,18 +111,18 @@ def test_each_way_is_among_those_that_were_compared(repeats: int) -> None:
     """A3.7: what the test above compares."""
     data = block_of(sorted([(each, 0) for each in range(3)] * repeats), 2)
     keys = np.array([[-5, 0, 2, 9]], np.int64)
-    few = {"search", "places", "walk", "search lane"}
-    assert set(all_ways(data, keys, True)) == (few if repeats == 1 else few | {"fences", "exact places"})
-    assert set(all_ways(data, np.vstack([keys, keys]), False)) == {"search", "places"}
+    more = set() if repeats == 1 else {"exact places"}
+    fenced = set() if repeats == 1 else {"fences"}
+    assert set(all_ways(data, keys, True)) == {"search", "places", "walk", "search lane"} | more | fenced
+    assert set(all_ways(data, np.vstack([keys, keys]), False)) == {"search", "places"} | more
 
 
 def test_the_way_depends_on_keys_and_signposts() -> None:
     """A3.7: walks where keys in order are many; signposts where there are any; searches otherwise."""
-    none, exact, places, fences = (0, -1), (10, 0), (10, 3), (10, -1)
-    assert ways.way(2, 1, True, 640, *exact) == SEARCH and ways.way(2, 1, True, 639, *exact) == PLACES
-    assert ways.way(1, 100, True, 400, *exact) == ways.way(2, 100, True, 1600, *none) == WALK
-    assert ways.way(1, 100, False, 400, *exact) == ways.way(1, 100, True, 401, *exact) == EXACT_PLACES
-    assert ways.way(2, 100, True, 401, *exact) == ways.way(1, 100, True, 401, *places) == PLACES
+    none, places, fences = (0, -1), (10, 3), (10, -1)
+    assert ways.way(1, 100, True, 400, *places) == ways.way(2, 100, True, 1600, *none) == WALK
+    assert ways.way(1, 100, True, 401, *places) == ways.way(1, 100, False, 400, *places) == PLACES
+    assert ways.way(2, 1, True, 639, *places) == PLACES and ways.way(2, 1, True, 640, *places) == SEARCH
     assert ways.way(1, 100, True, 1601, *fences) == ways.way(1, 100, False, 10, *fences) == FENCES
     assert ways.way(1, 100, True, 1600, *fences) == ways.way(1, 100, False, 10, *none) == SEARCH_LANE
     assert ways.way(2, 100, True, 1601, *fences) == ways.way(2, 100, False, 10, *none) == SEARCH
