@@ -102,7 +102,7 @@ def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Scr
 def follow(db: Any, query: Any, feed: Feed, options: argparse.Namespace, state: State, show: Screen) -> None:
     """Show what happens; install what is due."""
     waiting, start = dict(QUERIES), time.monotonic()
-    while (elapsed := time.monotonic() - start) < options.seconds:
+    while (elapsed := time.monotonic() - start) < options.seconds or waiting:
         if not query.isActive:
             raise SystemExit(f"the stream has ended: {query.exception()}")
         state.elapsed = elapsed

@@ -175,7 +175,12 @@ def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch:
         simulate(data, tactic, naive.presence(at_least), depth, 0)
 
     right()
-    assert asked and all(asked)
+    assert all(asked)
+    asked.clear()
+    caller = Caller(React(PRESENCE, 1, 0, 0, 1, general(partial(replay.evaluate_presence, 1), 0)), 1, 1, 1, 1)
+    first, second, third = (Frontier.at((epoch,)) for epoch in range(3))
+    assert caller.call([((0,), (0,), (1,))], first, second) == [((0,), (0,), (1,))]
+    assert caller.call([((0,), (1,), (1,))], second, third) == [] and asked == [True, True]
 
 
 @pytest.mark.usefixtures("space")

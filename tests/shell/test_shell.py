@@ -196,7 +196,11 @@ class Screen:
 
     def __init__(self, leader: int) -> None:
         self.leader = leader
-        self.text = ""
+        self.shown = b""  # as bytes: what is read may end amid a character or a sequence of control
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.shown.decode(errors="replace"))
 
     def type(self, keys: str) -> None:
         os.write(self.leader, keys.encode())
@@ -207,8 +211,8 @@ class Screen:
         while words not in self.text:
             ready, _, _ = select.select([self.leader], [], [], max(0.0, end - time.monotonic()))
             assert ready, f"{words!r} did not come; shown: {self.text[-2000:]!r}"
-            self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(self.leader, 65536).decode(errors="replace"))
-        self.text = self.text.split(words, 1)[1]
+            self.shown += os.read(self.leader, 65536)
+        self.shown = self.text.split(words, 1)[1].encode()
 
 
 def test_one_statement_can_be_given_on_the_command_line(capsys, tmp_path):
