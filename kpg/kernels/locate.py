@@ -5,12 +5,14 @@ each sorted by its first `key_lanes` lanes. Fills `ranges`, int64[2 * batches, m
 begin in batch b, in row 2 b + 1 where they end; returns how many rows that is in all.
 
     walk        one pass over the batch: for keys in order, and many against its rows
-    by_places   a look at the signposts of the batch (kpg.kernels.signposts), if it has any, and at the rows they tell
+    by_places   a look at the signposts of the batch (kpg.kernels.signposts), if it has any, and at those rows;
+                then, for keys of several lanes, a search among these (narrow)
     by_fences   the same where these are fences; for keys of one lane
     search      binary searches otherwise
 
 All but a walk take `GROUP` keys in step, so that the memory they wait for is fetched at the same time: a lone search of
-a large array does little but wait. Twin: kpg.testing.kernels_locate.locate.
+a large array does little but wait. What is first in order is no better place to begin a search than the whole batch,
+whose middle is in the cache. Twin: kpg.testing.kernels_locate.locate.
 """
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Updates
 from kpg.trace.description import Description
-from kpg.trace.signposts import NONE, Signposts, signposts_of, worth
+from kpg.trace.signposts import LEAST, NONE, WORTH, Signposts, signposts_of
 from kpg.trace.table import Row, describe
 
 
@@ -42,11 +42,17 @@ class Batch:
     def row_for(self, keys: int) -> Row:
         """The same for one who will look for so many keys: with signposts once that was asked often enough."""
         if self._signposts is None:
-            object.__setattr__(self, "_asked", self._asked + keys)
-            if worth(len(self), self._asked):
-                object.__setattr__(self, "_signposts", signposts_of(self.updates.data[0]))
-                object.__setattr__(self, "_row", None)
-        return self.row
+            self._ask(keys)
+        return self._row or self.row
+
+    def _ask(self, keys: int) -> None:
+        """Note that so many keys are looked for; make signposts if that pays now, or never will."""
+        rows, asked = self.updates.data.shape[1], self._asked + keys
+        object.__setattr__(self, "_asked", asked)
+        if rows < LEAST or asked * WORTH >= rows:
+            made = NONE if rows < LEAST else signposts_of(self.updates.data[0])
+            object.__setattr__(self, "_signposts", made)
+            object.__setattr__(self, "_row", None)
 
     @property
     def nbytes(self) -> int:

@@ -33,11 +33,6 @@ class Signposts(NamedTuple):
 NONE = Signposts(np.empty(0, np.int64), 0, FENCES)
 
 
-def worth(rows: int, asked: int) -> bool:
-    """Whether a batch of so many rows that was asked for so many keys should have signposts."""
-    return rows >= LEAST and asked * WORTH >= rows
-
-
 def signposts_of(lane: Ints) -> Signposts:
     """The signposts of a sorted lane that is not empty; none where they would tell little."""
     places = places_of(lane)

@@ -11,6 +11,7 @@ import numpy as np
 
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.address import FIELDS
+from kpg.kernels.begin import begin
 from kpg.trace.signposts import NONE, Signposts
 
 Row = tuple[int, ...]
@@ -18,24 +19,20 @@ Row = tuple[int, ...]
 
 def describe(updates: Updates, signposts: Signposts = NONE) -> Row:
     """The addresses and sizes of the arrays of some updates, and of their signposts."""
+    data, times, diffs = updates.data, updates.times, updates.diffs
+    for each in (data, times, diffs):
+        assert each.flags.c_contiguous, "kernels read arrays row after row"
+    at_data, at_times, at_diffs = begin(data, times, diffs)
+    depth, time_rows = times.shape
+    signs = len(signposts.at)
     return (
-        address(updates.data),
-        updates.data.shape[1],
-        address(updates.times),
-        updates.times.shape[1],
-        address(updates.diffs),
-        updates.diffs.shape[1],
-        updates.times.shape[0],
-        address(signposts.at),
-        signposts.at.shape[0],
-        signposts.base,
-        signposts.shift,
-    )
+        at_data, data.shape[1], at_times, time_rows, at_diffs, diffs.shape[1], depth,
+        address(signposts.at) if signs else 0, signs, signposts.base, signposts.shift,
+    )  # fmt: skip
 
 
 def address(array: Ints) -> int:
     """Where an array begins."""
-    assert array.flags.c_contiguous, "kernels read arrays row after row"
     return int(array.__array_interface__["data"][0])
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels import locate as ways
+from kpg.kernels.begin import begin
 from kpg.kernels.locate import FENCES, PLACES, SEARCH, SEARCH_LANE, WALK, locate
 from kpg.kernels.signposts import FENCE_SPACING, place, place_of
 from kpg.testing import kernels_locate as naive
@@ -194,6 +195,18 @@ def test_keys_in_a_few_heaps_get_fences() -> None:
     assert made.shift == -1 and len(made.at) == FENCED_ROWS // FENCE_SPACING + 1
     assert_leads_to_its_rows(made, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
     assert signposts_of(heaps[0, -LEAST:]) is NONE
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000])
+def test_a_row_of_a_table_says_where_arrays_begin(rows: int) -> None:
+    """A3.7: as NumPy says it."""
+    updates = updates_of(np.zeros((2, rows), np.int64))
+    blocks = updates.data, updates.times, updates.diffs
+    assert begin(*blocks) == tuple(address(block) for block in blocks)
+    places = Signposts(np.zeros(3, np.int64), -4, 2)
+    told = describe(updates, places)
+    assert told[1::2][:3] == (rows, 1, 1) and told[::2][:3] == begin(*blocks)
+    assert told[6:] == (1, address(places.at), 3, -4, 2) and describe(updates)[7:9] == (0, 0)
 
 
 def test_a_batch_that_is_asked_often_has_signposts() -> None:
