@@ -13,6 +13,7 @@ from kpg.spark.push import Change, Pusher
 from kpg.spark.residents import reason_of, resident
 from kpg.spark.session import check_session
 from kpg.spark.site import Site
+from tests.spark.streams import ended
 
 
 def test_a_schema_that_does_not_match_is_refused(db, spark):
@@ -94,11 +95,11 @@ def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_p
         (tmp_path / "in" / f"{number}.json").write_text('{"k": 1}\n')
     stream = spark.readStream.schema("k long").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     first = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
-    assert first.trigger(availableNow=True).start().awaitTermination(200)
+    ended(first.trigger(availableNow=True).start)
     (tmp_path / "in" / "3.json").write_text('{"k": 1}\n')
-    query = db.stream("elsewhere", stream, checkpoint=str(tmp_path / "c"), trigger={"availableNow": True})
+    options = {"checkpoint": str(tmp_path / "c"), "trigger": {"availableNow": True}}
     with pytest.raises(StreamingQueryException, match="comes with batch 2, this db has none"):
-        query.awaitTermination(200)
+        ended(lambda: db.stream("elsewhere", stream, **options))
     db.advance()
     assert db["elsewhere"].output().rows() == []
 

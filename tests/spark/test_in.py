@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from kpg.operators.exchange import owners_of
 from kpg.spark.client import Client
 from kpg.spark.ledger import origin_of, origin_prefix
 from kpg.spark.push import Change, Pusher
+from tests.spark.streams import ended, going
 
 
 def write_json(directory, name, rows):
@@ -74,14 +76,13 @@ def test_each_micro_batch_is_one_transaction(db, spark, tmp_path):
     stream = files(spark, source)
     events = db.input("events", k=int | None, v=int | None)
     total = events.group_by("k").count().output("events per k")
-    query = db.stream("events", stream, checkpoint=str(tmp_path / "checkpoint"), trigger={"availableNow": True})
-    assert query.awaitTermination(200)
+    options = {"checkpoint": str(tmp_path / "checkpoint"), "trigger": {"availableNow": True}}
+    ended(lambda: db.stream("events", stream, **options))
     assert total.rows() == [(0, 10), (1, 10), (2, 10)]
     times = {time for _, time, _ in total.changes()}
     assert len(times) == 3
     # started again, it has nothing more to bring
-    query = db.stream("events", stream, checkpoint=str(tmp_path / "checkpoint"), trigger={"availableNow": True})
-    assert query.awaitTermination(200)
+    ended(lambda: db.stream("events", stream, **options))
     assert total.rows() == [(0, 10), (1, 10), (2, 10)]
 
 
@@ -90,10 +91,14 @@ def test_a_stream_that_goes_on_is_followed_while_it_runs(db, spark, tmp_path):
     ticks = db.input("ticks", value=int | None)
     last = ticks.group_by().max("value").output("last tick")
     rate = spark.readStream.format("rate").option("rowsPerSecond", 200).load().select("value")
-    query = db.stream("ticks", rate, checkpoint=str(tmp_path / "checkpoint"))
-    seen = set()
+
+    def start():
+        return db.stream("ticks", rate, checkpoint=str(tmp_path / "checkpoint"))
+
+    query, seen = start(), set()
     deadline = time.monotonic() + 200
     while len(seen) < 3 and time.monotonic() < deadline:
+        query = going(query, start)
         seen.update(last.rows() if db.epoch else [])
         time.sleep(0.05)
     query.stop()
@@ -110,8 +115,8 @@ def test_a_batch_that_comes_again_after_a_crash_counts_once(db, spark, tmp_path)
     again = db.input("again", k=int | None, v=int | None)
     answer = again.output("again out")
     for _ in range(2):
-        query = db.stream("again", files(spark, source), checkpoint=str(checkpoint), trigger={"availableNow": True})
-        assert query.awaitTermination(200)
+        stream, options = files(spark, source), {"checkpoint": str(checkpoint), "trigger": {"availableNow": True}}
+        query = ended(partial(db.stream, "again", stream, **options))
         assert len(answer.rows()) == 10
         commits = checkpoint / "commits"
         last = max((name for name in os.listdir(commits) if name.isdecimal()), key=int)

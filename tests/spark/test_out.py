@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 import kpg
 from kpg.spark.follower import Follower
 from kpg.spark.source import bound
+from tests.spark.streams import ended, going
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +78,7 @@ def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
     def drain(**options):
         frame = doubled.to_spark_stream(name="test", **options)
         writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(sink)
-        assert query.awaitTermination(200)
+        ended(lambda: writer.trigger(availableNow=True).start(sink))
         return sorted((row.k, row._diff) for row in spark.read.parquet(sink).collect())
 
     assert drain() == [(2, 1), (4, 1)]
@@ -98,10 +98,11 @@ def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
 def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
     source = db.input("paced", k=int)
     frame = source.output("paced out").to_spark_stream(start="now", max_rows=4)
-    query = frame.writeStream.format("memory").queryName("paced").start()
+    start = frame.writeStream.format("memory").queryName("paced").start
+    query = start()
     try:
         while not any("paced" in reader for reader in readers(db)):  # it holds where it begins
-            assert query.isActive, query.exception()
+            query = going(query, start)
             time.sleep(0.05)
         for n in range(3):
             source.insert([(3 * n + i,) for i in range(3)])
@@ -145,13 +146,11 @@ def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
         source.insert([(n,)])
         db.advance()
     frame = db.to_spark_stream("forgotten", start=db.epoch - 3)
-    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match="cannot be followed from time"):
-        query.awaitTermination(200)
+        ended(frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start)
 
 
 def test_a_stream_without_changes_says_what_to_add(db, sales, spark):
     frame = spark.readStream.format("kpg").option("relation", "sales").load()
-    query = frame.writeStream.format("noop").start()
     with pytest.raises(Exception, match="one of changes"):
-        query.awaitTermination(200)
+        ended(frame.writeStream.format("noop").start)
