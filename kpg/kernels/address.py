@@ -20,6 +20,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -57,12 +58,30 @@ def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
+@jit
+def address_of(block):
+    """Where a block begins."""
+    return np.int64(block.ctypes.data)
+
+
+@intrinsic
+def _count_bits(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+def _bit_count(word: int) -> int:
+    return int(word).bit_count()
+
+
 def _ignore(address: int, index: int) -> None:
     """What asking for a place does where there is no cache to speak of."""
 
 
 if DISABLED:
-    peek, fetch = _read, _ignore
+    peek, fetch, count_bits = _read, _ignore, _bit_count
 else:
 
     @jit
@@ -74,3 +93,8 @@ else:
     def fetch(address, index):
         """Have the memory at a position of an array brought near; it need not exist."""
         _prefetch(address, index)
+
+    @jit
+    def count_bits(word):
+        """How many bits of a word, none negative, are set."""
+        return _count_bits(word)

@@ -31,43 +31,81 @@ def mark(data, group, start, end, same):
     return count
 
 
+@inlined
+def swap(block, i, j):
+    """Exchange two columns."""
+    for lane in range(block.shape[0]):
+        block[lane, i], block[lane, j] = block[lane, j], block[lane, i]
+
+
+@inlined
+def settle_pair(times, diffs, start):
+    """Settle a group of two columns, as most are: what was, and what it became. A call would cost more than that."""
+    sign = compare(times, start, times, start + 1)
+    if sign > 0:
+        swap(times, start, start + 1)
+        swap(diffs, start, start + 1)
+    if sign != 0:
+        return start + 2
+    for lane in range(diffs.shape[0]):
+        diffs[lane, start] += diffs[lane, start + 1]
+    return start if is_zero(diffs, start) else start + 1
+
+
 @jit
 def settle(data, times, diffs, timed, group, start, end, same):
     """Sort and sum the groups of equal data that are complete, and close the gaps.
 
     Rows [group, start) are one group, rows from `start` on are new and marked. Returns where the last group now begins
-    and ends.
+    and ends. The marks are written over: with 1 for each row that is left out.
     """
-    kept = group
-    for row in range(max(start, group + 1), end):
+    first = max(start, group + 1)
+    while first < end and same[first - start] == 1:
+        first += 1
+    if first == end:
+        return group, end
+    kept = settle_group(times, diffs, timed, group, first)
+    group = first
+    gone = 0
+    for row in range(first + 1, end):
         if same[row - start] == 0:
-            group_end = row if row - group == 1 else settle_group(times, diffs, timed, group, row)
-            if kept != group:
-                move(data, group, group_end, kept)
-                move(diffs, group, group_end, kept)
-                if timed == 1:
-                    move(times, group, group_end, kept)
-            kept += group_end - group
+            if row - group > 1:
+                if row - group == 2 and timed == 1:
+                    group_end = settle_pair(times, diffs, group)
+                else:
+                    group_end = settle_group(times, diffs, timed, group, row)
+                gone += row - group_end
+                for i in range(group, row):
+                    same[i - start] = 1 if i >= group_end else 0
             group = row
-    if kept != group:
-        move(data, group, end, kept)
-        move(diffs, group, end, kept)
-        if timed == 1:
-            move(times, group, end, kept)
-    return kept, kept + end - group
+    for row in range(group, end):
+        same[row - start] = 0
+    if kept == first and gone == 0:
+        return group, end
+    close_gaps(data, first, end, same, start, kept)
+    close_gaps(diffs, first, end, same, start, kept)
+    if timed == 1:
+        close_gaps(times, first, end, same, start, kept)
+    last = kept + end - first - gone
+    return last - (end - group), last
 
 
 @jit
-def move(block, start, end, to):
-    """Move columns to the left."""
+def close_gaps(block, first, end, gone, start, to):
+    """Move the columns [first, end) that are not gone to the left."""
     for lane in range(block.shape[0]):
-        for i in range(end - start):
-            block[lane, to + i] = block[lane, start + i]
+        values = block[lane]
+        at = to
+        for i in range(first, end):
+            values[at] = values[i]
+            at += 1 - gone[i - start]
 
 
 @jit
 def settle_group(times, diffs, timed, start, end):
     """Sort the columns [start, end), all of one datum, by time and sum those of equal time; returns the new end."""
+    if end - start == 1:
+        return end
     if timed == 0:
         for lane in range(diffs.shape[0]):
             for i in range(start + 1, end):
@@ -95,13 +133,6 @@ def settle_group(times, diffs, timed, start, end):
                 diffs[lane, kept] = diffs[lane, i]
             kept += 1
     return kept
-
-
-@inlined
-def swap(block, i, j):
-    """Exchange two columns."""
-    for lane in range(block.shape[0]):
-        block[lane, i], block[lane, j] = block[lane, j], block[lane, i]
 
 
 @jit
