@@ -149,21 +149,6 @@ def sum_rows(data, times, diffs, start, end, order, out_data, out_times, out_dif
 
 
 @jit
-def total(table, ranges, out):
-    """Add the diffs of the rows of each key to `out`, int64[width, m]."""
-    for batch in range(table.shape[0]):
-        n = table[batch, DIFF_ROWS]
-        for k in range(ranges.shape[1]):
-            start, end = ranges[2 * batch, k], ranges[2 * batch + 1, k]
-            for lane in range(out.shape[0]):
-                if n == 1:
-                    out[lane, k] += peek(table[batch, DIFFS], lane) * (end - start)
-                else:
-                    for row in range(start, end):
-                        out[lane, k] += peek(table[batch, DIFFS], lane * n + row)
-
-
-@jit
 def upto(table, ranges, time, out_data, out_diffs):
     """Copy data and diffs of the rows whose time is at or before the given one, batch after batch; returns how many."""
     o = 0
@@ -208,6 +193,5 @@ def examples() -> Iterator[Example]:
     yield layout, (TABLE, COLUMN)
     yield take, (TABLE, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE)
     yield settle_keys, (COLUMN, TABLE, TABLE, TABLE, COLUMN, COLUMN, TABLE, TABLE, TABLE)
-    yield total, (TABLE, TABLE, TABLE)
     yield upto, (TABLE, TABLE, COLUMN, TABLE, TABLE)
     yield boundaries, (TABLE, NUMBER, COLUMN)

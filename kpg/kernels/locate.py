@@ -8,6 +8,8 @@ begin in batch b, in row 2 b + 1 where they end; returns how many rows that is i
     by_places   a look at the signposts of the batch (kpg.kernels.signposts), if it has any, and at those rows;
                 then, for keys of several lanes, a search among these (narrow)
     by_fences   the same where these are fences; for keys of one lane
+    by_marks    one look at the marks of a batch whose rows are keys (kpg.kernels.marks); a key that is not there begins
+                and ends somewhere then
     search      binary searches otherwise
 
 All but a walk take `GROUP` keys in step, so that the memory they wait for is fetched at the same time: a lone search of
@@ -20,10 +22,11 @@ from collections.abc import Iterator
 from kpg.kernels.address import BASE, DATA, ROWS, SHIFT, SIGN_ROWS, SIGNS, fetch, peek
 from kpg.kernels.example import TABLE, Example
 from kpg.kernels.jit import inlined, jit
+from kpg.kernels.marks import MARKED, by_marks
 from kpg.kernels.search import lower_bound, past
 from kpg.kernels.signposts import FENCE_SPACING, place_of
 
-WALK, SEARCH, SEARCH_LANE, FENCES, PLACES = range(5)  # ways to find keys
+WALK, SEARCH, SEARCH_LANE, FENCES, PLACES, MARKS = range(6)  # ways to find keys
 GROUP = 32
 DENSE = 16  # a batch with at most so many rows a key is walked, or searched without fences
 CLOSE = 4  # a batch with at most so many rows a key is walked always
@@ -300,6 +303,8 @@ def way(lanes, m, ordered, n, count, shift):
     """How to find m keys of some lanes among n rows with so many signposts."""
     close, dense = ordered and n <= CLOSE * m, ordered and n <= DENSE * m
     telling = count > 0 if lanes == 1 else LONG * count > n  # rows of the first lane alone must be few
+    if lanes == 1 and telling and shift >= MARKED:
+        return MARKS
     if lanes > 0 and telling and shift >= 0 and not close:
         return PLACES
     if lanes == 1 and not close:
@@ -308,31 +313,37 @@ def way(lanes, m, ordered, n, count, shift):
 
 
 @jit
+def locate_in(table, block, keys, ordered, starts, ends):
+    """Fill where the rows of each key begin and end in one batch; returns how many these are."""
+    lanes, m = keys.shape
+    data, n = table[block, DATA], table[block, ROWS]
+    signs, count = table[block, SIGNS], table[block, SIGN_ROWS]
+    base, shift = table[block, BASE], table[block, SHIFT]
+    how = way(lanes, m, ordered, n, count, shift)
+    if how == WALK:
+        return walk(data, n, keys, starts, ends)
+    if how == MARKS:
+        return by_marks(data, n, signs, base, shift, keys[0], starts, ends)
+    if how == PLACES:
+        if shift == 0:
+            found = by_exact_places(signs, count, base, keys[0], starts, ends)
+        else:
+            found = by_places(data, signs, count, base, shift, keys[0], starts, ends)
+        return found if lanes == 1 else narrow(data, n, keys, starts, ends)
+    if how == FENCES:
+        return by_fences(data, n, signs, count, keys, starts, ends)
+    if how == SEARCH_LANE:
+        return search_lane(data, n, keys, starts, ends)
+    return search(data, n, keys, starts, ends)
+
+
+@jit
 def locate(table, keys, ranges):
     """Fill the ranges of all batches; returns how many rows they hold."""
     total = 0
-    lanes, m = keys.shape
     ordered = ascending(keys)
     for block in range(table.shape[0]):
-        data, n = table[block, DATA], table[block, ROWS]
-        signs, count = table[block, SIGNS], table[block, SIGN_ROWS]
-        base, shift = table[block, BASE], table[block, SHIFT]
-        starts, ends = ranges[2 * block], ranges[2 * block + 1]
-        how = way(lanes, m, ordered, n, count, shift)
-        if how == WALK:
-            total += walk(data, n, keys, starts, ends)
-        elif how == PLACES:
-            if shift == 0:
-                found = by_exact_places(signs, count, base, keys[0], starts, ends)
-            else:
-                found = by_places(data, signs, count, base, shift, keys[0], starts, ends)
-            total += found if lanes == 1 else narrow(data, n, keys, starts, ends)
-        elif how == FENCES:
-            total += by_fences(data, n, signs, count, keys, starts, ends)
-        elif how == SEARCH_LANE:
-            total += search_lane(data, n, keys, starts, ends)
-        else:
-            total += search(data, n, keys, starts, ends)
+        total += locate_in(table, block, keys, ordered, ranges[2 * block], ranges[2 * block + 1])
     return total
 
 

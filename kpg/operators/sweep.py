@@ -33,7 +33,6 @@ from kpg.operators.side import Side
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.gather import accumulate, distinct_keys
-from kpg.trace.locate import locate
 
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
@@ -60,17 +59,17 @@ class Sweep:
             keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is there once
         else:
             keys, offsets = distinct_keys(updates, key_lanes)
-        table, ranges, _ = locate(before, keys)
+        old = accumulate(before, keys, updates.width)
         values = updates.diffs.shape[0] if self.kind == SUMS else 0
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
         data, diffs = room(key_lanes + values, most), np.empty((1, most), np.int64)
-        n = changed(self.kind, self.at_least, keys, offsets, updates.diffs, table, ranges, data, diffs)
+        n = changed(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
         return Updates(used(data, n), updates.times, shrunk(diffs, n))
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """The same for updates of different times."""
         keys, offsets = distinct_keys(updates, key_lanes)
-        sums = accumulate(before, keys) if before else np.zeros((updates.width, keys.shape[1]), np.int64)
+        sums = accumulate(before, keys, updates.width)
         if self.kind == SUMS:
             found = _sums_in_order(updates, keys, offsets, sums)
             if found is not None:

@@ -50,7 +50,8 @@ class Batch:
         rows, asked = self.updates.data.shape[1], self._asked + keys
         object.__setattr__(self, "_asked", asked)
         if rows < LEAST or asked * WORTH >= rows:
-            made = NONE if rows < LEAST else signposts_of(self.updates.data[0])
+            data = self.updates.data
+            made = NONE if rows < LEAST else signposts_of(data[0], alone=data.shape[0] == 1)
             object.__setattr__(self, "_signposts", made)
             object.__setattr__(self, "_row", None)
 

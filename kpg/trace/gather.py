@@ -18,7 +18,8 @@ import numpy as np
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidate import consolidate
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
-from kpg.kernels.gather import boundaries, layout, settle_keys, take, total, upto
+from kpg.kernels.gather import boundaries, layout, settle_keys, take, upto
+from kpg.kernels.totals import totals
 from kpg.trace.batch import Batch
 from kpg.trace.locate import locate
 from kpg.trace.merger import merge_updates
@@ -59,12 +60,14 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
     return Run(offsets, trim(data, kept), trim(times, kept), trim(diffs, kept))
 
 
-def accumulate(batches: Sequence[Batch], keys: Ints) -> Ints:
+def accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
     """The sum of the diffs of each key over all values and times: int64[width, m]."""
-    out = np.zeros((_shape(batches, 0)[1], keys.shape[1]), np.int64)
-    table, ranges, _ = locate(batches, keys)
-    total(table, ranges, out)
-    return out
+    lanes, m = keys.shape
+    sums = np.zeros((width, m), np.int64)
+    if batches:
+        table = table_of([batch.row_for(m if lanes else 0) for batch in batches])
+        totals(table, keys, np.empty((2, m), np.int64), sums)
+    return sums
 
 
 def distinct_keys(updates: Updates, key_lanes: int) -> tuple[Ints, Ints]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates
-from kpg.kernels.gather import boundaries, layout, settle_keys, take, total, upto
+from kpg.kernels.gather import boundaries, layout, settle_keys, take, upto
 from kpg.kernels.locate import locate
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, times
@@ -57,7 +57,7 @@ def test_gather_matches_twin(data, key_lanes, value_lanes, depth, width, deeper)
 @given(st.data(), st.integers(0, 2), st.sampled_from([1, 2]))
 def test_accumulate_matches_twin(data, key_lanes, width):
     parts, keys = data.draw(batches(key_lanes + 1, 1, width)), data.draw(some_keys(key_lanes))
-    got = accumulate(in_batches(parts, key_lanes, key_lanes + 1, 1, width), naive.block(keys, key_lanes))
+    got = accumulate(in_batches(parts, key_lanes, key_lanes + 1, 1, width), naive.block(keys, key_lanes), width)
     assert naive.columns(got) == naive.total(parts, keys, width)
 
 
@@ -87,7 +87,7 @@ def test_distinct_keys_match_twin(data, key_lanes, value_lanes):
 def test_nothing_is_found_without_batches():
     run = gather([], np.array([[1, 2]]), None, 2)
     assert run.offsets.tolist() == [0, 0, 0] and run.data.shape == (0, 0) and run.times.shape == (2, 0)
-    assert accumulate([], np.array([[1, 2]])).tolist() == [[0, 0]]
+    assert accumulate([], np.array([[1, 2]]), 1).tolist() == [[0, 0]]
     assert read([], (0,), None)[0].shape[1] == 0
 
 
@@ -146,13 +146,10 @@ def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
 
 
 @given(st.data(), depths(2))
-def test_total_upto_and_boundaries_match_their_twins(data, depth):
+def test_upto_and_boundaries_match_their_twins(data, depth):
     (part,) = data.draw(batches(2, depth, 1).map(lambda made: made[:1]))
     updates, at = naive.updates(part, 2, depth), data.draw(times(depth))
     table, everything = table_of([describe(updates)]), np.array([[0], [len(part)]], np.int64)
-    sums = np.zeros((1, 1), np.int64)
-    total(table, everything, sums)
-    assert [tuple(sums[0].tolist())] == naive.total([part], [()], 1)
     rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)
     kept = upto(table, everything, np.array(at, np.int64), rows, diffs)
     found = zip(naive.columns(rows[:, :kept]), naive.columns(diffs[:, :kept]), strict=True)

@@ -9,7 +9,8 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels import locate as ways
 from kpg.kernels.begin import begin
-from kpg.kernels.locate import FENCES, PLACES, SEARCH, SEARCH_LANE, WALK, locate
+from kpg.kernels.locate import FENCES, MARKS, PLACES, SEARCH, SEARCH_LANE, WALK, locate
+from kpg.kernels.marks import EXACT, MARKED
 from kpg.kernels.signposts import FENCE_SPACING, place, place_of
 from kpg.testing import kernels_locate as naive
 from kpg.testing.kernels_operators import block as block_of
@@ -25,6 +26,7 @@ from kpg.trace.signposts import (
     WORTH,
     Signposts,
     fences_of,
+    marks_of,
     places_of,
     signposts_of,
 )
@@ -127,6 +129,7 @@ def test_the_way_depends_on_keys_and_signposts() -> None:
     assert ways.way(1, 100, True, 1601, *fences) == ways.way(1, 100, False, 10, *fences) == FENCES
     assert ways.way(1, 100, True, 1600, *fences) == ways.way(1, 100, False, 10, *none) == SEARCH_LANE
     assert ways.way(2, 100, True, 1601, *fences) == ways.way(2, 100, False, 10, *none) == SEARCH
+    assert ways.way(1, 100, True, 400, 10, EXACT) == ways.way(1, 1, False, 10**6, 10, MARKED + 3) == MARKS
     assert ways.way(0, 100, True, 10, *places) == WALK and ways.way(0, 1, True, 100, *places) == SEARCH
 
 
@@ -161,7 +164,7 @@ def test_places_tell_where_the_rows_of_each_interval_begin(held: list[int], wide
 def test_evenly_spread_values_get_few_places(lane: Ints) -> None:
     """A3.7: at most one for so many rows, whatever the span."""
     lane = np.sort(lane.astype(np.int64))
-    made = signposts_of(lane)
+    made = signposts_of(lane, alone=False)
     assert made.shift >= 0 and len(made.at) <= max(2, len(lane) // ROWS_A_PLACE) + 1
     asked = np.unique(np.concatenate([lane[::7], lane[::11] ^ 1, FAR])).reshape(1, -1)
     assert_leads_to_its_rows(made, lane.reshape(1, -1), asked)
@@ -182,19 +185,57 @@ def test_large_batches_have_the_rows_where_signposts_say(repeats: int, keys: lis
     distinct = np.sort(np.random.default_rng(seed).integers(0, 2000, LEAST // repeats + 1))
     data = np.repeat(distinct, repeats).reshape(1, -1)
     asked = np.unique(np.array(keys, np.int64)).reshape(1, -1)
-    for signposts in (NONE, fences_of(data[0]), signposts_of(data[0])):
+    for signposts in (NONE, fences_of(data[0]), signposts_of(data[0], alone=False)):
         assert_leads_to_its_rows(signposts, data, asked)
     assert signposts.shift >= 0
+
+
+def assert_tells_its_rows(signposts: Signposts, data: Ints, asked: Ints) -> None:
+    """Keys that are there are found where a plain search finds them, others nowhere; in order and not."""
+    table = table_of([describe(updates_of(data), signposts)])
+    for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
+        ranges, wanted = np.empty((2, keys.shape[1]), np.int64), np.array(searched(data[0], keys[0]))
+        there = wanted[0] < wanted[1]
+        assert locate(table, keys, ranges) == (wanted[1] - wanted[0]).sum()
+        assert (ranges[0] < ranges[1]).tolist() == there.tolist()
+        assert ranges[:, there].tolist() == wanted[:, there].tolist()
+
+
+@given(st.integers(*FAR), st.integers(0, 63), st.integers(0, 2**32), st.integers(1, 300), st.integers(1, 3))
+def test_marks_tell_which_keys_are_there(low: int, bits: int, seed: int, count: int, repeats: int) -> None:
+    """A3.7: wherever keys are, many in a cell and few, once and several times; also as far away as int64 goes."""
+    random = np.random.default_rng(seed)
+    lane = np.repeat(random.integers(0, 2**bits, count), repeats)
+    lane = np.sort(np.minimum(lane, FAR[1] - max(low, 0)) + low)
+    near = random.choice(lane, 20)
+    asked = np.unique([*near, *(near ^ 1), *(near ^ 64), low, *FAR]).astype(np.int64).reshape(1, -1)
+    marks = marks_of(lane)
+    if marks is not None:
+        assert_tells_its_rows(marks, lane.reshape(1, -1), asked)
+
+
+def test_keys_alone_in_a_large_batch_are_marked() -> None:
+    """A3.7: exactly where each value has a bit, else by cells, which neighbours may share."""
+    close = np.arange(0, 3 * LEAST, 3)
+    wide = np.unique([*(1000 * close), 7, 5_003_000, 5_003_001, 5_003_003])
+    twice = np.sort([*close, *close[:9]])
+    for lane, least, most in ((close, EXACT, EXACT), (twice, MARKED, MARKED), (wide, MARKED + 1, EXACT - 1)):
+        made = signposts_of(lane, alone=True)
+        assert least <= made.shift <= most
+        asked = np.unique([*lane[::50], *(lane[::50] + 1), *range(5_002_999, 5_003_005), -9, *FAR])
+        assert_tells_its_rows(made, lane.reshape(1, -1), asked.reshape(1, -1))
+    batch = batch_of(close.reshape(1, -1))
+    assert batch.row_for(LEAST)[-1] == EXACT
 
 
 def test_keys_in_a_few_heaps_get_fences() -> None:
     """A3.7: where most keys share a place, one look would tell little."""
     heaps = np.concatenate([np.arange(FENCED_ROWS), [2**50]]).reshape(1, -1)
     assert places_of(heaps[0]) is None
-    made = signposts_of(heaps[0])
+    made = signposts_of(heaps[0], alone=True)
     assert made.shift == -1 and len(made.at) == FENCED_ROWS // FENCE_SPACING + 1
     assert_leads_to_its_rows(made, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
-    assert signposts_of(heaps[0, -LEAST:]) is NONE
+    assert signposts_of(heaps[0, -LEAST:], alone=True) is NONE
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1000])

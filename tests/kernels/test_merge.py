@@ -115,3 +115,24 @@ def test_runs_too_short_to_copy_are_guessed_to_go_on(lanes, timed):
     for fuel in (1, kernel.FEW, 100, 1 << 62):
         for frontier in (CLOSED, Frontier.at((1,)), Frontier.at((5,))):
             assert merged(a, b, (lanes, 1, 2), frontier, 0, fuel) == naive.merge(a, b, frontier)
+
+
+@pytest.mark.parametrize("fuel", [700, 1 << 62])
+def test_keys_of_one_time_are_blended(fuel):
+    """A3.14: on one side alone, on both, cancelling and not, beyond a block of steps and in short runs."""
+    a = [((3 * i // 2,), (1,), ((-1) ** i * (1 + i % 3),)) for i in range(1500)]
+    b = [((i,), (1,), ((-1) ** (i // 5) * (1 + i % 2),)) for i in range(2600)]
+    for left, right in ((a, b), (b, a), (a, [(data, time, (2,)) for data, time, _ in b])):
+        made = merged(left, right, (1, 1, 1), Frontier.at((1,)), 0, fuel)
+        assert made == naive.merge(left, right, Frontier.at((1,)))
+        assert 0 < len(made) < len({data for data, _, _ in left + right})
+
+
+@pytest.mark.parametrize("fuel", [700, 1 << 62])
+def test_groups_of_any_number_of_rows_are_settled_when_their_times_move(fuel):
+    """A3.14: one, two and more rows of a datum, that become equal, change places or cancel, across blocks of steps."""
+    a = [((i,), (1 + i % 2, 3 - k), ((-1) ** k,)) for i in range(900) for k in reversed(range(1 + i % 3))]
+    b = [((i,), (3, (i + k) % 3), (1 if i % 5 else -1,)) for i in range(0, 900, 2) for k in range(1 + i % 4 // 3)]
+    a, b = naive.consolidate(a), naive.consolidate(b)
+    for frontier in (Frontier.at((4, 0)), Frontier.at((4, 2)), Frontier([(4, 0), (0, 4)])):
+        assert merged(a, b, (1, 2, 1), frontier, 0, fuel) == naive.merge(a, b, frontier)
