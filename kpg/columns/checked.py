@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kpg.columns.node import Bools
-from kpg.columns.schema import MAX_DIGITS, NULL
+from kpg.columns.schema import MAX, MAX_DIGITS, NULL
 from kpg.columns.updates import Ints
 
 Checked: TypeAlias = tuple[Ints, Bools | None]
@@ -29,9 +29,11 @@ def add_ints(a: Ints, b: Ints) -> Checked:
 
 
 def add_constant(constant: int, a: Ints) -> Checked:
-    """a + constant."""
+    """a + constant; only the value nearest to the end of the range is looked at, unless it goes beyond."""
     total = a + constant
-    return total, total < a if constant >= 0 else total > a
+    if constant >= 0:
+        return total, total < a if len(a) and int(a.max()) > MAX - constant else None
+    return total, total > a if len(a) and int(a.min()) < -MAX - 1 - constant else None
 
 
 def subtract_ints(a: Ints, b: Ints) -> Checked:

@@ -264,13 +264,16 @@ def tally(data, times, low, shift, diffs, table):
 
 @jit
 def tallied(table, words, out):
-    """Write the words whose place in the table is not zero, and their sums; returns how many."""
+    """Write the words whose place in the table is not zero, and their sums; returns how many.
+
+    No branch depends on which these are, as that would be guessed wrong every other time.
+    """
+    sums = out[0]
     kept = 0
     for word in range(len(table)):
-        if table[word] != 0:
-            words[kept] = word
-            out[0, kept] = table[word]
-            kept += 1
+        words[kept] = word
+        sums[kept] = table[word]
+        kept += table[word] != 0
     return kept
 
 
