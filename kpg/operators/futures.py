@@ -1,7 +1,7 @@
 """Futures: work that an operator has begun, done in slices so that no huge output blocks the worker or fills memory.
 
 A future holds what it reads and the times it may be sent at. The first comes first; a step ends when about `SLICE`
-updates were sent, and what is left is for the next step. Slices of the same times are sent as one message.
+updates were sent, and what is left is for the next step. Small slices of the same times are sent as one message.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kpg.columns.updates import Updates, concatenate
 from kpg.dataflow.operator import Times
 
 SLICE = 1 << 20  # updates that are sent before others have their turn
+LARGE = 1 << 14  # updates that a message costs less than copying them does
 
 Work = TypeVar("Work")
 
@@ -66,6 +67,8 @@ class Futures(Generic[Work]):
             budget -= cost
             if updates is None:
                 self._queue.popleft()
+            elif len(updates) >= LARGE:
+                send(updates, times)
             elif len(updates):
                 parts.append(updates)
         if parts:
