@@ -135,7 +135,7 @@ def sum_words(words, diff_bits, low, mask, shift, out):
     n = len(words)
     width = out.shape[0]
     if width == 1 and n > 0:
-        return sum_numbers(words, diff_bits, low[0], mask[0], out)
+        return sum_numbers(words, diff_bits, low[0], mask[0], 1, out)
     kept = 0
     i = 0
     while i < n:
@@ -153,8 +153,11 @@ def sum_words(words, diff_bits, low, mask, shift, out):
 
 
 @inlined
-def sum_numbers(words, bits, low, mask, out):
-    """The same for diffs of one lane, without branches that depend on what is equal (see `sum_signs`)."""
+def sum_numbers(words, bits, low, mask, scale, out):
+    """Sum the diffs of sorted words, at least one, in place: low + scale * (word & mask), in their lowest `bits` bits.
+
+    No branch depends on what is equal: that would be guessed wrong every other time.
+    """
     sums = out[0]
     kept = 0
     total = 0
@@ -163,7 +166,7 @@ def sum_numbers(words, bits, low, mask, out):
         word = words[i]
         new = word >> bits != last >> bits
         kept += new & (total != 0)
-        total = (0 if new else total) + (word & mask) + low
+        total = (0 if new else total) + scale * (word & mask) + low
         words[kept] = word
         sums[kept] = total
         last = word
@@ -197,21 +200,9 @@ def sign(words, diffs, out):
 def sum_signs(words, out):
     """Consolidate sorted words that `sign` wrote, of which there must be one, in place; returns how many remain.
 
-    Their diffs are in row 0 of `out`. No branch depends on what is equal: that would be guessed wrong every other time.
+    Their diffs are in row 0 of `out`.
     """
-    sums = out[0]
-    kept = 0
-    total = 0
-    last = words[0]
-    for i in range(len(words)):
-        word = words[i]
-        new = (word ^ last) > 1
-        kept += new & (total != 0)
-        total = (0 if new else total) + 2 * (word & 1) - 1
-        words[kept] = word
-        sums[kept] = total
-        last = word
-    return kept + (total != 0)
+    return sum_numbers(words, 1, -1, 1, 2, out)
 
 
 @jit

@@ -18,20 +18,9 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.ordering import ONE, ZERO
+from kpg.kernels.ordering import ONE, ZERO, sorts_before
 
 NEAR = 8  # rows to walk before galloping: sizes that are comparable stay a plain walk
-
-
-@jit
-def before(a, i, b, j, lanes):
-    """Whether the first lanes of row i of a sort before those of row j of b."""
-    for lane in range(lanes):
-        x = a[lane, i]
-        y = b[lane, j]
-        if x != y:
-            return x < y
-    return False
 
 
 @jit
@@ -39,17 +28,17 @@ def seek(a, i, end, b, j, lanes):
     """The first row of a in [i, end) whose key is not before that of row j of b."""
     near = min(end, i + NEAR)
     while i < near:
-        if not before(a, i, b, j, lanes):
+        if not sorts_before(a, i, b, j, ZERO, lanes):
             return i
         i += 1
     step = 1
-    while i + step <= end and before(a, i + step - 1, b, j, lanes):
+    while i + step <= end and sorts_before(a, i + step - 1, b, j, ZERO, lanes):
         i += step
         step += step
     end = min(end, i + step)
     while i < end:
         middle = (i + end) >> 1
-        if before(a, middle, b, j, lanes):
+        if sorts_before(a, middle, b, j, ZERO, lanes):
             i = middle + 1
         else:
             end = middle
@@ -63,17 +52,17 @@ def group_end(a, i, end, lanes):
     i += 1
     near = min(end, i + NEAR)
     while i < near:
-        if before(a, first, a, i, lanes):
+        if sorts_before(a, first, a, i, ZERO, lanes):
             return i
         i += 1
     step = 1
-    while i + step <= end and not before(a, first, a, i + step - 1, lanes):
+    while i + step <= end and not sorts_before(a, first, a, i + step - 1, ZERO, lanes):
         i += step
         step += step
     end = min(end, i + step)
     while i < end:
         middle = (i + end) >> 1
-        if before(a, first, a, middle, lanes):
+        if sorts_before(a, first, a, middle, ZERO, lanes):
             end = middle
         else:
             i = middle + 1
@@ -153,11 +142,11 @@ def pair(left, right, key_lanes, limit, state, boxes):
             i, j = approach(left, i, left_end, right, j, right_end, key_lanes)
             if i == left_end or j == right_end:
                 break
-        if before(left, i, right, j, key_lanes):
+        if sorts_before(left, i, right, j, ZERO, key_lanes):
             start = i
             i = seek(left, i + 1, left_end, right, j, key_lanes)
             near = i - start <= NEAR
-        elif before(right, j, left, i, key_lanes):
+        elif sorts_before(right, j, left, i, ZERO, key_lanes):
             start = j
             j = seek(right, j + 1, right_end, left, i, key_lanes)
             near = j - start <= NEAR

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from kpg.storage.files import Bytes, unavailable
+from kpg.storage.files import Bytes, removing, unavailable
 
 
 class ArrowFiles:
@@ -51,12 +51,8 @@ class ArrowFiles:
 
     def remove(self, name: str) -> None:
         """Let go of a file; one that is not there is none the worse."""
-        try:
+        with removing(self._path(name)):
             self._fs.delete_file(self._path(name))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise unavailable(f"cannot remove {self._path(name)}", error) from None
 
     def cut(self, name: str, size: int) -> None:
         """Keep the first bytes of a file."""

@@ -9,7 +9,8 @@ of Arrow does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from kpg.errors import Unavailable
@@ -58,3 +59,14 @@ def unavailable(what: str, error: OSError) -> Unavailable:
     full = error.errno in (28, 122, 27)  # no space, over quota, file too large
     hint = "Free some space and try again; what was acknowledged is safe." if full else None
     return Unavailable(what, detail=f"{error.strerror or error}.", hint=hint)
+
+
+@contextmanager
+def removing(path: str) -> Iterator[None]:
+    """For letting go of a file: one that is not there is none the worse."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise unavailable(f"cannot remove {path}", error) from None

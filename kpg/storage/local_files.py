@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from kpg.errors import Unavailable
-from kpg.storage.files import Bytes, unavailable
+from kpg.storage.files import Bytes, removing, unavailable
 from kpg.storage.flush import Flush, flusher
 from kpg.storage.lock import Lock
 
@@ -67,12 +67,8 @@ class LocalFiles:
 
     def remove(self, name: str) -> None:
         """Let go of a file; one that is not there is none the worse."""
-        try:
+        with removing(self._path(name)):
             os.unlink(self._path(name))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise unavailable(f"cannot remove {self._path(name)}", error) from None
 
     def cut(self, name: str, size: int) -> None:
         """Keep the first bytes of a file."""
