@@ -41,14 +41,16 @@ test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with
 check: $(READY)  ## lint, types, architecture
 	@echo "==> check: lint"
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check --quiet .
 	@echo "==> check: types"
 	$(VENV)/bin/mypy
 	@echo "==> check: architecture"
 	$(PY) -m pytest -q tests/test_architecture.py
 
-format: $(READY)  ## sort imports and mend what ruff can mend
-	@echo "==> format: imports and simple lint"
+format: $(READY)  ## format the code and fix what ruff can fix
+	@echo "==> format: ruff check --fix, ruff format"
 	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
 
 conformance: $(READY)  ## write docs/conformance.md anew from the tests
 	@echo "==> conformance: which test proves which row"

@@ -1,6 +1,6 @@
 """The command line: run experiments, each in a process of its own, and print one JSON line for each figure.
 
-    python -m benchmarks [E1 E2 ...] [--scale 0.05] [--pathway-rows 1000000] [--profile] [--table] [--plot]
+python -m benchmarks [E1 E2 ...] [--scale 0.05] [--pathway-rows 1000000] [--profile] [--table] [--plot]
 """
 
 from __future__ import annotations

@@ -62,5 +62,3 @@ def count_joined(left: Ints, right: Ints) -> tuple[float, float, pa.Table]:
 def reach(edges: Ints, roots: Ints) -> tuple[float, float, pa.Table]:
     """E7: what some roots reach."""
     return measured(REACH, edges=edges, roots=roots)
-
-

@@ -1,6 +1,6 @@
 """Two clients and a server: one changes a network, the other follows what is reachable from one place.
 
-    python examples/clients.py
+python examples/clients.py
 """
 
 import kpg

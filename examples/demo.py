@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> None:
     options.watched = [11, 222, 3333]
     plain = options.plain or not (options.still or sys.stdout.isatty())
     rehearse(options)
-    with kpg.open() as db, (Lines() if plain else Screen(options.still)) as show:
+    with kpg.open() as db, Lines() if plain else Screen(options.still) as show:
         state, network = run(db, options, show)
         expected = from_scratch(network.now, options.watched)
         right = {name: sorted(each.output.rows()) == expected[name] for name, each in state.queries.items()}

@@ -56,9 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """What can be given."""
-    parser = argparse.ArgumentParser(
-        prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"kpg {installed_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for each in (programs, benchmarks, serving, shells):

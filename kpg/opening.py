@@ -47,7 +47,12 @@ def open(
 
 @overload
 def open(
-    place: Place = None, /, *, spark: Any, workers: int = 1, **options: Unpack[Options]  # a SparkSession
+    place: Place = None,
+    /,
+    *,
+    spark: Any,
+    workers: int = 1,
+    **options: Unpack[Options],  # a SparkSession
 ) -> SparkDatabase: ...
 
 

@@ -1,6 +1,6 @@
 """Draw coloured terminal text as a PNG, for the pages.
 
-    python examples/demo.py --still | python tools/picture.py docs/images/demo.png
+python examples/demo.py --still | python tools/picture.py docs/images/demo.png
 """
 
 from __future__ import annotations

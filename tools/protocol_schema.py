@@ -1,6 +1,6 @@
 """Write docs/protocol.schema.json from the classes of messages.
 
-    python tools/protocol_schema.py
+python tools/protocol_schema.py
 """
 
 from __future__ import annotations

@@ -268,5 +268,3 @@ def wrap_column(value: Any) -> Expression:
 
 def _loops(*inputs: nodes.Node) -> frozenset[nodes.Loop]:
     return frozenset[nodes.Loop]().union(*[node.loops for node in inputs])
-
-

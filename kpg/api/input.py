@@ -338,5 +338,3 @@ def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_
     both = np.concatenate([wanted, rows], axis=1)
     _, inverse = np.unique(both, axis=1, return_inverse=True)
     return np.isin(inverse.reshape(-1)[wanted.shape[1] :], inverse.reshape(-1)[: wanted.shape[1]])
-
-

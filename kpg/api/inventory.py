@@ -207,9 +207,7 @@ def describe_index(index: Index) -> dict[str, Any]:
         "since": plain(index.since),
         "upper": plain(index.upper),
         "shared_by": list(index.shared_by),
-        "pinned_by": [
-            {"by": pin.by, "since": plain(pin.since), "physical": plain(pin.physical)} for pin in index.pins
-        ],
+        "pinned_by": [{"by": pin.by, "since": plain(pin.since), "physical": plain(pin.physical)} for pin in index.pins],
     }
 
 

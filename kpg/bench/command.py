@@ -79,9 +79,7 @@ def run(given: argparse.Namespace) -> int:
     from kpg.bench.table import listing
 
     console = Console() if sys.stdout.isatty() else Console(width=200)
-    options = Options(
-        given.scale, given.seed, given.out, not given.no_peers, data=given.data, workers=given.workers
-    )
+    options = Options(given.scale, given.seed, given.out, not given.no_peers, data=given.data, workers=given.workers)
     names = [name.lower() for name in given.names]
     if not names:
         console.print(listing(experiments()))

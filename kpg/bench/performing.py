@@ -107,9 +107,7 @@ def ready(experiment: Experiment, options: Options) -> None:
     """Refuse what could not end well, before anything is made: a file for nobody, no place for results, no memory."""
     if options.data is not None:
         if experiment.reads is None:
-            raise InputError(
-                f"{experiment.id} reads no file", hint="`kpg bench --help` says which do."
-            )
+            raise InputError(f"{experiment.id} reads no file", hint="`kpg bench --help` says which do.")
         if not options.data.exists():
             what = experiment.reads.what
             raise Unavailable(f"there is no file {options.data}", hint=f"{experiment.id} reads {what}.")

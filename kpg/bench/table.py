@@ -87,6 +87,8 @@ def value(found: object) -> str:
         return "yes" if found else "no"
     if isinstance(found, int):
         return f"{found:,}"
-    return f"{found:,.4g}" if isinstance(found, float) and abs(found) < 10_000 else (
-        f"{found:,.0f}" if isinstance(found, float) else str(found)
+    return (
+        f"{found:,.4g}"
+        if isinstance(found, float) and abs(found) < 10_000
+        else (f"{found:,.0f}" if isinstance(found, float) else str(found))
     )

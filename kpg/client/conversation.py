@@ -1,9 +1,9 @@
 """A client's side of the protocol without any I/O: requests become text, texts become replies and steps.
 
-    number, text = conversation.ask(call)       send the text
-    conversation.receive(text)                  for whatever comes
-    conversation.result(number, call)           NOT_YET, or the result; raises what the server refused
-    conversation.outgoing()                     acknowledgements to send
+number, text = conversation.ask(call)       send the text
+conversation.receive(text)                  for whatever comes
+conversation.result(number, call)           NOT_YET, or the result; raises what the server refused
+conversation.outgoing()                     acknowledgements to send
 """
 
 from __future__ import annotations

@@ -67,9 +67,7 @@ class ClusterOutput:
         self._waiting += [part for part in parts if len(part)]
         if sum(map(len, self._waiting)) > CHANGES_LIMIT:
             last = constant(tuple(self._waiting[-1].times.max(axis=1).tolist()))
-            self._waiting = [
-                consolidate_all([Updates(part.data, last, part.diffs) for part in self._waiting])
-            ]
+            self._waiting = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._waiting])]
 
     def changes(self) -> Iterator[Change]:
         """Each (row, time, diff) since this was last asked."""

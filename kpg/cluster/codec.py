@@ -100,7 +100,12 @@ def encode_updates(updates: Updates, symbolic: tuple[int, ...], told: Told) -> l
     texts = encode_texts(told, [data[lane] for lane in symbolic]) if symbolic else []
     shape = struct.pack(
         f"<{SHAPE + len(symbolic)}q",
-        *data.shape, *times.shape, *diffs.shape, updates.tidy, len(symbolic), *symbolic,
+        *data.shape,
+        *times.shape,
+        *diffs.shape,
+        updates.tidy,
+        len(symbolic),
+        *symbolic,
     )
     return [shape, _words(data), _words(times), _words(diffs), *texts]
 

@@ -1,7 +1,7 @@
 """The directory of a durable cluster: a part for each rank, and a note of how many there are.
 
-    place/cluster.json     workers, written once; a lock while a client has it open
-    place/rank-0, rank-1   what each rank keeps (see kpg.storage)
+place/cluster.json     workers, written once; a lock while a client has it open
+place/rank-0, rank-1   what each rank keeps (see kpg.storage)
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ class Handlers:
     })  # fmt: skip
     FOR_OTHERS: ClassVar = frozenset({"publish", "unstage", "placement", "hold", "let_go", "pace"})  # see outside
 
-    def __init__(
-        self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told
-    ) -> None:
+    def __init__(self, db: Database, mesh: Mesh, others: Callable[[], list[wire.Waitable]], told: Told) -> None:
         self.db = db
         self.mesh = mesh
         self.others = others

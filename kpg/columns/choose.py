@@ -1,9 +1,9 @@
 """Some of the updates, or some of their lanes; constants stay constants.
 
-    keep(updates, mask)          those where a mask is true
-    take(updates, rows)          those at some positions, in that order
-    cut(updates, begin, end)     those that follow each other
-    reordered(updates, lanes)    all of them, their lanes in another order
+keep(updates, mask)          those where a mask is true
+take(updates, rows)          those at some positions, in that order
+cut(updates, begin, end)     those that follow each other
+reordered(updates, lanes)    all of them, their lanes in another order
 """
 
 from __future__ import annotations

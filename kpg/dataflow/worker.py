@@ -32,9 +32,7 @@ LATER = 1 << 40  # a step asked for again comes after all that is queued
 class Worker:
     """One of `peers` workers that run the same dataflows."""
 
-    def __init__(
-        self, index: int = 0, peers: int = 1, transport: Transport | None = None, start: Time = (0,)
-    ) -> None:
+    def __init__(self, index: int = 0, peers: int = 1, transport: Transport | None = None, start: Time = (0,)) -> None:
         self.index = index
         self.peers = peers
         self.transport: Transport = transport or Alone()

@@ -1,8 +1,8 @@
 """Rows as numbers: values get ids, from 0 in the order of the first values, and a row is its ids side by side in bits.
 
-    Ids.of(values)        ids of values, new ones where they are new
-    Layout(bits, arity)   column 0 in the highest bits, so that codes sort as rows of ids do
-    each_once(values)     in order; `np.unique` hashes, which takes ten times as long where values are many
+Ids.of(values)        ids of values, new ones where they are new
+Layout(bits, arity)   column 0 in the highest bits, so that codes sort as rows of ids do
+each_once(values)     in order; `np.unique` hashes, which takes ten times as long where values are many
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from kpg.kernels.jit import inlined, jit
 BITS = 48  # of a place: fewer pages are touched if it shares a word with the owner
 PLACES = (1 << BITS) - 1
 
+
 @inlined
 def mix(value):
     """Scatter bits so that near keys go to far workers (the finaliser of splitmix64)."""

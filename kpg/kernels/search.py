@@ -1,8 +1,8 @@
 """Searches in one sorted lane, given by its address (kpg.kernels.address): parts of other kernels.
 
-    lower_bound   the first position that holds at least a value
-    gallop        the same, quick where it is near the start
-    past          the first position that holds more than a value, where all before hold it
+lower_bound   the first position that holds at least a value
+gallop        the same, quick where it is near the start
+past          the first position that holds more than a value, where all before hold it
 """
 
 from kpg.kernels.address import peek

@@ -22,6 +22,7 @@ from kpg.kernels.ordering import ORDER, ZERO, sort_columns
 
 MANY = 64  # changes of one key that are worth a table of their totals
 
+
 @jit
 def most_rows(offsets):
     """The most rows of any key."""

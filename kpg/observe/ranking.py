@@ -1,8 +1,8 @@
 """What the log knows, for people: operators and dataflows by the time they took, and what their arrangements hold.
 
-    operators_of(figures)      those that are there, the most expensive first
-    dataflows_of(operators)    their sums
-    shown(operators)           as lines of text, in columns
+operators_of(figures)      those that are there, the most expensive first
+dataflows_of(operators)    their sums
+shown(operators)           as lines of text, in columns
 """
 
 from __future__ import annotations
@@ -46,8 +46,13 @@ def operators_of(figures: Figures) -> list[OperatorFigures]:
     rows, nbytes = figures.of(log.SIZE), figures.of(log.BYTES)
     found = [
         OperatorFigures(
-            each, name[own[each]], name[each], steps.get(each, 0), spent.get(each, 0) / 1e9,
-            rows.get(each, 0), nbytes.get(each, 0),
+            each,
+            name[own[each]],
+            name[each],
+            steps.get(each, 0),
+            spent.get(each, 0) / 1e9,
+            rows.get(each, 0),
+            nbytes.get(each, 0),
         )  # fmt: skip
         for each in figures.of(log.LOCAL_ID)
         if each not in gone

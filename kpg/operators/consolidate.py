@@ -36,4 +36,3 @@ class Consolidate(Operator):
 
     def release(self) -> None:
         self.batcher = Batcher(self.batcher.lanes, self.batcher.depth, self.batcher.width)
-

@@ -1,6 +1,6 @@
 """Inspect: the same stream, shown to a function as it passes.
 
-    output  =  input
+output  =  input
 """
 
 from __future__ import annotations

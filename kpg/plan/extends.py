@@ -184,9 +184,7 @@ def _weighed_schema(schema: Schema) -> Schema:
     return Schema(names + schema.names, (INT64,) * WEIGHED + schema.types)
 
 
-def _proposed(
-    renderer: Renderer, tuples: Rendered, node: nodes.Extend, by: Said, said: Sequence[Said]
-) -> Rendered:
+def _proposed(renderer: Renderer, tuples: Rendered, node: nodes.Extend, by: Said, said: Sequence[Said]) -> Rendered:
     """The proposals of one extender, validated by the others."""
     new = said[0].new[0]
     columns = [(0, name) for name in tuples.schema.names]

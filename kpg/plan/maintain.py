@@ -67,4 +67,3 @@ def ignoring_keys(evaluate: Callable[[Interesting, Run, Run], Corrections]) -> E
         return evaluate(times, inputs, outputs)
 
     return adapted
-

@@ -1,6 +1,6 @@
 """The values in a plan as JSON: schemas, expressions, constants and the names of functions.
 
-    read_x(write_x(value))  is the same value, in whatever process
+read_x(write_x(value))  is the same value, in whatever process
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def read_expression(written: list[Any]) -> Expression:
         case ["named", str(name), inner]:
             return Named(read_expression(inner), name)
         case ["apply", str(name), str(returns), str(kind), arguments]:
-            return Apply(
-                function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments))
-            )
+            return Apply(function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments)))
     raise ProtocolError("a plan holds no such expression", detail=repr(written)[:200])
 
 

@@ -28,9 +28,7 @@ TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 def pipelines_of(rule: Rule, sources: Sequence[Source], *, hector: bool, order: tuple[str, ...] = ()) -> list[Pipeline]:
     """A pipeline for each source that may change."""
-    return [
-        Planner(rule, sources, source, hector, order).pipeline() for source in sources if not source.static
-    ]
+    return [Planner(rule, sources, source, hector, order).pipeline() for source in sources if not source.static]
 
 
 @dataclass(slots=True)

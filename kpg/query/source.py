@@ -1,9 +1,9 @@
 """Where something stands in a text, and errors that show the place.
 
-    program.dl:3:14: no relation is called 'edgee'
-    detail: 3 | path(x, y) :- edgee(x, y).
-                              ^^^^^
-    hint: Did you mean 'edge'?
+program.dl:3:14: no relation is called 'edgee'
+detail: 3 | path(x, y) :- edgee(x, y).
+                          ^^^^^
+hint: Did you mean 'edge'?
 """
 
 from __future__ import annotations
@@ -78,6 +78,3 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     if close:
         return f"Did you mean {close[0]!r}?"
     return f"There are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}." if known else None
-
-
-

@@ -1,9 +1,9 @@
 """The small HTTP side, on the same port: GET only, JSON but for the metrics.
 
-    /health     {"status": "ok", "time": 7}                          without a token
-    /schema     the JSON Schema of the protocol                      without a token
-    /metrics    Prometheus' text format                              Authorization: Bearer TOKEN
-    /query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
+/health     {"status": "ok", "time": 7}                          without a token
+/schema     the JSON Schema of the protocol                      without a token
+/metrics    Prometheus' text format                              Authorization: Bearer TOKEN
+/query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
 """
 
 from __future__ import annotations

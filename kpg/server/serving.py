@@ -1,7 +1,7 @@
 """A server from beginning to end: the service is opened, the port too, and both are closed in good order.
 
-    serve(settings, say)            until SIGTERM, SIGINT or a request to shut down; `say` gets lines for people
-    with Served(settings) as url:   the same on a thread, for tests and notebooks
+serve(settings, say)            until SIGTERM, SIGINT or a request to shut down; `say` gets lines for people
+with Served(settings) as url:   the same on a thread, for tests and notebooks
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def most_memory() -> int | None:
     """Three quarters of what the machine has: one query too many is refused before the system ends the process."""
     found = machine_bytes()
     return None if found is None else found * 3 // 4
-
 
 
 @dataclass(frozen=True, slots=True)

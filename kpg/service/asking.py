@@ -175,4 +175,3 @@ class Asking:
             raise
         builder.settle()
         return Tenancy(output, given, made.held, reason)
-

@@ -1,7 +1,7 @@
 """The base relations of a service, and transactions on them.
 
-    catalog.prepared(changes)      changes by relation, as lanes; a wrong one is refused, with its place
-    catalog.transact(prepared)     all at one time, or none
+catalog.prepared(changes)      changes by relation, as lanes; a wrong one is refused, with its place
+catalog.transact(prepared)     all at one time, or none
 """
 
 from __future__ import annotations

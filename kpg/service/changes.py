@@ -1,7 +1,7 @@
 """What goes into a service and what comes out of it: changes of rows.
 
-    Change("edge", (1, 2), +1)      one row of a relation, to be put there (or, with -1, to be taken away)
-    Changes                         updates of an answer, up to a time before which nothing more will come
+Change("edge", (1, 2), +1)      one row of a relation, to be put there (or, with -1, to be taken away)
+Changes                         updates of an answer, up to a time before which nothing more will come
 """
 
 from __future__ import annotations

@@ -88,4 +88,3 @@ def shared_indexes(builder: Builder, name: str) -> list[str]:
             held = f"{index.rows:,} rows, {size(index.nbytes)}"
             found.append(f"index {index.name}: {held}, read by {len(index.shared_by)}")
     return found
-

@@ -1,6 +1,6 @@
 """Interests that do not take each change as it comes: at full intervals, or into a sink.
 
-    interest.due_in     in how many seconds what is held back can be taken
+interest.due_in     in how many seconds what is held back can be taken
 """
 
 from __future__ import annotations

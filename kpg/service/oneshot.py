@@ -1,8 +1,8 @@
 """One-shot queries: the rows of an answer as of a time, without following it.
 
-    an index by the arguments is there     it is asked, outside of any dataflow
-    the answer is kept for somebody        its rows are read
-    otherwise                              it is built, for its arguments alone if it has some, read, and dropped
+an index by the arguments is there     it is asked, outside of any dataflow
+the answer is kept for somebody        its rows are read
+otherwise                              it is built, for its arguments alone if it has some, read, and dropped
 """
 
 from __future__ import annotations

@@ -158,6 +158,7 @@ class Builder:
 
     def synthesis(self, trunks: dict[str, Answer], joins: str = "auto") -> Synthesis:
         """The making of a dataflow, on base relations and some trunks."""
+
         def find(name: str) -> Indexed:
             return trunks[name] if name in trunks else self.catalog.facts[name].input
 
@@ -177,4 +178,3 @@ class Builder:
 def schema_without_tokens(relation: Relation) -> Schema:
     """The columns that a client sees; none if the answer is only whether something holds."""
     return schema_of(relation) if relation.columns else Schema((), ())
-

@@ -30,9 +30,7 @@ Release = Callable[[], None]
 class Synthesis:
     """The making of one dataflow."""
 
-    def __init__(
-        self, db: Database, find: Callable[[str], Indexed], rounds: int | None, joins: str = "auto"
-    ) -> None:
+    def __init__(self, db: Database, find: Callable[[str], Indexed], rounds: int | None, joins: str = "auto") -> None:
         self.db = db
         self.held: list[Release] = []  # to be let go with the dataflow
         self._find = find

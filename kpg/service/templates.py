@@ -192,4 +192,3 @@ def kinds_of(names: tuple[str, ...], program: Program) -> tuple[Kind, ...]:
                         here.setdefault(this.name, here[that.name])
         found = here | found
     return tuple(found.get(name, "number") for name in names)
-

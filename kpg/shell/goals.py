@@ -1,8 +1,8 @@
 """Atoms as people type them: facts to put and take, and goals to ask.
 
-    edge(1, "a")          a fact: all constants
-    path(1, x)            a goal: constants fix columns, variables and _ leave them free
-    path(x, y), y > 3     a body: asked through a rule made for it
+edge(1, "a")          a fact: all constants
+path(1, x)            a goal: constants fix columns, variables and _ leave them free
+path(x, y), y > 3     a body: asked through a rule made for it
 """
 
 from __future__ import annotations

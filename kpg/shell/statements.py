@@ -1,11 +1,11 @@
 """What was typed, cut into statements.
 
-    \\command ...          to the end of the line
-    .decl e(x: number)    to the end of the line, brackets closed
-    watch path(1, x)      likewise
-    path                  a name alone
-    [:find ...]           EDN, to its closing bracket
-    anything else         to a full stop or question mark outside of brackets, texts and comments
+\\command ...          to the end of the line
+.decl e(x: number)    to the end of the line, brackets closed
+watch path(1, x)      likewise
+path                  a name alone
+[:find ...]           EDN, to its closing bracket
+anything else         to a full stop or question mark outside of brackets, texts and comments
 """
 
 from __future__ import annotations

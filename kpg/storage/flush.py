@@ -83,7 +83,6 @@ class Meanwhile:
         if state:
             raise OSError(state, os.strerror(state))
 
-
     def __del__(self) -> None:
         if self._flying:  # the C library still writes to our memory
             with contextlib.suppress(OSError):

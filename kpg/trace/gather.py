@@ -117,4 +117,3 @@ def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:
         return lanes, 1
     updates = batches[0].updates
     return updates.data.shape[0], updates.diffs.shape[0]
-

@@ -79,9 +79,7 @@ def plays(
     """Any play over relations of the given rows; with negative=False no count is ever negative."""
     kind = updates if negative else histories
     top = largest if negative else 2 * largest
-    streams = {
-        name: draw(kind(row, coordinates, max_size=max_size, largest=largest)) for name, row in rows.items()
-    }
+    streams = {name: draw(kind(row, coordinates, max_size=max_size, largest=largest)) for name, row in rows.items()}
     end = Frontier.at((top + 1,) * coordinates)
     clock = [step for step in draw(advances(coordinates, top)) if not end.precedes(step)] + [end]
     pushes: list[list[tuple[str, Update[Any]]]] = [[] for _ in clock]

@@ -45,8 +45,12 @@ def upside_down(a):
 def in_a_loop(a):
     """A node is divided until it is 1; zero fails in the second round."""
     return a.select("x").iterate(
-        lambda v: v.filter(col("x") > 0).select(x=kpg.when(col("x") < 3, col("x")).otherwise(6 // (col("x") - 3)))
-        .concat(a.select(x=2 // col("x"))).distinct()
+        lambda v: (
+            v.filter(col("x") > 0)
+            .select(x=kpg.when(col("x") < 3, col("x")).otherwise(6 // (col("x") - 3)))
+            .concat(a.select(x=2 // col("x")))
+            .distinct()
+        )
     )
 
 

@@ -13,9 +13,7 @@ ROWS = {"a": rows(2), "b": rows(2), "c": rows(1)}
 BOTH = ("a", "b")
 
 JOINS = {
-    "join": Query(
-        lambda db, r: r["a"].join(r["b"], on="x"), lambda a, b: denotations.join(a, b, (0,), (0,)), BOTH
-    ),
+    "join": Query(lambda db, r: r["a"].join(r["b"], on="x"), lambda a, b: denotations.join(a, b, (0,), (0,)), BOTH),
     "join of other names": Query(
         lambda db, r: r["a"].join(r["b"], on={"y": "x"}).select("x", "y", "y_right"),
         lambda a, b: denotations.select(denotations.join(a, b, (1,), (0,)), (0, 1, 2)),
@@ -24,8 +22,9 @@ JOINS = {
     "join of all columns": Query(
         lambda db, r: r["a"].join(r["b"], on=("x", "y")), lambda a, b: denotations.join(a, b, (0, 1), (0, 1)), BOTH
     ),
-    "join by none": Query(lambda db, r: r["a"].join(r["c"].rename(x="z"), on=()),
-        lambda a, c: denotations.join(a, c, (), ()), ("a", "c")),
+    "join by none": Query(
+        lambda db, r: r["a"].join(r["c"].rename(x="z"), on=()), lambda a, c: denotations.join(a, c, (), ()), ("a", "c")
+    ),
     "join with itself": Query(
         lambda db, r: r["a"].join(r["a"], on="x"), lambda a: denotations.join(a, a, (0,), (0,)), ("a",)
     ),
@@ -36,14 +35,16 @@ JOINS = {
     ),
     "three hops": Query(
         lambda db, r: (
-            r["a"].join(r["b"], on={"y": "x"}).select("x", z="y_right")
-            .join(r["a"].rename(x="z", y="w"), on="z").filter(kpg.col("x") < kpg.col("w")).select("x", "w")
+            r["a"]
+            .join(r["b"], on={"y": "x"})
+            .select("x", z="y_right")
+            .join(r["a"].rename(x="z", y="w"), on="z")
+            .filter(kpg.col("x") < kpg.col("w"))
+            .select("x", "w")
         ),
         lambda a, b: denotations.select(
             denotations.filter(
-                denotations.join(
-                    denotations.select(denotations.join(a, b, (1,), (0,)), (0, 2)), a, (1,), (0,)
-                ),
+                denotations.join(denotations.select(denotations.join(a, b, (1,), (0,)), (0, 2)), a, (1,), (0,)),
                 lambda row: row[0] < row[2],
             ),
             (0, 2),

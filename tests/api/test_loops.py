@@ -79,7 +79,12 @@ def other_intermediate(db, r):
 NESTED = {
     build.__name__: Query(build, reach_of, BOTH)
     for build in (
-        inner_begins_empty, inner_begins_outside, three_deep, written_inside, used_twice, other_intermediate,
+        inner_begins_empty,
+        inner_begins_outside,
+        three_deep,
+        written_inside,
+        used_twice,
+        other_intermediate,
     )  # fmt: skip
 }
 

@@ -69,8 +69,12 @@ def program(db):
     edges = db.input("edges", src=int, dst=int)
     by_src = edges.arrange("src")
     reach = edges.iterate(
-        lambda seen: by_src.join(seen.rename(src="root", dst="src"), on="src").select(src="root", dst="dst")
-        .concat(edges).distinct()
+        lambda seen: (
+            by_src.join(seen.rename(src="root", dst="src"), on="src")
+            .select(src="root", dst="dst")
+            .concat(edges)
+            .distinct()
+        )
     )
     return edges, [
         reach.output("reach"),

@@ -46,9 +46,7 @@ def reach(db, r):
 
 
 def reach_of(edges: Multiset, roots: Multiset) -> Multiset:
-    return denotations.iterate(
-        roots, lambda v: denotations.distinct(denotations.concat(follow(v, edges), roots))
-    )
+    return denotations.iterate(roots, lambda v: denotations.distinct(denotations.concat(follow(v, edges), roots)))
 
 
 def closure(db, r):

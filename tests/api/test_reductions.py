@@ -62,6 +62,7 @@ REDUCTIONS = {
     ),
 }
 
+
 def least(a: Multiset) -> Multiset:
     """The least v of each k: only these two columns are looked at, so other columns cannot hide a negative count."""
     return denotations.min(denotations.select(a, (0, 1)), (0,), 1)
@@ -69,9 +70,7 @@ def least(a: Multiset) -> Multiset:
 
 ORDERED = {
     "min": of_a(lambda a: a.group_by("k").min("v"), least),
-    "max": of_a(
-        lambda a: a.group_by("k").max("w"), lambda a: denotations.max(denotations.select(a, (0, 2)), (0,), 1)
-    ),
+    "max": of_a(lambda a: a.group_by("k").max("w"), lambda a: denotations.max(denotations.select(a, (0, 2)), (0,), 1)),
     "min of all": of_a(
         lambda a: a.group_by().min("v", name="m"), lambda a: denotations.min(denotations.select(a, (1,)), (), 0)
     ),
@@ -81,9 +80,7 @@ ORDERED = {
     "least three": of_a(
         lambda a: a.group_by("k").top_k(3, by="w"), lambda a: denotations.top_k(a, (0,), 2, 3, largest=False)
     ),
-    "hierarchical min": of_a(
-        lambda a: a.group_by("k").min("v", hierarchical=True), least
-    ),
+    "hierarchical min": of_a(lambda a: a.group_by("k").min("v", hierarchical=True), least),
     "hierarchical argmax": of_a(
         lambda a: a.group_by("k").argmax("v", hierarchical=True), lambda a: denotations.argmax(a, (0,), 1)
     ),

@@ -99,14 +99,10 @@ VALUES = {
     "top by text and number": of_a(lambda a: a.group_by("k").top_k(3, by=("-s", "-n")), first(3, "-s", "-n")),
     "top by nullable number": of_a(lambda a: a.group_by("k").top_k(1, by="n"), first(1, "n")),
     "top by float": of_a(lambda a: a.group_by("k").top_k(2, by="-f"), first(2, "-f")),
-    "hierarchical top": of_a(
-        lambda a: a.group_by("k").first(2, "-s", copies=True, hierarchical=True), first(2, "-s")
-    ),
+    "hierarchical top": of_a(lambda a: a.group_by("k").first(2, "-s", copies=True, hierarchical=True), first(2, "-s")),
     "argmin": of_a(lambda a: a.group_by("k").argmin("f"), first(1, "f", copies=False)),
     "argmax": of_a(lambda a: a.group_by("k").argmax("s"), first(1, "-s", copies=False)),
-    "hierarchical argmin": of_a(
-        lambda a: a.group_by("k").argmin("n", hierarchical=True), first(1, "n", copies=False)
-    ),
+    "hierarchical argmin": of_a(lambda a: a.group_by("k").argmin("n", hierarchical=True), first(1, "n", copies=False)),
     "min of text": of_a(lambda a: a.group_by("k").min("s"), extreme(min, 1)),
     "max of text": of_a(lambda a: a.group_by("k").max("s", hierarchical=True), extreme(max, 1)),
     "min of nullable": of_a(lambda a: a.group_by("k").min("n"), extreme(min, 2)),

@@ -46,8 +46,12 @@ def test_inspect_inside_a_loop_sees_rounds():
     with kpg.open() as db:
         start = db.input("start", x=int)
         answer = start.iterate(
-            lambda x: x.select(x=col("x") + 1).filter(col("x") <= 3).concat(start).distinct().inspect(
-                lambda row, time, diff: seen.append((row, time, diff))
+            lambda x: (
+                x.select(x=col("x") + 1)
+                .filter(col("x") <= 3)
+                .concat(start)
+                .distinct()
+                .inspect(lambda row, time, diff: seen.append((row, time, diff)))
             )
         ).output("answer")
         start.insert([(1,)])

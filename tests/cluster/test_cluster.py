@@ -53,11 +53,13 @@ def reach(edges: kpg.Collection) -> kpg.Collection:
 def components(edges: kpg.Collection) -> kpg.Collection:
     labels = edges.select(node=col("src"), label=col("src")).concat(edges.select(node=col("dst"), label=col("dst")))
     return labels.iterate(
-        lambda now: edges.join(now, on={"src": "node"})
-        .select(node=col("dst"), label=col("label"))
-        .concat(labels)
-        .group_by("node")
-        .min("label")
+        lambda now: (
+            edges.join(now, on={"src": "node"})
+            .select(node=col("dst"), label=col("label"))
+            .concat(labels)
+            .group_by("node")
+            .min("label")
+        )
     )
 
 

@@ -33,10 +33,12 @@ def reach(db: kpg.Database) -> kpg.Output:
     edges = db.input("edges", src=int, dst=int)
     by_src = edges.arrange("src")
     return edges.iterate(
-        lambda seen: by_src.join(seen.rename(src="root", dst="src"), on="src")
-        .select(src=col("root"), dst=col("dst"))
-        .concat(edges)
-        .distinct()
+        lambda seen: (
+            by_src.join(seen.rename(src="root", dst="src"), on="src")
+            .select(src=col("root"), dst=col("dst"))
+            .concat(edges)
+            .distinct()
+        )
     ).output("answer")
 
 
@@ -46,11 +48,13 @@ def least_label(db: kpg.Database) -> kpg.Output:
     by_src = edges.arrange("src")
     labels = edges.select(node=col("src"), label=col("src")).concat(edges.select(node=col("dst"), label=col("dst")))
     return labels.iterate(
-        lambda now: by_src.join(now, on={"src": "node"})
-        .select(node=col("dst"), label=col("label"))
-        .concat(labels)
-        .group_by("node")
-        .min("label")
+        lambda now: (
+            by_src.join(now, on={"src": "node"})
+            .select(node=col("dst"), label=col("label"))
+            .concat(labels)
+            .group_by("node")
+            .min("label")
+        )
     ).output("answer")
 
 
@@ -173,9 +177,7 @@ def watching(cluster: Cluster, end: End, crossed: list[tuple[str, str]]) -> Call
     """The sending of an end of the network, noting where rows go and what they are."""
     send = end.send_data
 
-    def noted(
-        peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
+    def noted(peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()) -> None:
         target = cluster.workers[end.index].dataflows[dataflow].channels[channel].target
         crossed.append((target.name, type(message.payload).__name__))
         send(peer, dataflow, channel, message, symbolic)

@@ -76,9 +76,7 @@ def test_many_changes_of_one_key_come_in_order(reach: int) -> None:
     diffs = np.random.default_rng(reach).integers(-reach, reach + 1, 500)
     batch: Batch = ([[((at,), (int(diff),)) for at, diff in enumerate(diffs)]], [(3,)])
     news, before = batch
-    made = sweep_sums(
-        naive.offsets(news), np.arange(500).reshape(1, -1), diffs.reshape(1, -1), naive.block(before, 1)
-    )
+    made = sweep_sums(naive.offsets(news), np.arange(500).reshape(1, -1), diffs.reshape(1, -1), naive.block(before, 1))
     want = naive.sums_changes((3,), naive.running(news[0], (3,)))
     assert rows(made) == [(0, v, t, d) for v, t, (d,) in want]
 

@@ -225,9 +225,10 @@ def test_a_sink_follows_the_frontier_of_all_workers(tmp_path):
     with kpg.open(workers=2) as db:
         keys = db.input("keys", k=int)
         path = tmp_path / "changes.jsonl"
-        with drain(keys.count("k").output("counts"), FileSink(path)), drain(
-            keys.output("all"), LatencySink(tmp_path / "epochs.log")
-        ) as timed:
+        with (
+            drain(keys.count("k").output("counts"), FileSink(path)),
+            drain(keys.output("all"), LatencySink(tmp_path / "epochs.log")) as timed,
+        ):
             keys.insert([(k,) for k in range(10)])
             db.advance()
             assert timed.sink.rows == 10 and timed.sink.epochs == 1

@@ -112,13 +112,16 @@ def test_what_cannot_be_asked_is_computed_in_full_and_says_why():
 
 def test_demand_never_makes_a_negation_depend_on_itself():
     """The demand for `far` comes out of `tc`, which negates it: it is computed in full, and only it."""
-    text = EDGES + """
+    text = (
+        EDGES
+        + """
         .decl far(x: number, y: number)
         far(x, y) :- e(x, y), y > x + 5.
         far(x, z) :- far(x, y), e(y, z).
         tc(x, y) :- e(x, y).
         tc(x, z) :- tc(x, y), e(y, z), !far(y, z).
     """
+    )
     made = demanded(parse(text), "tc", ("x",))
     assert "far is computed in full: its demand would depend on what negates or aggregates it" in made.reason
     assert "tc is computed for its arguments (x), by demand" in made.reason

@@ -26,10 +26,13 @@ from kpg.testing.workers import Cluster
 
 INPUTS = {"e": 2, "f": 2, "u": 1, "g": 3}
 QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
-DECLARED = "".join(
-    f".decl {name}({', '.join(f'{letter}: number' for letter in 'abc'[:arity])})\n.input {name}\n"
-    for name, arity in INPUTS.items()
-) + ".decl p(a: number, b: number)\n.output p\n"
+DECLARED = (
+    "".join(
+        f".decl {name}({', '.join(f'{letter}: number' for letter in 'abc'[:arity])})\n.input {name}\n"
+        for name, arity in INPUTS.items()
+    )
+    + ".decl p(a: number, b: number)\n.output p\n"
+)
 TRIANGLES = DECLARED + "p(x, z) :- e(x, y), e(y, z), e(x, z).\n"
 
 
@@ -390,9 +393,7 @@ def test_unary_relations_count_propose_and_validate_by_one_index():
 def test_functional_columns_need_no_counting():
     """A11.1: where an attribute has one value at most, it proposes without being weighed."""
     program = compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))
-    marked = tuple(
-        replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations
-    )
+    marked = tuple(replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations)
     program = replace(program, relations=marked)
     weighed = {}
     for name, each in (("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))), ("single", program)):

@@ -124,7 +124,7 @@ def test_a_missing_file_and_unknown_options_are_refused(tmp_path):
     (tmp_path / "program.dl").write_text(".decl a(x: number)\n.input a\n.output a")
     with pytest.raises(kpg.Unavailable, match="there is no file"):
         play(tmp_path)
-    (tmp_path / "program.dl").write_text(".decl a(x: number)\n.output a(filname=\"x\")")
+    (tmp_path / "program.dl").write_text('.decl a(x: number)\n.output a(filname="x")')
     with pytest.raises(kpg.ProgramError, match="no option is called 'filname'"):
         play(tmp_path)
     (tmp_path / "program.dl").write_text(".decl a(x: number)\n.input a(IO=sqlite)")

@@ -75,7 +75,7 @@ def test_a_query_answers_once_by_name_or_text_and_drops_what_it_built(server, db
 def test_values_of_every_kind_come_back(db, names):
     edge, _ = names
     db.create_relation(edge, {"n": int, "s": str, "f": float})
-    rows = [(2**63 - 1, "ünï\n\"", float("inf")), (-(2**62), "", 0.1)]
+    rows = [(2**63 - 1, 'ünï\n"', float("inf")), (-(2**62), "", 0.1)]
     db.insert(edge, rows)
     assert sorted(db.query(edge).to_pylist(), key=str) == sorted(
         [dict(zip("nsf", row, strict=True)) for row in rows], key=str

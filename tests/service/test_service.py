@@ -225,7 +225,7 @@ def test_what_is_registered_can_be_queried(service):
     assert sorted(row for row, _, _ in interest.take()) == [("meet", "edge"), ("meet", "tc")]
     assert listed(service.query("sys_rule", arguments={"name": "tc"})) == [("tc", "datalog", TC)]
     assert ("meet", "edge", "negates") in listed(service.query("sys_reads"))
-    assert listed(service.query("q(c) :- sys_column(\"edge\", 1, c, \"number\").", language="datalog")) == [("y",)]
+    assert listed(service.query('q(c) :- sys_column("edge", 1, c, "number").', language="datalog")) == [("y",)]
     service.unregister("meet")
     assert sorted((row, diff) for row, _, diff in interest.take()) == [(("meet", "edge"), -1), (("meet", "tc"), -1)]
     with pytest.raises(NameTaken):

@@ -1,8 +1,6 @@
 """Workers that live in Spark."""
 
 
-
-
 def test_a_db_on_spark_answers_like_any_other(db):
     """CHECKLIST A1.2, A1.15."""
     edges = db.input("edges", src=int, dst=int)

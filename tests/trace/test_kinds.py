@@ -112,8 +112,12 @@ def answers(changes):
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
         reach = edges.iterate(
-            lambda seen: by_src.join(seen.rename(src="root", dst="src"), on="src").select(src="root", dst="dst")
-            .concat(edges).distinct()
+            lambda seen: (
+                by_src.join(seen.rename(src="root", dst="src"), on="src")
+                .select(src="root", dst="dst")
+                .concat(edges)
+                .distinct()
+            )
         )
         outputs = [
             reach.output("reach"),

@@ -21,9 +21,7 @@ def random_graph(nodes: int, edges: int, seed: int = 0) -> Ints:
     return np.random.default_rng(seed).integers(0, nodes, (edges, 2))
 
 
-def rmat(
-    nodes: int, edges: int, seed: int = 0, corners: tuple[float, float, float, float] = LIKE_SOCIAL
-) -> Ints:
+def rmat(nodes: int, edges: int, seed: int = 0, corners: tuple[float, float, float, float] = LIKE_SOCIAL) -> Ints:
     """Edges by recursive choice of a corner of the adjacency matrix: few nodes have most of them.
 
     Nodes are numbered at random, so that a small number says nothing about the degree.

@@ -58,9 +58,7 @@ def arranged(db: Database, rows: int, run: Run) -> Arrangement:
     return arrangement
 
 
-def install(
-    run: Run, db: Database, arrangement: Arrangement, keys: Ints, clock: Clock, names: Iterator[int]
-) -> None:
+def install(run: Run, db: Database, arrangement: Arrangement, keys: Ints, clock: Clock, names: Iterator[int]) -> None:
     """A private input, a join, an answer; then let it all go."""
     name = f"query {next(names)}"
     with clock:

@@ -133,7 +133,7 @@ EXPERIMENT = Experiment(
         Printed("K-Pg: optimised, not shared", "401.7 s / 94.3 s / 91.9 s", LAPTOP),
         Printed("Graspan, 4 cores", "99.7 min / 353.1 min / 479.9 min"),
     ),
-    memory=lambda scale: int(2.5e9 * scale ** 1.1 + 4e8),
+    memory=lambda scale: int(2.5e9 * scale**1.1 + 4e8),
     run=run,
     bars=(at_least("plain_by_optimised", 2), at_least("not_shared_by_shared", 1.3)),
     reads=graspan(600_000, "a and d"),

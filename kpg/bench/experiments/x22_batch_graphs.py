@@ -143,8 +143,9 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def ask_scipy(run: Run, graph: Graph, expected: Expected) -> None:
     """SciPy's compiled graph routines."""
-    (far, reach_seconds), (least, wcc_seconds) = sparse.distances(graph.edges, graph.nodes, graph.root), sparse.weak(
-        graph.edges, graph.nodes
+    (far, reach_seconds), (least, wcc_seconds) = (
+        sparse.distances(graph.edges, graph.nodes, graph.root),
+        sparse.weak(graph.edges, graph.nodes),
     )
     run.check((far == expected.distances).all() and (least == expected.components).all(), "SciPy agrees")
     run.record("scipy", sssp_s=reach_seconds, wcc_s=wcc_seconds)

@@ -1,9 +1,9 @@
 """The parts of rules: atoms, formulas and terms, by recursive descent.
 
-    disjunction  =  conjunction { ";" conjunction }
-    conjunction  =  part { "," part }
-    part         =  "!" part | "(" disjunction ")" | atom | test | "true" | "false" | term op term
-    term         =  operators by how tightly they bind, then constants, variables, calls, aggregates, "(" term ")"
+disjunction  =  conjunction { ";" conjunction }
+conjunction  =  part { "," part }
+part         =  "!" part | "(" disjunction ")" | atom | test | "true" | "false" | term op term
+term         =  operators by how tightly they bind, then constants, variables, calls, aggregates, "(" term ")"
 """
 
 from __future__ import annotations

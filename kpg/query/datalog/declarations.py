@@ -1,8 +1,8 @@
 """The types that a program declares, in whatever order: names first, then what they mean.
 
-    .type A <: symbol        every A is a symbol
-    .type A = symbol         two names for one type
-    .type A = B | C          every B and every C is an A
+.type A <: symbol        every A is a symbol
+.type A = symbol         two names for one type
+.type A = B | C          every B and every C is an A
 """
 
 from __future__ import annotations

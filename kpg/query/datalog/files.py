@@ -116,8 +116,10 @@ def slow(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: 
     """The whole file row by row, with an error that names the line and column."""
     columns: list[list[Any]] = [[] for _ in range(max(1, relation.arity))]
     with path.open(encoding="utf-8", newline="") as file:
-        lines: Any = csv.reader(file, delimiter=delimiter) if quoted else (
-            line.rstrip("\n").removesuffix("\r").split(delimiter) for line in file
+        lines: Any = (
+            csv.reader(file, delimiter=delimiter)
+            if quoted
+            else (line.rstrip("\n").removesuffix("\r").split(delimiter) for line in file)
         )
         for number, fields in enumerate(lines, 1):
             if headers and number == 1:

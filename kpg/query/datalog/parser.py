@@ -85,9 +85,7 @@ class Reader:
 
     def typed(self, relation: Relation) -> Relation:
         """A relation with the kinds of its columns."""
-        columns = (
-            replace(each, kind=self.types.kind(each.type, self.type_at[each.at])) for each in relation.columns
-        )
+        columns = (replace(each, kind=self.types.kind(each.type, self.type_at[each.at])) for each in relation.columns)
         return replace(relation, columns=tuple(columns))
 
     def read_file(self, path: Path, at: Position | None) -> None:

@@ -181,9 +181,7 @@ def printed(program: Program) -> Program:
 def maintain(db: Database, job: Job, running: Running, path: Path) -> int:
     """Commit the transactions of a file, and write what each changes."""
     relations = {name: relation for name, relation in job.program.by_name().items() if name in running.inputs}
-    outputs = {
-        directive.relation: directive for directive in job.program.directives if directive.kind == "output"
-    }
+    outputs = {directive.relation: directive for directive in job.program.directives if directive.kind == "output"}
     watched = {name: running.answer(name).output(f"changes of {name}", keep=False) for name in outputs}
     for output in watched.values():
         output.take_changes()

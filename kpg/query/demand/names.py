@@ -1,10 +1,10 @@
 """The names of what demand adds to a program: those of `tc` asked by its column x begin with "tc@x".
 
-    tc@x              the rows of tc that are demanded
-    tc@x.demand       which values of x
-    tc@x.way          from which argument demand came to which value, where answers are those of the argument
-    tc@x.arguments    the input relation that a query's arguments are inserted into
-    tc@x.answer       the rows for those arguments
+tc@x              the rows of tc that are demanded
+tc@x.demand       which values of x
+tc@x.way          from which argument demand came to which value, where answers are those of the argument
+tc@x.arguments    the input relation that a query's arguments are inserted into
+tc@x.answer       the rows for those arguments
 """
 
 from __future__ import annotations

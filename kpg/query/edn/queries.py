@@ -100,9 +100,7 @@ class Reading:
         for form in written:
             self.rule(form)
         names = list(dict.fromkeys(form.value[0].value[0].value for form in written))
-        self.relations += [
-            Relation(each, columns(self.clauses.rules[each]), where(written, each)) for each in names
-        ]
+        self.relations += [Relation(each, columns(self.clauses.rules[each]), where(written, each)) for each in names]
         if queries:
             self.query(queries[0])
         wanted = [self.name] if queries else names
@@ -295,7 +293,3 @@ def named_wildcards(body: Conjunction) -> Conjunction:
             part = Atom(part.relation, tuple(terms), part.at)
         parts.append(part)
     return Conjunction(tuple(parts), body.at)
-
-
-
-

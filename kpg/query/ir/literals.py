@@ -163,5 +163,3 @@ def change_terms(formula: Formula, function: Callable[[Term], Term], *, inside: 
             parts = tuple(change_terms(part, function, inside=inside) for part in formula.parts)
             return replace(formula, parts=parts)
     return formula
-
-

@@ -135,9 +135,7 @@ def constant_kinds(term: Constant) -> frozenset[Kind]:
     return NUMBERS - {"unsigned"} if isinstance(term.value, int) and term.value < 0 else NUMBERS
 
 
-def within(
-    kinds: frozenset[Kind], allowed: frozenset[Kind], at: Position, what: str, where: str
-) -> frozenset[Kind]:
+def within(kinds: frozenset[Kind], allowed: frozenset[Kind], at: Position, what: str, where: str) -> frozenset[Kind]:
     """What something may be and may be there; refuses if there is nothing."""
     left = kinds & allowed
     if not left:

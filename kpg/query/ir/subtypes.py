@@ -49,5 +49,3 @@ def meet(names: list[str], types: dict[str, NamedType]) -> set[str]:
     common = {name for name in candidates if all(other in above(name, types) for other in names)}
     wider = {name: above(name, types) for name in common}
     return {name for name in common if all(name in wider[other] for other in common if other in wider[name])}
-
-

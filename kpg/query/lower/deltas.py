@@ -44,9 +44,7 @@ def looks_of(pipeline: Pipeline) -> list[Look]:
     return [look for step in pipeline.steps if isinstance(step, Extend) for look in step.looks]
 
 
-def build_pipeline(
-    plan: RulePlan, pipeline: Pipeline, around: Surroundings, loops: frozenset[nodes.Loop]
-) -> Bindings:
+def build_pipeline(plan: RulePlan, pipeline: Pipeline, around: Surroundings, loops: frozenset[nodes.Loop]) -> Bindings:
     """The solutions that the changes of one atom lead to."""
     found = changes_of(pipeline, around, loops)
     rounds = frozenset(name.removeprefix("$") for name in rounds_of(loops))
@@ -100,9 +98,7 @@ def changes_of(pipeline: Pipeline, around: Surroundings, loops: frozenset[nodes.
     return Bindings(made, {name.removeprefix("$"): name for name in schema.names if name != UNIT})
 
 
-def extend(
-    found: Bindings, step: Extend, live: frozenset[str], gates: list[Look], around: Surroundings
-) -> Bindings:
+def extend(found: Bindings, step: Extend, live: frozenset[str], gates: list[Look], around: Surroundings) -> Bindings:
     """The tuples extended by a step, with what is still read."""
     first = step.looks[0].source
     columns = [column.name for column in around.relations[first.atom.relation].columns]

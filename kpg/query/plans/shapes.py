@@ -1,6 +1,6 @@
 """JSON, looked at with care: what is not as it should be is refused with the path to it.
 
-    $.rules[0].plan.Join.left_plan: no stage is called 'MatchX'
+$.rules[0].plan.Join.left_plan: no stage is called 'MatchX'
 """
 
 from __future__ import annotations

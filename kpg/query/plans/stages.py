@@ -278,9 +278,7 @@ class Stages:
 
     # Relations
 
-    def relation(
-        self, word: str, names: list[str], bodies: list[Conjunction], json: Json, joins: str = ""
-    ) -> Atom:
+    def relation(self, word: str, names: list[str], bodies: list[Conjunction], json: Json, joins: str = "") -> Atom:
         """A relation of some variables that holds where one of some formulas does."""
         head = Atom(f"@{word}.{next(self.numbers)}", tuple(Variable(each, json.at) for each in names), json.at)
         self.relations.append(Relation(head.relation, columns(names), json.at, made=True))
@@ -316,4 +314,3 @@ BUILDERS: dict[str, Callable[[Stages, Json], Part]] = {
     "Aggregate": Stages.aggregate,
     "Hector": Stages.hector,
 }
-

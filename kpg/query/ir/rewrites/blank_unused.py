@@ -1,6 +1,6 @@
 """Columns that nobody reads are not carried: a variable that occurs once becomes a wildcard.
 
-    p(x) :- q(x, y), r(x, z).   ->   p(x) :- q(x, _), r(x, _).
+p(x) :- q(x, y), r(x, z).   ->   p(x) :- q(x, _), r(x, _).
 """
 
 from __future__ import annotations

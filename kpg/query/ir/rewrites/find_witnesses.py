@@ -129,4 +129,3 @@ def with_witnesses(rule: Rule, aggregate: Aggregate, numbers: Iterator[int]) -> 
         body=Conjunction(body, rule.body.at),
         kinds=tuple(sorted(kinds.items())),
     )
-

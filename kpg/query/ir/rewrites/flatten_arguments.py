@@ -1,6 +1,6 @@
 """Arguments of body atoms become variables, constants or wildcards: what must be computed is an equation beside them.
 
-    p(x) :- q(x, y + 1).   ->   p(x) :- q(x, v), v = y + 1.
+p(x) :- q(x, y + 1).   ->   p(x) :- q(x, v), v = y + 1.
 """
 
 from __future__ import annotations

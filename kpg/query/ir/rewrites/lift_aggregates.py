@@ -141,9 +141,7 @@ class Lifting:
         known = bound_by(chosen)
         return [literal for literal in chosen if uses(literal) <= known]
 
-    def body(
-        self, name: str, aggregate: Aggregate, keys: list[Variable], seed: Atom | None, rule: Rule
-    ) -> list[Rule]:
+    def body(self, name: str, aggregate: Aggregate, keys: list[Variable], seed: Atom | None, rule: Rule) -> list[Rule]:
         """The rules for the solutions of an aggregate's body: keys, then all else, what is aggregated last."""
         kinds = dict(rule.kinds)
         formula, target = aggregate.body, aggregate.target
