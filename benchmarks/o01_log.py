@@ -15,7 +15,7 @@ from benchmarks.answers import counts_after
 from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import Clock, wall_clock
 from kpg.observe.attributes import SIZE
-from kpg.observe.log import Log
+from kpg.observe.event_log import EventLog
 
 NEVER = 1e9  # seconds
 
@@ -40,7 +40,7 @@ def changes(rows: int, rounds: int, clock: Clock, attributes: list[str] | None =
     """Rounds of one change on a counted relation."""
     keys, fresh = data.distinct_keys(rows), data.repeated_keys(rounds, rows)
     logged = clock.name != "no log"
-    with kpg.open() as db, Log(db, attributes, every=every) if logged else nullcontext() as log:
+    with kpg.open() as db, EventLog(db, attributes, every=every) if logged else nullcontext() as log:
         relation = db.input("r", k=int)
         relation.arrange("k")
         counts = relation.count("k").output("counts", keep=False)

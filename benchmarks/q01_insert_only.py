@@ -16,8 +16,8 @@ from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import Clock, cpu_clock
 from benchmarks.recursions import DECLARED, TC, Question, grid, grid_side
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 
 def measure(run: Run, question: Question, duckdb: Reference, expected: int) -> None:
@@ -52,7 +52,7 @@ def measure_grid(run: Run) -> None:
 def answer(question: Question, cpu: Clock, expected: int) -> None:
     """Compute an answer, and check how many rows it has."""
     program = compile(parse(DECLARED + question.rules))
-    with kpg.open() as db, Running(db, program, distinct_inputs=False, insert_only=True) as running:
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False, insert_only=True) as running:
         with cpu:
             running.inputs["e"].insert(np.ascontiguousarray(question.edges))
             db.advance()

@@ -16,8 +16,8 @@ from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import cpu_clock, resident_bytes, wall_clock
 from benchmarks.recursions import DECLARED, Question, questions
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 
 def run(run: Run) -> None:
@@ -37,7 +37,7 @@ def measure(run: Run, question: Question, duckdb: Reference, expected: int) -> N
     cpu, live = cpu_clock(f"{question.name}, first answer"), wall_clock(f"{question.name}, 1 edge")
     before = resident_bytes()
     for last in (False, True):
-        with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+        with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as running:
             with cpu:
                 running.inputs["e"].insert(question.edges)
                 db.advance()

@@ -16,8 +16,8 @@ from benchmarks import data, peers_duckdb
 from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import Clock, cpu_clock, wall_clock
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 DECLARED = """
 .decl e(x: number, y: number)
@@ -91,7 +91,7 @@ def answer(run: Run, graph: Graph, order: str, joins: str) -> float:
     program = compile(parse(f"{DECLARED}answer(a, b, c) :- {order}."))
     clock = cpu_clock(f"{graph.name}, {joins}")
     for _ in range(run.times(2)):
-        with kpg.open() as db, Running(db, program, distinct_inputs=False, joins=joins) as running:
+        with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False, joins=joins) as running:
             with clock:
                 running.inputs["e"].insert(graph.edges)
                 db.advance()
@@ -104,7 +104,7 @@ def live(run: Run, graph: Graph) -> Clock:
     """How long one edge takes that goes and comes back."""
     program = compile(parse(f"{DECLARED}answer(a, b, c) :- {ORDERS[0]}."))
     clock = wall_clock(f"{graph.name}, 1 edge")
-    with kpg.open() as db, Running(db, program, distinct_inputs=False, joins="hector") as running:
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False, joins="hector") as running:
         running.inputs["e"].insert(graph.edges)
         db.advance()
         before = running.answer("answer").scan().num_rows

@@ -17,7 +17,7 @@ from kpg.operators.arrange import Publisher
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
-from kpg.query.lower.program import Lowered
+from kpg.query.lower.lower_program import Lowered
 
 
 def run(run: Run) -> None:

@@ -19,9 +19,9 @@ from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import cpu_clock, wall_clock
 from benchmarks.recursions import DECLARED, SG, TC, grid, grid_side, random_graph, tree, tree_depth
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
-from kpg.query.running import Running
 
 ARGUMENTS = 100
 PATIENCE_SECONDS = 20.0
@@ -53,7 +53,7 @@ def full_answer(
     """How long everything takes, and how many rows each value of some columns has."""
     cpu = cpu_clock()
     counts: dict[str, dict[int, int]] = {}
-    with kpg.open() as db, Running(db, program, distinct_inputs=False, insert_only=True) as running:
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False, insert_only=True) as running:
         with cpu:
             running.inputs["e"].insert(edges)
             db.advance()
@@ -86,7 +86,10 @@ def measure(
     """Arguments one after the other."""
     live = wall_clock(name)
     arguments = np.random.default_rng(7).choice(np.unique(edges), ARGUMENTS).tolist()
-    with kpg.open() as db, Running(db, program, distinct_inputs=False, demand={"answer": (column,)}) as running:
+    with (
+        kpg.open() as db,
+        InstalledProgram(db, program, distinct_inputs=False, demand={"answer": (column,)}) as running,
+    ):
         running.inputs["e"].insert(edges)
         db.advance()
         began = time.monotonic()

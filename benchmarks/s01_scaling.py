@@ -15,7 +15,7 @@ from benchmarks import shards
 from benchmarks.lines import Reference, Run, at_most
 from benchmarks.measure import Clock, wall_clock
 from kpg import graphs
-from kpg.plan.values import name_of_function
+from kpg.plan.plan_values import name_of_function
 
 WORKERS = 2
 KEY = ("r", "k")

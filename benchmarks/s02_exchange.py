@@ -18,9 +18,9 @@ import kpg
 from benchmarks.lines import Run, at_most
 from benchmarks.measure import wall_clock
 from kpg import col
+from kpg.cluster.frames import FrameSocket, SocketPoller
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.requests import SPIN
-from kpg.cluster.wire import Connection, Watch
+from kpg.cluster.rank_requests import SPIN
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message
@@ -74,7 +74,7 @@ def round_trips(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     other.start()
     sock, _ = listener.accept()
     mesh = Mesh(0, Symbols())
-    mesh.add(1, Connection(sock))
+    mesh.add(1, FrameSocket(sock))
     seconds = np.empty(count)
     for trip in range(count):
         begin = time.perf_counter()
@@ -88,7 +88,7 @@ def round_trips(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def echo(address: tuple[str, int], count: int) -> None:
     """The other end: each frame is answered by one."""
     mesh = Mesh(1, Symbols())
-    mesh.add(0, Connection(socket.create_connection(address)))
+    mesh.add(0, FrameSocket(socket.create_connection(address)))
     for _ in range(count):
         heard(mesh)
         there(mesh, 0)
@@ -102,7 +102,7 @@ def there(mesh: Mesh, peer: int) -> None:
 
 def heard(mesh: Mesh) -> None:
     """Wait for a row and its progress."""
-    frames, watch = 0, Watch(mesh.connections())
+    frames, watch = 0, SocketPoller(mesh.connections())
     while frames < 2:
         frames += len(mesh.receive())
         if frames < 2:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks import data
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.kernels.warm import load
 

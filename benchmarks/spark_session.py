@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kpg.spark.light import light
+from kpg.spark.small_session import light
 
 WORKERS = 2
 

@@ -4,15 +4,15 @@ python examples/clients.py
 """
 
 import kpg
-from kpg.server.listener import Place
-from kpg.server.serving import Served, Settings
+from kpg.server.listener import ListenAddress
+from kpg.server.running_server import RunningServer, Settings
 
 RULES = """
 reach(x, y) :- link(x, y).
 reach(x, z) :- reach(x, y), link(y, z).
 """
 
-with Served(Settings(place=Place(port=0), open_to_all=True)) as server:
+with RunningServer(Settings(place=ListenAddress(port=0), open_to_all=True)) as server:
     with kpg.connect(server.url) as operator, kpg.connect(server.url) as viewer:
         operator.create_relation("link", {"x": str, "y": str})
         operator.register(RULES)

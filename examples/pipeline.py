@@ -28,7 +28,7 @@ from standing import Standing  # noqa: E402
 
 import kpg  # noqa: E402
 from kpg.spark.java import ensure_java  # noqa: E402
-from kpg.spark.light import light  # noqa: E402
+from kpg.spark.small_session import light  # noqa: E402
 
 
 class Feed:

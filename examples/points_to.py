@@ -5,8 +5,8 @@ Run it: python examples/points_to.py
 
 import kpg
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 RULES = """
 .decl new(variable: symbol, object: symbol)                     // variable = new object
@@ -27,7 +27,7 @@ holds(p, f, o) :- store(v, f, w), points_to(v, p), points_to(w, o).
 aliases(v, n) :- points_to(v, _), n = count : { points_to(w, o), points_to(v, o), w != v }.
 """
 
-with kpg.open() as db, Running(db, compile(parse(RULES))) as analysis:
+with kpg.open() as db, InstalledProgram(db, compile(parse(RULES))) as analysis:
     analysis.inputs["new"].insert([("a", "A"), ("b", "B")])
     analysis.inputs["assign"].insert([("c", "a")])
     analysis.inputs["store"].insert([("a", "next", "b")])

@@ -51,7 +51,7 @@ ENGINE: dict[str, str] = {
     "Changes": "kpg.api.changes",
     "Collection": "kpg.api.collection",
     "Database": "kpg.api.database",
-    "Expression": "kpg.columns.syntax",
+    "Expression": "kpg.columns.expression",
     "Group": "kpg.api.group",
     "Input": "kpg.api.input",
     "Output": "kpg.api.output",
@@ -60,14 +60,14 @@ ENGINE: dict[str, str] = {
     "Type": "kpg.columns.schema",
     "coalesce": "kpg.columns.functions",
     "col": "kpg.columns.functions",
-    "connect": "kpg.client.blocking",
-    "connect_async": "kpg.client.awaited",
+    "connect": "kpg.client.connection",
+    "connect_async": "kpg.client.async_connection",
     "decimal": "kpg.columns.schema",
     "lit": "kpg.columns.functions",
     "max_of": "kpg.columns.functions",
     "min_of": "kpg.columns.functions",
     "open": "kpg.opening",
-    "replay": "kpg.api.replay",
+    "replay": "kpg.api.capture_replay",
     "row_udf": "kpg.columns.functions",
     "udf": "kpg.columns.functions",
     "when": "kpg.columns.functions",
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from kpg.api.arrangement import Arrangement
     from kpg.api.background import Background
     from kpg.api.capture import Capture
+    from kpg.api.capture_replay import replay
     from kpg.api.changes import Changes
     from kpg.api.collection import Collection
     from kpg.api.database import Database
@@ -84,12 +85,11 @@ if TYPE_CHECKING:
     from kpg.api.input import Input
     from kpg.api.output import Output
     from kpg.api.recursion import Recursion
-    from kpg.api.replay import replay
-    from kpg.client.awaited import connect_async
-    from kpg.client.blocking import connect
+    from kpg.client.async_connection import connect_async
+    from kpg.client.connection import connect
+    from kpg.columns.expression import Expression
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
-    from kpg.columns.syntax import Expression
     from kpg.opening import open
 
 __all__ = [

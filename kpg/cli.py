@@ -1,7 +1,7 @@
 """The command `kpg`: what can be said to it, and what errors look like. Each command is in the package it is about.
 
-    kpg run, kpg explain    kpg/query/command.py          kpg serve    kpg/server/command.py
-    kpg bench               kpg/bench/command.py          kpg shell    kpg/shell/command.py
+    kpg run, kpg explain    kpg/query/run_command.py          kpg serve    kpg/server/serve_command.py
+    kpg bench               kpg/bench/command.py          kpg shell    kpg/shell/shell_command.py
 
 Errors go to stderr as what failed, where, and what to do; the exit status is 1 for those and 2 for wrong usage.
 """
@@ -15,9 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from kpg.bench import command as benchmarks
 from kpg.errors import KpgError
-from kpg.query import command as programs
-from kpg.server import command as serving
-from kpg.shell import command as shells
+from kpg.query import run_command as programs
+from kpg.server import serve_command as servers
+from kpg.shell import shell_command as shells
 
 HELP = """\
 kpg keeps the answers of queries up to date while their inputs change.
@@ -59,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"kpg {installed_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for each in (programs, benchmarks, serving, shells):
+    for each in (programs, benchmarks, servers, shells):
         each.add_to(commands)
     return parser
 

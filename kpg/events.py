@@ -61,10 +61,10 @@ class Sized(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def updates(self) -> Updates: ...
+    def updates(self) -> SizedColumns: ...
 
 
-class Updates(Protocol):
+class SizedColumns(Protocol):
     """Its columns; what else a batch keeps to be read faster comes and goes."""
 
     @property

@@ -14,13 +14,13 @@ from kpg.kernels.warm import warm
 
 if TYPE_CHECKING:
     from kpg.api.background import Background
-    from kpg.spark.database import SparkDatabase
-    from kpg.storage.log import Durability
+    from kpg.spark.spark_database import SparkDatabase
+    from kpg.storage.transaction_log import Durability
 
 Place: TypeAlias = str | PathLike[str] | None
 
 
-class Options(TypedDict, total=False):
+class OpenOptions(TypedDict, total=False):
     """What all dbs may be opened with; `open` says what they mean."""
 
     history: int | None
@@ -35,13 +35,13 @@ class Options(TypedDict, total=False):
 
 @overload
 def open(
-    place: Place = None, /, *, workers: int = 1, background: Literal[False] = False, **options: Unpack[Options]
+    place: Place = None, /, *, workers: int = 1, background: Literal[False] = False, **options: Unpack[OpenOptions]
 ) -> Database: ...
 
 
 @overload
 def open(
-    place: Place = None, /, *, workers: int = 1, background: Literal[True], **options: Unpack[Options]
+    place: Place = None, /, *, workers: int = 1, background: Literal[True], **options: Unpack[OpenOptions]
 ) -> Background: ...
 
 
@@ -52,7 +52,7 @@ def open(
     *,
     spark: Any,
     workers: int = 1,
-    **options: Unpack[Options],  # a SparkSession
+    **options: Unpack[OpenOptions],  # a SparkSession
 ) -> SparkDatabase: ...
 
 
@@ -94,22 +94,22 @@ def open(
     if spark is not None:
         if background:
             raise ProgramError("spark= runs in the background already", hint="Leave background=True out.")
-        from kpg.cluster.home import home_of
-        from kpg.spark.database import SparkDatabase
+        from kpg.cluster.cluster_directory import home_of
+        from kpg.spark.spark_database import SparkDatabase
 
         return SparkDatabase(config, workers, spark, home_of(place, filesystem, durability, checkpoint_bytes))
     if workers > 1:
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")
-        from kpg.cluster.database import ClusterDatabase
-        from kpg.cluster.home import home_of
-        from kpg.cluster.local import LocalProcesses
+        from kpg.cluster.cluster_database import ClusterDatabase
+        from kpg.cluster.cluster_directory import home_of
+        from kpg.cluster.local_launcher import LocalLauncher
 
         home = home_of(place, filesystem, durability, checkpoint_bytes)
-        return ClusterDatabase(config, workers, LocalProcesses(spare=home is not None), home=home)
+        return ClusterDatabase(config, workers, LocalLauncher(spare=home is not None), home=home)
     make = partial(Database, config)
     if place is not None:
-        from kpg.api.durable import open_durable
+        from kpg.api.durability import open_durable
 
         make = partial(open_durable, config, place, filesystem, durability, checkpoint_bytes)
     if background:

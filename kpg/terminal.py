@@ -28,7 +28,7 @@ def positive_number(text: str) -> float:
     return value
 
 
-class Bar:
+class ProgressBar:
     """A progress bar on stderr, for what takes long."""
 
     def __init__(self, enabled: bool) -> None:
@@ -51,7 +51,7 @@ class Bar:
             self.task = self.progress.add_task(what)
         self.progress.update(self.task, description=what, completed=done, total=of or None)
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kpg.protocol.schema import schema
+from kpg.protocol.json_schema import schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "protocol.schema.json"
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from kpg.api.collection import Collection
 from kpg.api.group import Group
-from kpg.api.installed import Installed
-from kpg.api.reading import check_readable, to_table
-from kpg.columns.arrow import encode
-from kpg.columns.consolidate import consolidate
+from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.trace_reads import check_readable, to_table
+from kpg.columns.consolidation import consolidate
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Closed
 from kpg.plan import nodes
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class Arrangement(Collection):
     """A collection with an index by `keys`."""
 
-    def __init__(self, db: Database, installed: Installed, described: nodes.Node) -> None:
+    def __init__(self, db: Database, installed: InstalledArrangement, described: nodes.PlanNode) -> None:
         schema = described.schema
-        super().__init__(db, nodes.Installed(schema, frozenset(), installed))
+        super().__init__(db, nodes.InstalledNode(schema, frozenset(), installed))
         self.installed = installed
         self._key_schema = installed.schema.select(installed.keys)
         self._released = False

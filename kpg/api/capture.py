@@ -10,7 +10,7 @@ A capture is an Arrow IPC stream, so whoever reads Arrow reads it:
 
 The first mark follows what the answer held when the capture began, at the times that could still be told apart; each
 advance of the db adds its changes and a mark, also when nothing changed. `_time` is a number, or a list of them if
-times have several coordinates. `kpg.api.replay` reads it back.
+times have several coordinates. `kpg.api.capture_replay` reads it back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.arrow import decode
+from kpg.columns.table_rows import decode
 from kpg.columns.updates import Updates, spread
 from kpg.errors import SchemaMismatch, Unavailable
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kpg.columns.arrow import decode, decode_rows
-from kpg.columns.choose import take
 from kpg.columns.schema import Schema
+from kpg.columns.selection import take
+from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Updates, spread
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kpg.columns.expression import bind, bind_condition, name_of
+from kpg.columns.bind import bind, bind_condition, name_of
+from kpg.columns.expression import ColumnReference, Expression, wrap
 from kpg.columns.schema import INT64, Schema
-from kpg.columns.syntax import Column, Expression, wrap
 from kpg.errors import BadPlan, TypeMismatch, UndefinedName
 from kpg.plan import nodes
 
@@ -27,7 +27,7 @@ On = str | Sequence[str] | Mapping[str, str]
 class Collection:
     """A changing multiset of rows."""
 
-    def __init__(self, db: Database, node: nodes.Node) -> None:
+    def __init__(self, db: Database, node: nodes.PlanNode) -> None:
         self.db = db
         self.node = node
 
@@ -40,7 +40,7 @@ class Collection:
         return f"{type(self).__name__}{self.schema!r}"
 
     def _repr_html_(self) -> str:
-        from kpg.api.notebook import html_collection
+        from kpg.api.notebook_html import html_collection
 
         return html_collection(self)
 
@@ -54,61 +54,61 @@ class Collection:
             raise BadPlan("select() of no columns", hint="Name the columns to keep.")
         bound = [(name, bind(expression, self.schema, self.db.symbols).type) for name, expression in pairs]
         expressions = tuple(expression for _, expression in pairs)
-        return self._make(nodes.Select(Schema.of(bound), self.node.loops, self.node, expressions))
+        return self._make(nodes.SelectNode(Schema.of(bound), self.node.loops, self.node, expressions))
 
     map = select
 
     def with_columns(self, /, **named: Any) -> Collection:
         """All columns, some replaced or added."""
-        kept = {name: Column(name) for name in self.schema.names}
+        kept = {name: ColumnReference(name) for name in self.schema.names}
         return self.select(**{**kept, **named})
 
     def rename(self, /, **names: str) -> Collection:
         """The same rows, columns renamed: rename(old="new")."""
         schema = self.schema.rename(names)
-        return self.select(**dict(zip(schema.names, map(Column, self.schema.names), strict=True)))
+        return self.select(**dict(zip(schema.names, map(ColumnReference, self.schema.names), strict=True)))
 
     def filter(self, condition: Any) -> Collection:
         """The rows on which a condition is true: neither false nor null."""
         bind_condition(wrap(condition), self.schema, self.db.symbols)
-        return self._make(nodes.Filter(self.schema, self.node.loops, self.node, wrap(condition)))
+        return self._make(nodes.FilterNode(self.schema, self.node.loops, self.node, wrap(condition)))
 
     def flat_map(self, function: Callable[..., Any], /, **columns: Any) -> Collection:
         """Any number of rows from each: `function(table)` gets an Arrow table and returns (positions, new table).
 
         `positions` says for each new row which old row it came from, so that its time and diff are known.
         """
-        from kpg.api.flatmap import OverArrow
+        from kpg.api.arrow_functions import ArrowFunction
 
         schema = Schema.of(columns)
-        lanes = OverArrow(function, self.schema, schema, self.db.symbols)
+        lanes = ArrowFunction(function, self.schema, schema, self.db.symbols)
         label = getattr(function, "__name__", "function")
-        return self._make(nodes.FlatMap(schema, self.node.loops, self.node, lanes, label))
+        return self._make(nodes.FlatMapNode(schema, self.node.loops, self.node, lanes, label))
 
     def negate(self) -> Collection:
         """Every row as often fewer as it was more."""
-        return self._make(nodes.Negate(self.schema, self.node.loops, self.node))
+        return self._make(nodes.NegateNode(self.schema, self.node.loops, self.node))
 
     def explode(self, column: str) -> Collection:
         """As many copies of each row as a whole number in a column says; that column is dropped."""
         if self.schema.type_of(column) != INT64:
             raise TypeMismatch(f"explode() needs a whole number, not {self.schema.type_of(column)}")
         rest = self.schema.select([name for name in self.schema.names if name != column])
-        return self._make(nodes.Explode(rest, self.node.loops, self.node, column))
+        return self._make(nodes.ExplodeNode(rest, self.node.loops, self.node, column))
 
     def delay(self, until: Any) -> Collection:
         """Each row no earlier than the epoch that an expression says; inside a loop, than that round."""
         expression = wrap(until)
         if bind(expression, self.schema, self.db.symbols).type != INT64:
             raise TypeMismatch("delay() needs a whole number", hint="An epoch, or a round inside a loop.")
-        return self._make(nodes.Delay(self.schema, self.node.loops, self.node, expression, -1))
+        return self._make(nodes.DelayNode(self.schema, self.node.loops, self.node, expression, -1))
 
     def inspect(self, function: Callable[[tuple[Any, ...], Any, int], Any] = print) -> Collection:
         """The same rows; `function(row, time, diff)` sees each update as it passes."""
         from kpg.api.changes import EachChange
 
         shown = EachChange(self.db, self.schema, function)
-        return self._make(nodes.Inspect(self.schema, self.node.loops, self.node, shown))
+        return self._make(nodes.InspectNode(self.schema, self.node.loops, self.node, shown))
 
     # Several collections
 
@@ -119,7 +119,7 @@ class Collection:
         for other in others:
             check_same_columns(other.schema, self.schema)
         inputs = (self.node, *[other.node for other in others])
-        return self._make(nodes.Concat(self.schema, _loops(*inputs), inputs))
+        return self._make(nodes.ConcatNode(self.schema, _loops(*inputs), inputs))
 
     def subtract(self, other: Collection) -> Collection:
         """The rows of this, counted less by those of the other."""
@@ -141,14 +141,16 @@ class Collection:
         types = self.schema.types + tuple(other.schema.type_of(name) for side, name in columns if side)
         schema = Schema(tuple(names), types)
         loops = _loops(self.node, other.node)
-        return self._make(nodes.Join(schema, loops, self.node, other.node, pairs, tuple(columns)))
+        return self._make(nodes.JoinNode(schema, loops, self.node, other.node, pairs, tuple(columns)))
 
     def semijoin(self, other: Collection, on: On) -> Collection:
         """The rows of this whose key is in the other, however often it is there."""
         pairs = self._pairs(other, on)
         keys = other.select(*[right for _, right in pairs]).distinct()
         columns = tuple((0, name) for name in self.schema.names)
-        return self._make(nodes.Join(self.schema, _loops(self.node, keys.node), self.node, keys.node, pairs, columns))
+        return self._make(
+            nodes.JoinNode(self.schema, _loops(self.node, keys.node), self.node, keys.node, pairs, columns)
+        )
 
     def antijoin(self, other: Collection, on: On) -> Collection:
         """The rows of this whose key is not in the other."""
@@ -179,12 +181,12 @@ class Collection:
         """Each row that is there at least so often, once."""
         if at_least < 1:
             raise BadPlan("threshold() below 1 would hold for rows that are not there")
-        reduction = nodes.Reduction("presence", at_least=at_least)
-        return self._make(nodes.Reduce(self.schema, self.node.loops, self.node, self.schema.names, reduction))
+        reduction = nodes.ReductionSpec("presence", at_least=at_least)
+        return self._make(nodes.ReduceNode(self.schema, self.node.loops, self.node, self.schema.names, reduction))
 
     def consolidate(self) -> Collection:
         """The same rows, equal ones of a time summed before they go on."""
-        return self._make(nodes.Consolidate(self.schema, self.node.loops, self.node))
+        return self._make(nodes.ConsolidateNode(self.schema, self.node.loops, self.node))
 
     # Recursion
 
@@ -209,7 +211,7 @@ class Collection:
         """
         self.schema.select(keys)
         if self.node.loops:
-            return self._make(nodes.Arrange(self.schema, self.node.loops, self.node, keys))  # type: ignore[return-value]
+            return self._make(nodes.ArrangeNode(self.schema, self.node.loops, self.node, keys))  # type: ignore[return-value]
         name = f"{getattr(self, 'name', 'collection')} by {', '.join(keys)}"
         return self.db.installer.arrangement(self.node, name, keys)
 
@@ -228,7 +230,7 @@ class Collection:
 
     # Inside
 
-    def _make(self, node: nodes.Node) -> Collection:
+    def _make(self, node: nodes.PlanNode) -> Collection:
         return Collection(self.db, node)
 
     def _name(self, column: str | Expression) -> str:
@@ -263,8 +265,8 @@ class Collection:
 
 def wrap_column(value: Any) -> Expression:
     """An expression; a plain string is the name of a column."""
-    return Column(value) if isinstance(value, str) else wrap(value)
+    return ColumnReference(value) if isinstance(value, str) else wrap(value)
 
 
-def _loops(*inputs: nodes.Node) -> frozenset[nodes.Loop]:
+def _loops(*inputs: nodes.PlanNode) -> frozenset[nodes.Loop]:
     return frozenset[nodes.Loop]().union(*[node.loops for node in inputs])

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, meet
-from kpg.api.horizon import Horizon
+from kpg.api.history_horizon import Horizon
 from kpg.api.input import Input
 from kpg.api.installer import Installer
 from kpg.api.memory import Memory
-from kpg.api.reclaim import symbols_in_use
 from kpg.api.recursion import Recursion
+from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import as_frontier, as_time, show_frontier
-from kpg.api.transact import Transact, as_origin, perform
+from kpg.api.transactions import PendingTransaction, as_origin, perform
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config
@@ -36,16 +36,16 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, Unavailable, UndefinedName, WrongThread
 from kpg.events import Recorder
-from kpg.operators.failures import Failures
+from kpg.operators.error_rows import ErrorRows
 from kpg.plan.nodes import Loop
 from kpg.plan.rendered import Context
-from kpg.storage.applied import Applied
-from kpg.storage.readers import Reader
+from kpg.storage.applied_batches import AppliedBatches
+from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
-    from kpg.api.durable import Durable
+    from kpg.api.durability import DurableStore
 
 
 class Database:
@@ -56,11 +56,11 @@ class Database:
         config: Config,
         worker: Worker | None = None,
         symbols: Symbols | None = None,
-        durable: Durable | None = None,
+        durable: DurableStore | None = None,
     ) -> None:
         self.config = config
         self.symbols = Symbols() if symbols is None else symbols  # one without symbols yet is false
-        self.failures = Failures(self.symbols)
+        self.failures = ErrorRows(self.symbols)
         self.worker = worker or Worker(start=(0,) * config.coordinates)
         self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
         self.installer = Installer(self)
@@ -78,8 +78,8 @@ class Database:
             self.worker.guard = self.memory.check
         self.sealed: Frontier | None = None
         self.durable = durable
-        self.applied = Applied() if durable is None else durable.storage.applied
-        self.readers: dict[str, Reader] = {} if durable is None else durable.storage.readers
+        self.applied = AppliedBatches() if durable is None else durable.storage.applied
+        self.readers: dict[str, NamedReader] = {} if durable is None else durable.storage.readers
         found = {} if durable is None else durable.found.since
         self._horizon = Horizon((0,) * config.coordinates, found, self.readers)
         self._busy_advances = 0
@@ -88,7 +88,7 @@ class Database:
         if durable is not None:
             self._go_on_from(durable)
 
-    def _go_on_from(self, durable: Durable) -> None:
+    def _go_on_from(self, durable: DurableStore) -> None:
         """Set the clock to where the db was when it was last open."""
         self.worker.advance_to(durable.found.frontier)
         if self.config.coordinates == 1 and self.epoch > 0:
@@ -124,7 +124,7 @@ class Database:
         `origin` says that this is batch so-and-so of a writer; one that was applied before has no effect.
         """
         self.check()
-        asked = Transact(fill, as_origin(origin))
+        asked = PendingTransaction(fill, as_origin(origin))
         perform(self, [asked])
         return asked.future.result()
 
@@ -255,7 +255,7 @@ class Database:
 
     def replay(self, path: str | PathLike[str], into: Input | str, *, unfinished: bool = False) -> int:
         """Feed a captured answer into an input at its own times, advancing the clock; how many updates those were."""
-        from kpg.api.replay import replay_into
+        from kpg.api.capture_replay import replay_into
 
         self.check()
         found = self[into] if isinstance(into, str) else into
@@ -302,7 +302,7 @@ class Database:
         """Keep what happens from `time` on apart for a reader that comes back for it, also after a restart: in the
         relations that it reads, or in all."""
         self.check()
-        asked = Reader(self.as_time(time), None if of is None else frozenset(of))
+        asked = NamedReader(self.as_time(time), None if of is None else frozenset(of))
         unknown = sorted((asked.of or frozenset()) - self.inputs.keys())
         if unknown:
             raise UndefinedName(f"there is no input called {unknown[0]!r}", detail=f"Inputs: {sorted(self.inputs)}.")
@@ -378,17 +378,17 @@ class Database:
 
     def explain(self) -> str:
         """One block per arrangement: what is indexed, rows, bytes, who shares it."""
-        from kpg.api.explain import explain_database
+        from kpg.api.explain_dataflow import explain_database
 
         return explain_database(self)
 
     def describe(self) -> dict[str, Any]:
         """Inputs, outputs, dataflows and arrangements, as plain values."""
-        from kpg.api.inventory import describe_database
+        from kpg.api.description import describe_database
 
         return describe_database(self)
 
     def _repr_html_(self) -> str:
-        from kpg.api.notebook import html_database
+        from kpg.api.notebook_html import html_database
 
         return html_database(self)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kpg.columns.expression import ColumnReference
 from kpg.columns.schema import FLOAT64, INT64, NUMERIC, Schema, Type
-from kpg.columns.syntax import Column
 from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
 
@@ -34,7 +34,7 @@ class Group:
     def count(self, name: str = "count") -> Collection:
         """How many rows each group has."""
         schema = self._keys().concat(Schema.of({name: INT64}))
-        return self._reduce(schema, nodes.Reduction("count"))
+        return self._reduce(schema, nodes.ReductionSpec("count"))
 
     def sum(self, /, *columns: str, **named: str) -> Collection:
         """The sum of each column: sum("amount") or sum(total="amount")."""
@@ -57,7 +57,7 @@ class Group:
         if not names:
             raise BadPlan("aggregate() of nothing", hint='Say what, as in aggregate(total=("sum", "amount")).')
         schema = self._keys().concat(Schema.of(names))
-        return self._reduce(schema, nodes.Reduction("sums", columns=tuple(columns)))
+        return self._reduce(schema, nodes.ReductionSpec("sums", columns=tuple(columns)))
 
     def _type_of(self, kind: str, column: str) -> Type:
         if kind == "count":
@@ -80,7 +80,7 @@ class Group:
     def _extreme(self, column: str, name: str | None, sign: str, hierarchical: bool) -> Collection:
         inner = self.collection
         if inner.schema.type_of(column).nullable:
-            inner = inner.filter(~Column(column).is_null())
+            inner = inner.filter(~ColumnReference(column).is_null())
         if set(inner.schema.names) != {*self.keys, column}:
             inner = inner.select(*self.keys, column)
         made = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)
@@ -108,7 +108,7 @@ class Group:
             order.setdefault(column.removeprefix("-"), column)  # what comes again decides nothing more
         inner.schema.select(order)
         by = tuple(column for name, column in order.items() if name not in keys)
-        reduction = nodes.Reduction("first", limit=limit, copies=copies, columns=by)
+        reduction = nodes.ReductionSpec("first", limit=limit, copies=copies, columns=by)
         if not hierarchical:
             return self._reduce(inner.schema.select([*keys, *_others(inner.schema, keys)]), reduction)
         columns = inner.schema.names
@@ -126,14 +126,14 @@ class Group:
         `key` is a tuple, `rows` a sorted list of (row, count); return the output rows, of the given columns.
         """
         schema = self._keys().concat(Schema.of(columns))
-        return self._reduce(schema, nodes.Reduction("function", function=function))
+        return self._reduce(schema, nodes.ReductionSpec("function", function=function))
 
     def _keys(self) -> Schema:
         return self.collection.schema.select(self.keys)
 
-    def _reduce(self, schema: Schema, reduction: nodes.Reduction) -> Collection:
+    def _reduce(self, schema: Schema, reduction: nodes.ReductionSpec) -> Collection:
         node = self.collection.node
-        return self.collection._make(nodes.Reduce(schema, node.loops, node, self.keys, reduction))
+        return self.collection._make(nodes.ReduceNode(schema, node.loops, node, self.keys, reduction))
 
 
 def _others(schema: Schema, keys: tuple[str, ...]) -> list[str]:
@@ -142,7 +142,7 @@ def _others(schema: Schema, keys: tuple[str, ...]) -> list[str]:
 
 def row_hash(columns: tuple[str, ...]) -> Any:
     """A whole number from 0 that spreads rows evenly."""
-    mixed = Column(columns[0]).hash() % (1 << 31)
+    mixed = ColumnReference(columns[0]).hash() % (1 << 31)
     for column in columns[1:]:
-        mixed = (mixed * 31 + Column(column).hash() % (1 << 31)) % (1 << 31)
+        mixed = (mixed * 31 + ColumnReference(column).hash() % (1 << 31)) % (1 << 31)
     return mixed

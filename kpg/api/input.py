@@ -19,12 +19,12 @@ import numpy as np
 from kpg.algebra.order import Time, join, least
 from kpg.api.arrangement import Arrangement
 from kpg.api.collection import Collection
-from kpg.api.installed import Installed, install_input
+from kpg.api.installed_arrangement import InstalledArrangement, install_input
 from kpg.api.times import LAST, show_frontier, show_time
-from kpg.columns.arrow import encode
-from kpg.columns.choose import keep
-from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import MAX, Schema
+from kpg.columns.selection import keep
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_of_each
 from kpg.dataflow.operator import Message
@@ -32,7 +32,7 @@ from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
 from kpg.operators.source import Source
 from kpg.plan import nodes
-from kpg.trace.gather import read
+from kpg.trace.key_history import read
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
@@ -44,7 +44,7 @@ class Input(Collection):
     def __init__(
         self, db: Database, name: str, schema: Schema, key: str | tuple[str, ...] | None, kept: bool = True
     ) -> None:
-        super().__init__(db, nodes.Relation(schema, frozenset(), self))
+        super().__init__(db, nodes.RelationNode(schema, frozenset(), self))
         if not len(schema):
             raise SchemaMismatch(f"input {name!r} has no columns", hint='Say them, as in db.input("edges", src=int).')
         self.name = name
@@ -55,9 +55,9 @@ class Input(Collection):
         self.is_log = False  # whether the db itself writes it: of that nothing is logged
         self._buffer: list[Updates] = []
         self._latest = least(db.config.coordinates)  # the join of all times that rows were given
-        self._base: Installed | None = None
+        self._base: InstalledArrangement | None = None
         self._source: Source | None = None
-        self._others: list[Installed] = []
+        self._others: list[InstalledArrangement] = []
 
     # Rows in
 
@@ -174,7 +174,7 @@ class Input(Collection):
             return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
         return consolidate_all(parts)
 
-    def _catch_up(self, base: Installed) -> None:
+    def _catch_up(self, base: InstalledArrangement) -> None:
         """Have what was pushed sealed, if `db.push_to` left that work for later; several workers never leave it."""
         spine = base.publisher.spine()
         if spine is not None and spine.upper != self.db.time and self.db.worker.peers == 1:
@@ -239,7 +239,7 @@ class Input(Collection):
         if not self._buffer:
             self.db.dirty.pop(self.name, None)
 
-    def base(self, keys: tuple[str, ...] | None = None) -> Installed:
+    def base(self, keys: tuple[str, ...] | None = None) -> InstalledArrangement:
         """The arrangement this relation keeps its rows in: by its key, or else by what the first to ask wants."""
         if self.dropped:
             raise Closed(f"input {self.name} was dropped")
@@ -257,7 +257,7 @@ class Input(Collection):
         self.schema.select(keys)
         self.base(keys)
 
-    def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
         """A living arrangement of this relation by these columns, if there is one."""
         self.base(keys)
         assert self._base is not None
@@ -266,7 +266,7 @@ class Input(Collection):
                 return installed
         return None
 
-    def add_arrangement(self, installed: Installed) -> None:
+    def add_arrangement(self, installed: InstalledArrangement) -> None:
         """Remember an arrangement, so that later queries share it."""
         self._others = [other for other in self._others if not other.released] + [installed]
 

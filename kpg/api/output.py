@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Change, Changes, in_time_order
-from kpg.api.installed import Installed, install_arrangement, keep_errors, retain
-from kpg.api.reading import check_errors, check_readable, to_counted_table, to_table
-from kpg.columns.choose import reordered
-from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.api.installed_arrangement import InstalledArrangement, install_arrangement, keep_errors, retain
+from kpg.api.trace_reads import check_errors, check_readable, to_counted_table, to_table
+from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
+from kpg.columns.selection import reordered
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import Closed, DataError, InputError, InUse, KpgError
@@ -61,7 +61,7 @@ class Watch(Operator):
 class Output:
     """An installed answer."""
 
-    def __init__(self, db: Database, node: nodes.Node, name: str | None, keep: bool) -> None:
+    def __init__(self, db: Database, node: nodes.PlanNode, name: str | None, keep: bool) -> None:
         self.db = db
         self.schema: Schema = node.schema
         self.name = output_name(db, name)
@@ -74,8 +74,8 @@ class Output:
         self._order: list[int] = []
         self._lanes: Schema = node.schema
         self._released = False
-        self._installed: Installed | None = None
-        self._errors: Installed | None = None  # of an output that keeps nothing else
+        self._installed: InstalledArrangement | None = None
+        self._errors: InstalledArrangement | None = None  # of an output that keeps nothing else
         self._taken = False  # whether some changes were handed out
         if keep:
             self._installed = install_arrangement(db, self.name, node, keys_of(node), self._extend)
@@ -87,7 +87,7 @@ class Output:
     def _extend(self, dataflow: Dataflow, found: RenderedArrangement) -> None:
         self._watch(dataflow, found.arranged.stream, found.schema)
 
-    def _build_unkept(self, dataflow: Dataflow, node: nodes.Node) -> None:
+    def _build_unkept(self, dataflow: Dataflow, node: nodes.PlanNode) -> None:
         renderer = Renderer(dataflow, self.db.context, node)
         try:
             rendered = renderer.collection(node)
@@ -105,7 +105,7 @@ class Output:
         self._lanes = schema
         self._order = [schema.index(name) for name in self.schema.names]
         watch = Watch(f"output {self.name}", self._take)
-        dataflow.add(watch, [(stream, Pipeline())], depth=stream.depth)
+        dataflow.add(watch, [(stream, LocalPact())], depth=stream.depth)
 
     # Changes
 
@@ -222,7 +222,7 @@ class Output:
         """The rows as of a time as a pandas DataFrame."""
         return self.snapshot(as_of).to_pandas()
 
-    def readable(self) -> Installed:
+    def readable(self) -> InstalledArrangement:
         """The trace to read from, if it keeps one."""
         self._check()
         if self._installed is None:
@@ -257,14 +257,14 @@ class Output:
             return error
         return None
 
-    def _check_errors(self, errors: Installed) -> None:
+    def _check_errors(self, errors: InstalledArrangement) -> None:
         assert self.db.sealed is not None
         time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
         check_errors(self.db, self.name, errors, time)
 
     def explain(self) -> str:
         """One block per arrangement that this answer keeps or shares."""
-        from kpg.api.explain import explain_dataflow
+        from kpg.api.explain_dataflow import explain_dataflow
 
         return explain_dataflow(self.db, self._dataflow)
 
@@ -304,7 +304,7 @@ class Output:
         return f"Output({self.name!r}, {self.schema!r})"
 
     def _repr_html_(self) -> str:
-        from kpg.api.notebook import html_output
+        from kpg.api.notebook_html import html_output
 
         return html_output(self)
 
@@ -316,9 +316,9 @@ def output_name(db: Database, name: str | None) -> str:
     return name or next(free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs)
 
 
-def keys_of(node: nodes.Node) -> tuple[str, ...]:
+def keys_of(node: nodes.PlanNode) -> tuple[str, ...]:
     """What an answer is indexed by: for groups their keys, which the reduction has an index by; else all columns."""
-    if isinstance(node, nodes.Reduce) and node.keys and node.schema.names[: len(node.keys)] == node.keys:
+    if isinstance(node, nodes.ReduceNode) and node.keys and node.schema.names[: len(node.keys)] == node.keys:
         return node.keys
     return node.schema.names
 
@@ -326,17 +326,17 @@ def keys_of(node: nodes.Node) -> tuple[str, ...]:
 class Probe:
     """A dataflow that is installed only to know how far it has come."""
 
-    def __init__(self, db: Database, node: nodes.Node) -> None:
+    def __init__(self, db: Database, node: nodes.PlanNode) -> None:
         self.db = db
         self._dataflow = db.install("probe", lambda dataflow: self._build(dataflow, node))
 
-    def _build(self, dataflow: Dataflow, node: nodes.Node) -> None:
+    def _build(self, dataflow: Dataflow, node: nodes.PlanNode) -> None:
         renderer = Renderer(dataflow, self.db.context, node)
         try:
             rendered = renderer.collection(node)
             renderer.finish()
             self._watch = Watch("probe", lambda updates: None)
-            dataflow.add(self._watch, [(rendered.stream, Pipeline())], depth=rendered.stream.depth)
+            dataflow.add(self._watch, [(rendered.stream, LocalPact())], depth=rendered.stream.depth)
         finally:
             renderer.release()
         retain(dataflow, renderer)

@@ -31,7 +31,7 @@ class Variable(Collection):
     def set(self, definition: Collection) -> None:
         """Say what this is in the next round."""
         node = self.node
-        assert isinstance(node, nodes.Variable)
+        assert isinstance(node, nodes.VariableNode)
         if node.loop.definitions[node] is not None:
             raise BadPlan(f"a variable of {node.loop.name} is defined twice")
         check_same_columns(definition.schema, node.schema)
@@ -50,20 +50,20 @@ class Recursion:
         given = source if isinstance(source, Schema) else Schema.of(columns)
         start = None if isinstance(source, Schema) else source
         schema = given if start is None else start.schema
-        node = nodes.Variable(schema, _loops(start) | {self.loop}, self.loop, start.node if start else None)
+        node = nodes.VariableNode(schema, _loops(start) | {self.loop}, self.loop, start.node if start else None)
         self.loop.add(node)
         return Variable(self.db, node)
 
     def enter(self, collection: Collection, at: Any = None) -> Collection:
         """A collection of outside, each row from the round that an expression says (round 0 if not said)."""
         self.loop.use(collection.node)
-        node = nodes.Enter(collection.schema, collection.node.loops | {self.loop}, collection.node, self.loop, at)
+        node = nodes.EnterNode(collection.schema, collection.node.loops | {self.loop}, collection.node, self.loop, at)
         return Collection(self.db, node)
 
     def leave(self, collection: Collection) -> Collection:
         """What a collection of this loop comes to, for use outside."""
         loops = self.loop.leave(collection.node)
-        return Collection(self.db, nodes.Leave(collection.schema, loops, self.loop, collection.node))
+        return Collection(self.db, nodes.LeaveNode(collection.schema, loops, self.loop, collection.node))
 
     def __enter__(self) -> Recursion:
         return self

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from kpg.bench.experiment import Experiment
 from kpg.errors import UndefinedName
-from kpg.query.source import did_you_mean
+from kpg.query.source_text import did_you_mean
 
 FILES = (
     "x07_interactive_latency",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kpg.terminal import Bar, positive, positive_number
+from kpg.terminal import ProgressBar, positive, positive_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -103,7 +103,7 @@ def run_one(chosen: Experiment, options: Options, console: Console, *, progress:
 
     left: list[Result] = []
     try:
-        with Bar(enabled=sys.stderr.isatty() and progress) as bar:
+        with ProgressBar(enabled=sys.stderr.isatty() and progress) as bar:
             perform(chosen, options, bar.show, left.append)
     finally:
         for result in left:

@@ -21,7 +21,7 @@ from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
-from kpg.query.lower.program import Lowered
+from kpg.query.lower.lower_program import Lowered
 
 Atoms = Sequence[tuple[str, str]]  # relation, its variables
 

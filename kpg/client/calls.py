@@ -17,7 +17,7 @@ from kpg.columns.schema import parse_type
 from kpg.errors import SchemaMismatch
 from kpg.protocol import parts, replies, requests
 from kpg.protocol.messages import VERSION
-from kpg.protocol.tables import schema_from, table_of
+from kpg.protocol.table_messages import schema_from, table_of
 
 Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]

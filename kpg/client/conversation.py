@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from kpg.client.feed import Feed, Step
+from kpg.client.change_feed import Feed, Step
 from kpg.errors import ProtocolError
-from kpg.protocol.failures import error_of
+from kpg.protocol.error_messages import error_of
+from kpg.protocol.message_codec import decode, encode
 from kpg.protocol.replies import PUSHED, REPLIES, AnyReply, Changes, Ended, Error, Interested, Table
 from kpg.protocol.requests import Ack, AnyRequest
-from kpg.protocol.wire import decode, encode
 
 Result = TypeVar("Result")
 NOT_YET: Final = object()

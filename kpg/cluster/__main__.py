@@ -1,4 +1,4 @@
-"""A rank as a process of its own: `python -m kpg.cluster`, started by `kpg.cluster.local`.
+"""A rank as a process of its own: `python -m kpg.cluster`, started by `kpg.cluster.local_launcher`.
 
 With --spare it first waits a little, and then does some work of its own, so that all code is loaded when it is needed
 in a hurry.

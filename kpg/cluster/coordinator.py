@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kpg.cluster import codec, message, wire
-from kpg.cluster.door import Door
-from kpg.cluster.turns import Turns
-from kpg.cluster.wire import Connection
+from kpg.cluster import frame_codec, frames, message
+from kpg.cluster.authenticated_listener import AuthenticatedListener
+from kpg.cluster.fair_lock import FairLock
+from kpg.cluster.frames import FrameSocket
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.errors import Closed, ClusterError, KpgError, ProtocolError, Unreachable, WorkerLost
@@ -29,7 +29,7 @@ CHECK = 0.5  # seconds between looks at silent ranks
 DYING = 1.0  # seconds at most between the end of a socket and that of its process
 
 
-class Reply(NamedTuple):
+class RankReply(NamedTuple):
     """What a rank answered."""
 
     value: Any
@@ -51,15 +51,15 @@ class Launcher(Protocol):
         """End all ranks that are left; returns when they are gone."""
 
 
-class Member:
+class RankMember:
     """A rank, as the coordinator sees it."""
 
-    def __init__(self, rank: int, connection: Connection, hello: dict[str, Any], symbols: Symbols) -> None:
+    def __init__(self, rank: int, connection: FrameSocket, hello: dict[str, Any], symbols: Symbols) -> None:
         self.rank = rank
         self.connection = connection
         self.address = tuple(hello["address"])
         self.pid = int(hello["pid"])
-        self.told = codec.Told(symbols)
+        self.told = frame_codec.SymbolDictionary(symbols)
         self.replies: dict[int, tuple[dict[str, Any], list[Updates]]] = {}
         self.complaint: KpgError | None = None  # of something told without a reply
 
@@ -73,17 +73,17 @@ class Coordinator:
         self.symbols = symbols
         self.secret = secrets.token_bytes(32)
         self.interface = interface
-        self.door = Door(interface, self.secret)
-        self.members: dict[int, Member] = {}
+        self.door = AuthenticatedListener(interface, self.secret)
+        self.members: dict[int, RankMember] = {}
         self.generation = 0
-        self.lock = Turns()
+        self.lock = FairLock()
         self.broken: ClusterError | None = None
         self._tokens: dict[int, str] = {}
         self._next_id = 0
         self._closed = False
         self._came = threading.Condition()
         self._refusal: KpgError | None = None
-        self.services: dict[str, Callable[[dict[str, Any], Connection], None]] = {}  # by role, each on its own thread
+        self.services: dict[str, Callable[[dict[str, Any], FrameSocket], None]] = {}  # by role, each on its own thread
         threading.Thread(target=self._receive, name="kpg reception", daemon=True).start()
 
     # Coming up
@@ -134,7 +134,7 @@ class Coordinator:
                 self._admit(hello, sock)
             elif role in self.services and hello.get("version") == __version__:
                 threading.Thread(
-                    target=self.services[role], args=(hello, Connection(sock)), name=f"kpg {role}", daemon=True
+                    target=self.services[role], args=(hello, FrameSocket(sock)), name=f"kpg {role}", daemon=True
                 ).start()
             else:
                 sock.close()
@@ -151,7 +151,7 @@ class Coordinator:
                 hint="Install the same version everywhere.",
             )
         else:
-            self.members[rank] = Member(rank, Connection(sock), hello, self.symbols)
+            self.members[rank] = RankMember(rank, FrameSocket(sock), hello, self.symbols)
         with self._came:
             self._came.notify_all()
 
@@ -187,7 +187,7 @@ class Coordinator:
 
     # Requests
 
-    def ask(self, request: dict[str, Any], blocks: Sequence[message.Rows] = ()) -> list[Reply]:
+    def ask(self, request: dict[str, Any], blocks: Sequence[message.Rows] = ()) -> list[RankReply]:
         """Have every rank do the same, and wait for all; raises what the first of them raised."""
         with self.lock:
             self._check()
@@ -203,7 +203,7 @@ class Coordinator:
             for content, _ in replies:
                 if "error" in content:
                     raise self._lost_or(message.read_error(content["error"]))
-            return [Reply(content.get("value"), found) for content, found in replies]
+            return [RankReply(content.get("value"), found) for content, found in replies]
 
     def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[message.Rows] = ()) -> None:
         """Have one rank do something, without waiting, but for a rank that is far behind."""
@@ -229,7 +229,7 @@ class Coordinator:
             if self.broken is not None:
                 raise self.broken
             waiting = [each.connection for each in self.members.values()]
-            ready = wire.wait(waiting, CHECK)
+            ready = frames.wait(waiting, CHECK)
             for each in tuple(self.members.values()):
                 if each.connection.fileno() in ready:
                     self._pump(each.rank)

@@ -16,9 +16,9 @@ from functools import reduce
 from typing import TypeVar
 
 from kpg.algebra.frontier import Frontier
+from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.coordinator import Coordinator
-from kpg.cluster.home import Home
-from kpg.cluster.script import Script
+from kpg.cluster.request_history import RequestHistory
 from kpg.config import Config
 from kpg.errors import Corrupt, WorkerLost
 from kpg.storage.manifest import frontier_from_json, frontier_to_json
@@ -31,8 +31,8 @@ RECOVERIES = 1000  # in the life of a db; more are a fault that recovery does no
 class Generations:
     """The life of a cluster's workers, as one client sees it."""
 
-    def __init__(self, coordinator: Coordinator, config: Config, home: Home | None) -> None:
-        self.script = Script()
+    def __init__(self, coordinator: Coordinator, config: Config, home: ClusterDirectory | None) -> None:
+        self.script = RequestHistory()
         self.now = Frontier.start(config.coordinates)  # everything before it is acknowledged
         self.recoveries = 0
         self.after_meeting: list[Callable[[], None]] = []  # what else must be put back once all is installed again

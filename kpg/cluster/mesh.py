@@ -13,8 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from kpg.cluster import codec, wire
-from kpg.cluster.wire import Connection
+from kpg.cluster import frame_codec, frames
+from kpg.cluster.frames import FrameSocket
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message
@@ -29,10 +29,10 @@ SMALL = 1 << 14
 class Peer:
     """One other rank."""
 
-    def __init__(self, rank: int, connection: Connection, symbols: Symbols) -> None:
+    def __init__(self, rank: int, connection: FrameSocket, symbols: Symbols) -> None:
         self.rank = rank
         self.connection = connection
-        self.told = codec.Told(symbols)
+        self.told = frame_codec.SymbolDictionary(symbols)
         self.swapped: deque[Updates] = deque()
 
 
@@ -46,7 +46,7 @@ class Mesh:
         self.sent_bytes = 0
         self._arrived: deque[Frame] = deque()
 
-    def add(self, rank: int, connection: Connection) -> None:
+    def add(self, rank: int, connection: FrameSocket) -> None:
         """A connection to another rank, after its handshake."""
         self.peers[rank] = Peer(rank, connection, self.symbols)
 
@@ -57,20 +57,20 @@ class Mesh:
     ) -> None:
         """Send rows to a peer; waits while it has too much to take already."""
         to = self.peers[peer]
-        to.connection.send(ROWS, codec.encode_rows(dataflow, channel, message, symbolic, to.told))
+        to.connection.send(ROWS, frame_codec.encode_rows(dataflow, channel, message, symbolic, to.told))
         if to.connection.unsent > SMALL:  # what is small leaves with the progress that counts it
             self._flush(to)
         while to.connection.unsent > WINDOW:
-            wire.wait(self.connections(), 1.0)
+            frames.wait(self.connections(), 1.0)
             self.pump()
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
         """Tell all peers what changed."""
         kind, words = PROGRESS, b""
         if isinstance(frame, ProgressFrame):
-            words = codec.encode_progress(frame)
+            words = frame_codec.encode_progress(frame)
         else:
-            kind, words = FAILURE, codec.encode_failure(frame)
+            kind, words = FAILURE, frame_codec.encode_failure(frame)
         for peer in self.peers.values():
             peer.connection.send(kind, [words], urgent=True)
             self._flush(peer)
@@ -84,7 +84,7 @@ class Mesh:
 
     # Sockets
 
-    def connections(self) -> list[Connection]:
+    def connections(self) -> list[FrameSocket]:
         """All of them, to wait for."""
         return [peer.connection for peer in self.peers.values()]
 
@@ -99,17 +99,17 @@ class Mesh:
                 raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
             for kind, body in frames:
                 if kind == SWAP:
-                    peer.swapped.append(codec.decode_updates(body, 0, peer.told)[0])
+                    peer.swapped.append(frame_codec.decode_updates(body, 0, peer.told)[0])
                 else:
                     self._arrived.append(self._decode(peer, kind, body))
 
     def _decode(self, peer: Peer, kind: int, body: Ints) -> Frame:
         if kind == ROWS:
-            return codec.decode_rows(body, peer.told)
+            return frame_codec.decode_rows(body, peer.told)
         if kind == PROGRESS:
-            return codec.decode_progress(body)
+            return frame_codec.decode_progress(body)
         if kind == FAILURE:
-            return codec.decode_failure(body)
+            return frame_codec.decode_failure(body)
         raise ProtocolError(f"rank {peer.rank} sent a frame of unknown kind {kind}")
 
     def _flush(self, peer: Peer) -> None:
@@ -122,10 +122,10 @@ class Mesh:
         """Give each rank its part and get one from each: all ranks do this at the same point of the same request."""
         for peer in self.peers.values():
             part = parts[peer.rank]
-            peer.connection.send(SWAP, codec.encode_updates(part, symbolic, peer.told))
+            peer.connection.send(SWAP, frame_codec.encode_updates(part, symbolic, peer.told))
         while not all(peer.swapped and not peer.connection.unsent for peer in self.peers.values()):
             self.pump()
-            wire.wait(self.connections(), 0.1)
+            frames.wait(self.connections(), 0.1)
             beat()
         given = [peer.swapped.popleft() for peer in self.peers.values()]
         return [parts[self.rank], *given]
@@ -136,7 +136,7 @@ class Mesh:
         while any(peer.connection.unsent for peer in self.peers.values()):
             if time.monotonic() > end:
                 return False
-            wire.wait(self.connections(), 0.1)
+            frames.wait(self.connections(), 0.1)
             self.pump()
         return True
 

@@ -12,10 +12,10 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kpg.cluster import codec
+from kpg.cluster import frame_codec
 from kpg.cluster.failure import read_error as read_error
 from kpg.cluster.failure import write_error as write_error
-from kpg.cluster.wire import Buffer, padded
+from kpg.cluster.frames import Buffer, padded
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import ProtocolError
@@ -35,16 +35,16 @@ def symbolic_lanes(schema: Schema) -> tuple[int, ...]:
     return tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
 
 
-def encode(content: dict[str, Any], blocks: Sequence[Rows], told: codec.Told) -> list[Buffer]:
+def encode(content: dict[str, Any], blocks: Sequence[Rows], told: frame_codec.SymbolDictionary) -> list[Buffer]:
     """A message as the parts of a frame."""
     said = json.dumps(content, separators=(",", ":")).encode()
     parts: list[Buffer] = [struct.pack("<2q", len(said), len(blocks)), padded(said)]
     for block in blocks:
-        parts += codec.encode_updates(block.updates, block.symbolic, told)
+        parts += frame_codec.encode_updates(block.updates, block.symbolic, told)
     return parts
 
 
-def decode(body: Ints, told: codec.Told) -> tuple[dict[str, Any], list[Updates]]:
+def decode(body: Ints, told: frame_codec.SymbolDictionary) -> tuple[dict[str, Any], list[Updates]]:
     """A message from the words of a frame."""
     if len(body) < 2:
         raise ProtocolError("a message is cut off")
@@ -61,6 +61,6 @@ def decode(body: Ints, told: codec.Told) -> tuple[dict[str, Any], list[Updates]]
     at = 2 + words
     blocks: list[Updates] = []
     for _ in range(count):
-        updates, at = codec.decode_updates(body, at, told)
+        updates, at = frame_codec.decode_updates(body, at, told)
         blocks.append(updates)
     return content, blocks

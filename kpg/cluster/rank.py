@@ -20,22 +20,22 @@ from collections.abc import Callable
 from typing import Any
 
 from kpg.api.database import Database
-from kpg.cluster import codec, handshake, message, wire
-from kpg.cluster.door import Door
-from kpg.cluster.durable import RankDurable
-from kpg.cluster.guests import Guest
+from kpg.cluster import frame_codec, frames, handshake, message
+from kpg.cluster.authenticated_listener import AuthenticatedListener
+from kpg.cluster.data_connections import DataConnection
+from kpg.cluster.frames import FrameSocket
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.requests import Handlers
-from kpg.cluster.wire import Connection
+from kpg.cluster.rank_durability import RankDurable
+from kpg.cluster.rank_requests import Handlers
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import IDLE_FUEL, Config
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
 from kpg.kernels.warm import load
-from kpg.storage.log import Durability
 from kpg.storage.manifest import frontier_from_json, frontier_to_json
 from kpg.storage.storage import Storage
+from kpg.storage.transaction_log import Durability
 from kpg.version import __version__
 
 Request = tuple[dict[str, Any], list[Updates]]
@@ -52,12 +52,12 @@ class Rank:
         self.rank = int(bootstrap["rank"])
         self.secret = bytes.fromhex(bootstrap["secret"])
         self.interface = str(bootstrap.get("interface", "127.0.0.1"))
-        self.door = Door(self.interface, self.secret)
+        self.door = AuthenticatedListener(self.interface, self.secret)
         self.control = self._connect(bootstrap)
         self.symbols = Symbols()
-        self.told = codec.Told(self.symbols)
+        self.told = frame_codec.SymbolDictionary(self.symbols)
         self.requests: deque[Request] = deque()
-        self.guests: list[Guest] = []
+        self.guests: list[DataConnection] = []
         self.early: list[tuple[dict[str, Any], socket.socket]] = []  # peers that were quicker than the coordinator
         self.mesh: Mesh | None = None
         self.storage: Storage | None = None
@@ -66,7 +66,7 @@ class Rank:
         self._kernels = load()
         self.running = True
 
-    def _connect(self, bootstrap: dict[str, Any]) -> Connection:
+    def _connect(self, bootstrap: dict[str, Any]) -> FrameSocket:
         host, port = bootstrap["coordinator"]
         hello = {
             "role": "rank",
@@ -76,7 +76,7 @@ class Rank:
             "version": __version__,
             "pid": os.getpid(),
         }
-        return Connection(handshake.connect((host, int(port)), self.secret, hello))
+        return FrameSocket(handshake.connect((host, int(port)), self.secret, hello))
 
     # Serving
 
@@ -115,7 +115,7 @@ class Rank:
         if hello.get("role") == "peer":
             self.early.append((hello, sock))
         elif hello.get("role") == "guest" and hello.get("version") == __version__:
-            self.guests.append(Guest(sock, self.symbols))
+            self.guests.append(DataConnection(sock, self.symbols))
         else:
             sock.close()
 
@@ -161,7 +161,7 @@ class Rank:
 
     def _idle(self) -> None:
         """Take part in what peers do; merge; wait for something to come."""
-        waiting: list[wire.Waitable] = [self.control, self.door, *[guest.connection for guest in self.guests]]
+        waiting: list[frames.Waitable] = [self.control, self.door, *[guest.connection for guest in self.guests]]
         if self.mesh is not None and self.handlers is not None and self.broken is None:
             waiting += self.mesh.connections()
             try:
@@ -169,11 +169,11 @@ class Rank:
             except WorkerLost as error:
                 self.broken = error
                 return
-            if not wire.wait(waiting, IDLE_AFTER) and self.handlers.db.worker.rest(IDLE_FUEL):
+            if not frames.wait(waiting, IDLE_AFTER) and self.handlers.db.worker.rest(IDLE_FUEL):
                 return
             self.handlers.outside.staged.expire()
-        if not wire.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded
-            while next(self._kernels, None) is not None and not wire.wait(waiting, 0):
+        if not frames.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded
+            while next(self._kernels, None) is not None and not frames.wait(waiting, 0):
                 pass
 
     # A generation
@@ -229,7 +229,7 @@ class Rank:
             if rank < self.rank:
                 host, port = addresses[rank]
                 hello = {"role": "peer", "rank": self.rank, "generation": generation}
-                mesh.add(rank, Connection(handshake.connect((host, int(port)), self.secret, hello, MEETING)))
+                mesh.add(rank, FrameSocket(handshake.connect((host, int(port)), self.secret, hello, MEETING)))
         expected = {rank for rank in addresses if rank > self.rank}
         end = time.monotonic() + MEETING
         while expected:
@@ -270,13 +270,13 @@ class Rank:
         for hello, sock in self.early:
             rank = hello.get("rank")
             if hello.get("generation") == generation and rank in expected:
-                mesh.add(rank, Connection(sock))
+                mesh.add(rank, FrameSocket(sock))
                 expected.discard(rank)
             elif int(hello.get("generation", -1)) <= generation:
                 sock.close()
         self.early = [each for each in self.early if int(each[0].get("generation", -1)) > generation]
 
-    def _others(self) -> list[wire.Waitable]:
+    def _others(self) -> list[frames.Waitable]:
         """What to watch beside the peers while waiting for them: the coordinator, which may be gone, and guests."""
         self.heed()
         return [self.control, self.door, *[guest.connection for guest in self.guests]]

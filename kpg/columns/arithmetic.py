@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 
 from kpg.columns import floats
-from kpg.columns.checked import (
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    BoundNode,
+    ConstantNode,
+    PartialFunctionNode,
+    TotalFunctionNode,
+    adapt_all,
+    any_nullable,
+)
+from kpg.columns.coercion import as_decimal, as_float, coerce, common_type, refuse
+from kpg.columns.expression import FunctionCall
+from kpg.columns.overflow import (
     Checked,
     absolute_ints,
     add_constant,
@@ -33,13 +44,10 @@ from kpg.columns.checked import (
     subtract_ints,
     within,
 )
-from kpg.columns.coercion import as_decimal, as_float, coerce, common_type, refuse
-from kpg.columns.node import Constant, Node, Partial, Scope, Total, adapt_all, any_nullable
-from kpg.columns.ordering import order_keys
+from kpg.columns.scalar_values import limits
 from kpg.columns.schema import FLOAT64, INT64, MAX_DIGITS, NULL, NUMERIC, SYMBOLIC, Type, decimal
-from kpg.columns.syntax import Call
+from kpg.columns.text_order import order_keys
 from kpg.columns.updates import Ints
-from kpg.columns.values import limits
 from kpg.errors import TypeMismatch
 
 
@@ -55,7 +63,7 @@ def _float_division(function: Callable[..., Any], a: Ints, b: Ints) -> Checked:
         return floats.to_lane(function(floats.from_lane(a), np.where(zero, 1.0, divisor))), zero
 
 
-def _common_number(call: Call, arguments: Sequence[Node]) -> str:
+def _common_number(call: FunctionCall, arguments: Sequence[BoundNode]) -> str:
     kinds = {argument.type.kind for argument in arguments}
     if not kinds <= NUMERIC:
         refuse(call, arguments, "Arithmetic is for int64, float64 and decimal: cast first.")
@@ -64,21 +72,21 @@ def _common_number(call: Call, arguments: Sequence[Node]) -> str:
     return next((kind for kind in ("decimal", "float64") if kind in kinds), "int64")
 
 
-def _settled(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Node]:
+def _settled(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
     """Null as the type of the other side, and ints as floats beside floats."""
-    if all(isinstance(a, Constant) and a.untyped for a in arguments):
+    if all(isinstance(a, ConstantNode) and a.untyped for a in arguments):
         refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
     if any(a.type.kind == "decimal" for a in arguments):  # an int keeps scale 0, so that 2 * price has price's scale
-        untyped = [isinstance(a, Constant) and a.untyped for a in arguments]
+        untyped = [isinstance(a, ConstantNode) and a.untyped for a in arguments]
         return adapt_all(arguments, scope) if any(untyped) else list(arguments)
     return adapt_all(arguments, scope)
 
 
-def _failure(call: Call, scope: Scope, what: str) -> int:
+def _failure(call: FunctionCall, scope: BindingScope, what: str) -> int:
     return scope.code(f"{what} in {call!r}")
 
 
-def add(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of +."""
     a, b = arguments
     for temporal, other in ((a, b), (b, a)):
@@ -87,55 +95,67 @@ def add(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return _binary(call, arguments, scope, np.add, add_ints)
 
 
-def subtract(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def subtract(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of -."""
     a, b = arguments
     if a.type.kind in ("date", "timestamp"):
         if b.type.kind == a.type.kind:
-            return Total(INT64.optional(any_nullable(arguments)), arguments, np.subtract)  # too small to overflow
+            return TotalFunctionNode(
+                INT64.optional(any_nullable(arguments)), arguments, np.subtract
+            )  # too small to overflow
         return _shift(call, a, b, subtract_ints, scope)
     return _binary(call, arguments, scope, np.subtract, subtract_ints)
 
 
-def _shift(call: Call, temporal: Node, other: Node, function: Callable[..., Checked], scope: Scope) -> Node:
-    if isinstance(other, Constant) and other.untyped:
-        other = Constant(INT64.optional(), None, NULL, scope.symbols)
-    if isinstance(other, Constant) and isinstance(other.value, datetime.timedelta) and temporal.type.kind == "date":
+def _shift(
+    call: FunctionCall, temporal: BoundNode, other: BoundNode, function: Callable[..., Checked], scope: BindingScope
+) -> BoundNode:
+    if isinstance(other, ConstantNode) and other.untyped:
+        other = ConstantNode(INT64.optional(), None, NULL, scope.symbols)
+    if isinstance(other, ConstantNode) and isinstance(other.value, datetime.timedelta) and temporal.type.kind == "date":
         if other.value % datetime.timedelta(days=1):
             refuse(call, (temporal, other), "Only whole days can be added to a date; cast it to timestamp.")
-        other = Constant(INT64, other.value.days, other.value.days, scope.symbols)
+        other = ConstantNode(INT64, other.value.days, other.value.days, scope.symbols)
     if other.type.kind != "int64":
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
     code = _failure(call, scope, f"{type_.kind} out of range")
-    return Partial(type_, (temporal, other), partial(within, *limits(type_), function), code)
+    return PartialFunctionNode(type_, (temporal, other), partial(within, *limits(type_), function), code)
 
 
-def multiply(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def multiply(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of *."""
     return _binary(call, arguments, scope, np.multiply, multiply_ints)
 
 
 def _binary(
-    call: Call, arguments: Sequence[Node], scope: Scope, on_floats: Any, on_ints: Callable[..., Checked]
-) -> Node:
+    call: FunctionCall,
+    arguments: Sequence[BoundNode],
+    scope: BindingScope,
+    on_floats: Any,
+    on_ints: Callable[..., Checked],
+) -> BoundNode:
     arguments = _settled(call, arguments, scope)
     kind = _common_number(call, arguments)
     nullable = any_nullable(arguments)
     if kind == "float64":
-        return Total(FLOAT64.optional(nullable), list(map(as_float, arguments)), partial(_float_function, on_floats))
+        return TotalFunctionNode(
+            FLOAT64.optional(nullable), list(map(as_float, arguments)), partial(_float_function, on_floats)
+        )
     if kind == "decimal":
         return _decimal_binary(call, [as_decimal(a, scope) for a in arguments], scope, on_ints)
     code = _failure(call, scope, "int64 overflow")
     a, b = arguments
-    if isinstance(b, Constant) and on_ints is add_ints and not b.type.nullable:
-        return Partial(INT64.optional(nullable), (a,), partial(add_constant, b.lane_value), code)
-    if isinstance(b, Constant) and on_ints is subtract_ints and not b.type.nullable and b.lane_value != NULL:
-        return Partial(INT64.optional(nullable), (a,), partial(add_constant, -b.lane_value), code)
-    return Partial(INT64.optional(nullable), arguments, on_ints, code)
+    if isinstance(b, ConstantNode) and on_ints is add_ints and not b.type.nullable:
+        return PartialFunctionNode(INT64.optional(nullable), (a,), partial(add_constant, b.lane_value), code)
+    if isinstance(b, ConstantNode) and on_ints is subtract_ints and not b.type.nullable and b.lane_value != NULL:
+        return PartialFunctionNode(INT64.optional(nullable), (a,), partial(add_constant, -b.lane_value), code)
+    return PartialFunctionNode(INT64.optional(nullable), arguments, on_ints, code)
 
 
-def _decimal_binary(call: Call, arguments: Sequence[Node], scope: Scope, on_ints: Callable[..., Checked]) -> Node:
+def _decimal_binary(
+    call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope, on_ints: Callable[..., Checked]
+) -> BoundNode:
     a, b = (argument.type for argument in arguments)
     if on_ints is multiply_ints:
         scale, precision = a.scale + b.scale, a.precision + b.precision
@@ -148,31 +168,35 @@ def _decimal_binary(call: Call, arguments: Sequence[Node], scope: Scope, on_ints
         function = partial(scaled, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
     type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
     code = _failure(call, scope, f"{type_} overflow")
-    return Partial(type_, arguments, partial(within, *limits(type_), function), code)
+    return PartialFunctionNode(type_, arguments, partial(within, *limits(type_), function), code)
 
 
-def divide(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of /, which gives float64."""
     arguments = _settled(call, arguments, scope)
     _common_number(call, arguments)
     code = _failure(call, scope, "division by zero")
     type_ = FLOAT64.optional(any_nullable(arguments))
-    return Partial(type_, list(map(as_float, arguments)), partial(_float_division, np.divide), code)
+    return PartialFunctionNode(type_, list(map(as_float, arguments)), partial(_float_division, np.divide), code)
 
 
-def floor_divide(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def floor_divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of //."""
     return _integral(call, arguments, scope, np.floor_divide, floor_divide_ints)
 
 
-def modulo(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def modulo(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of %."""
     return _integral(call, arguments, scope, np.mod, modulo_ints)
 
 
 def _integral(
-    call: Call, arguments: Sequence[Node], scope: Scope, on_floats: Any, on_ints: Callable[..., Checked]
-) -> Node:
+    call: FunctionCall,
+    arguments: Sequence[BoundNode],
+    scope: BindingScope,
+    on_floats: Any,
+    on_ints: Callable[..., Checked],
+) -> BoundNode:
     arguments = _settled(call, arguments, scope)
     kind = _common_number(call, arguments)
     code = _failure(call, scope, "division by zero or overflow")
@@ -181,41 +205,47 @@ def _integral(
         refuse(call, arguments, 'Cast decimals to "int64" or "float64" first.')
     if kind == "float64":
         floating = list(map(as_float, arguments))
-        return Partial(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), code)
-    return Partial(INT64.optional(nullable), arguments, on_ints, code)
+        return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), code)
+    return PartialFunctionNode(INT64.optional(nullable), arguments, on_ints, code)
 
 
-def negate(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def negate(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of unary -."""
     return _unary(call, arguments, scope, np.negative, negate_ints)
 
 
-def absolute(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def absolute(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of abs."""
     return _unary(call, arguments, scope, np.abs, absolute_ints)
 
 
-def _unary(call: Call, arguments: Sequence[Node], scope: Scope, function: Any, on_ints: Callable[..., Checked]) -> Node:
+def _unary(
+    call: FunctionCall,
+    arguments: Sequence[BoundNode],
+    scope: BindingScope,
+    function: Any,
+    on_ints: Callable[..., Checked],
+) -> BoundNode:
     type_ = arguments[0].type
     kind = _common_number(call, arguments)
     if kind == "float64":
-        return Total(type_, arguments, partial(_float_function, function))
+        return TotalFunctionNode(type_, arguments, partial(_float_function, function))
     if kind == "decimal":
-        return Total(type_, arguments, function)  # the range of a decimal is symmetric
-    return Partial(type_, arguments, on_ints, _failure(call, scope, "int64 overflow"))
+        return TotalFunctionNode(type_, arguments, function)  # the range of a decimal is symmetric
+    return PartialFunctionNode(type_, arguments, on_ints, _failure(call, scope, "int64 overflow"))
 
 
-def least(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def least(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of min_of: null if any argument is."""
     return _extreme(call, arguments, scope, np.less_equal)
 
 
-def greatest(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def greatest(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of max_of: null if any argument is."""
     return _extreme(call, arguments, scope, np.greater_equal)
 
 
-def _extreme(call: Call, arguments: Sequence[Node], scope: Scope, wins: Any) -> Node:
+def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope, wins: Any) -> BoundNode:
     if not arguments:
         raise TypeMismatch(f"{call.op} of nothing")
     arguments = adapt_all(arguments, scope)
@@ -228,12 +258,12 @@ def _extreme(call: Call, arguments: Sequence[Node], scope: Scope, wins: Any) -> 
     return node
 
 
-def _pick(type_: Type, a: Node, b: Node, wins: Any, scope: Scope, code: int) -> Node:
+def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScope, code: int) -> BoundNode:
     if type_.kind in SYMBOLIC:
-        return Total(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
+        return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):
-        return Partial(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 beside a null column
-    return Total(type_, (a, b), partial(_pick_lanes, wins))
+        return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 beside a null column
+    return TotalFunctionNode(type_, (a, b), partial(_pick_lanes, wins))
 
 
 def _pick_lanes(wins: Any, a: Ints, b: Ints) -> Ints:

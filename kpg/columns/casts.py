@@ -19,27 +19,34 @@ from typing import Any, Final
 import numpy as np
 
 from kpg.columns import floats
-from kpg.columns.checked import Checked
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    BoundNode,
+    ConstantNode,
+    PartialFunctionNode,
+    TotalFunctionNode,
+    as_bool,
+)
 from kpg.columns.coercion import as_float, coerce, int_to_float, refuse
-from kpg.columns.node import Constant, Node, Partial, Scope, Total, as_bool
+from kpg.columns.expression import FunctionCall
+from kpg.columns.overflow import Checked
+from kpg.columns.scalar_values import DAY_MICROSECONDS, limits
 from kpg.columns.schema import MAX_DIGITS, NULL, Type
-from kpg.columns.syntax import Call
 from kpg.columns.text import PerValue
 from kpg.columns.updates import Ints
-from kpg.columns.values import DAY_MICROSECONDS, limits
 
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _LARGEST_FLOAT: Final = 2.0**63  # the first float above int64
 
 
-def cast(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def cast(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of cast."""
     (argument,) = arguments
     source = argument.type
     target: Type = call.options[0]
     type_ = target.optional(target.nullable or source.nullable)
-    if isinstance(argument, Constant) and argument.untyped:
-        return Constant(target.optional(), None, NULL, scope.symbols)
+    if isinstance(argument, ConstantNode) and argument.untyped:
+        return ConstantNode(target.optional(), None, NULL, scope.symbols)
     code = scope.code(f"no such {target.optional(False)} in {call!r}")
     if source.kind == target.kind:
         return _same_kind(argument, type_, scope, code)
@@ -49,12 +56,12 @@ def cast(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return coerce(rule(argument, type_.optional(source.nullable), scope, code), type_, scope)
 
 
-def _same_kind(argument: Node, type_: Type, scope: Scope, code: int) -> Node:
+def _same_kind(argument: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
     if type_.kind != "decimal":
         return coerce(argument, type_, scope)
     down = 10 ** max(0, argument.type.scale - type_.scale)
     up = 10 ** max(0, type_.scale - argument.type.scale)
-    return Partial(type_, (argument,), partial(_rescale, up, down, *limits(type_)), code)
+    return PartialFunctionNode(type_, (argument,), partial(_rescale, up, down, *limits(type_)), code)
 
 
 def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
@@ -147,35 +154,35 @@ def _show(value: Any) -> str:
 
 # --- which function for which types -----------------------------------------------------------------------------------
 
-Conversion = Callable[[Node, Type, Scope, int], Node]
+Conversion = Callable[[BoundNode, Type, BindingScope, int], BoundNode]
 
 
 def _total(function: Callable[..., Ints]) -> Conversion:
-    return lambda node, type_, scope, code: Total(type_, (node,), function)
+    return lambda node, type_, scope, code: TotalFunctionNode(type_, (node,), function)
 
 
 def _by_value(function: Callable[[Any], Any]) -> Conversion:
     return lambda node, type_, scope, code: PerValue(type_, (node,), function, scope, code)
 
 
-def _from_float_to_int(node: Node, type_: Type, scope: Scope, code: int) -> Node:
-    return Partial(type_, (node,), partial(_float_to_int, *limits(type_)), code)
+def _from_float_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
+    return PartialFunctionNode(type_, (node,), partial(_float_to_int, *limits(type_)), code)
 
 
-def _from_float_to_decimal(node: Node, type_: Type, scope: Scope, code: int) -> Node:
-    return Partial(type_, (node,), partial(_float_to_decimal, type_.scale, *limits(type_)), code)
+def _from_float_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
+    return PartialFunctionNode(type_, (node,), partial(_float_to_decimal, type_.scale, *limits(type_)), code)
 
 
-def _from_decimal_to_int(node: Node, type_: Type, scope: Scope, code: int) -> Node:
-    return Total(type_, (node,), partial(_decimal_to_int, node.type.scale))
+def _from_decimal_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
+    return TotalFunctionNode(type_, (node,), partial(_decimal_to_int, node.type.scale))
 
 
-def _from_decimal_to_float(node: Node, type_: Type, scope: Scope, code: int) -> Node:
+def _from_decimal_to_float(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
     return as_float(node)
 
 
-def _from_int_to_decimal(node: Node, type_: Type, scope: Scope, code: int) -> Node:
-    return Partial(type_, (node,), partial(_int_to_decimal, type_.scale, limits(type_)[1]), code)
+def _from_int_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
+    return PartialFunctionNode(type_, (node,), partial(_int_to_decimal, type_.scale, limits(type_)[1]), code)
 
 
 _RULES: Final[dict[tuple[str, str], Conversion]] = {

@@ -2,7 +2,7 @@
 
 Types that differ do not mix by themselves, except that an int64 beside a float64 or a decimal becomes one in
 arithmetic, decimals take the larger scale, and a type without null takes null. Constants take the type of the column
-beside them, where they have the same value there (`kpg.columns.node.adapt`).
+beside them, where they have the same value there (`kpg.columns.bound_nodes.adapt`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,25 @@ from typing import NoReturn
 import numpy as np
 
 from kpg.columns import floats
-from kpg.columns.checked import Checked, within
-from kpg.columns.node import Constant, Node, Partial, Scope, Total, any_nullable
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    BoundNode,
+    ConstantNode,
+    PartialFunctionNode,
+    TotalFunctionNode,
+    any_nullable,
+)
+from kpg.columns.expression import FunctionCall
+from kpg.columns.overflow import Checked, within
+from kpg.columns.scalar_values import limits
 from kpg.columns.schema import FLOAT64, MAX_DIGITS, NULL, Type, decimal
-from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
-from kpg.columns.values import limits
 from kpg.errors import TypeMismatch
 
 
-def refuse(call: Call, arguments: Sequence[Node], hint: str | None = None) -> NoReturn:
+def refuse(call: FunctionCall, arguments: Sequence[BoundNode], hint: str | None = None) -> NoReturn:
     """Say that a function has no meaning for these types."""
-    found = " and ".join("null" if isinstance(a, Constant) and a.untyped else str(a.type) for a in arguments)
+    found = " and ".join("null" if isinstance(a, ConstantNode) and a.untyped else str(a.type) for a in arguments)
     raise TypeMismatch(f"{call.op!r} does not fit {found}", detail=f"In {call!r}.", hint=hint)
 
 
@@ -39,37 +46,39 @@ def decimal_to_float(scale: int, lane: Ints) -> Ints:
     return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
 
 
-def as_float(node: Node) -> Node:
+def as_float(node: BoundNode) -> BoundNode:
     """A number of any type as float64."""
     if node.type.kind == "int64":
-        return Total(FLOAT64.optional(node.type.nullable), [node], int_to_float)
+        return TotalFunctionNode(FLOAT64.optional(node.type.nullable), [node], int_to_float)
     if node.type.kind == "decimal":
-        return Total(FLOAT64.optional(node.type.nullable), [node], partial(decimal_to_float, node.type.scale))
+        return TotalFunctionNode(
+            FLOAT64.optional(node.type.nullable), [node], partial(decimal_to_float, node.type.scale)
+        )
     return node
 
 
-def as_decimal(node: Node, scope: Scope) -> Node:
+def as_decimal(node: BoundNode, scope: BindingScope) -> BoundNode:
     """An int64 as a decimal without fraction; a decimal as it is."""
     if node.type.kind == "decimal":
         return node
-    if isinstance(node, Constant):
+    if isinstance(node, ConstantNode):
         digits = len(str(abs(node.lane_value)))
         if digits > MAX_DIGITS:
             raise TypeMismatch(f"{node.value} has more than the {MAX_DIGITS} digits of a decimal")
-        return Constant(decimal(digits), node.value, node.lane_value, scope.symbols)
+        return ConstantNode(decimal(digits), node.value, node.lane_value, scope.symbols)
     type_ = decimal(MAX_DIGITS).optional(node.type.nullable)
     code = scope.code(f"int64 too large for {type_}")
-    return Partial(type_, [node], partial(within, *limits(type_), _unchanged), code)
+    return PartialFunctionNode(type_, [node], partial(within, *limits(type_), _unchanged), code)
 
 
 def _unchanged(lane: Ints) -> Checked:
     return lane, None
 
 
-def common_type(call: Call, arguments: Sequence[Node]) -> Type:
+def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
     """The type all arguments can be given without changing a value: equal, up to null and the scale of decimals."""
     first = arguments[0].type
-    if isinstance(arguments[0], Constant) and arguments[0].untyped:
+    if isinstance(arguments[0], ConstantNode) and arguments[0].untyped:
         refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
     for argument in arguments:
         if argument.type.kind != first.kind:
@@ -82,17 +91,17 @@ def common_type(call: Call, arguments: Sequence[Node]) -> Type:
     return decimal(min(MAX_DIGITS, whole + scale), scale).optional(nullable)
 
 
-def coerce(node: Node, type_: Type, scope: Scope) -> Node:
+def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     """A node as a type of the same kind: of a larger scale, or with null."""
     if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
         up = 10 ** (type_.scale - node.type.scale)
         code = scope.code(f"{type_} overflow")
         scaled = partial(within, *limits(type_), partial(_scale_up, up))
-        return Partial(type_.optional(node.type.nullable), [node], scaled, code)
+        return PartialFunctionNode(type_.optional(node.type.nullable), [node], scaled, code)
     if type_.kind == "int64" and type_.nullable and not node.type.nullable:
-        if isinstance(node, Constant) and node.lane_value != NULL:
+        if isinstance(node, ConstantNode) and node.lane_value != NULL:
             return node
-        return Partial(type_, [node], _refuse_lowest, scope.code("-2**63 is null in a nullable column"))
+        return PartialFunctionNode(type_, [node], _refuse_lowest, scope.code("-2**63 is null in a nullable column"))
     return node
 
 

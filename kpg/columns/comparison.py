@@ -12,15 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from kpg.columns.bound_nodes import (
+    Answer,
+    BindingScope,
+    BoundNode,
+    ConstantNode,
+    TotalFunctionNode,
+    adapt_all,
+    any_nullable,
+    as_bool,
+)
 from kpg.columns.coercion import refuse
+from kpg.columns.expression import FunctionCall
 from kpg.columns.hashing import mix
-from kpg.columns.node import Answer, Constant, Node, Scope, Total, adapt_all, any_nullable, as_bool
-from kpg.columns.ordering import order_keys
+from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import BOOL, INT64, MAX, NULL, SYMBOLIC
 from kpg.columns.symbols import Symbols
-from kpg.columns.syntax import Call
+from kpg.columns.text_order import order_keys
 from kpg.columns.updates import Ints
-from kpg.columns.values import encode_value
 from kpg.errors import SchemaMismatch, TypeMismatch
 
 _COMPARE: dict[str, Any] = {
@@ -34,23 +43,25 @@ _COMPARE: dict[str, Any] = {
 _FEW = 8  # up to here, comparing one by one beats searching
 
 
-def compare(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of == != < <= > >=."""
     a, b = adapt_all(arguments, scope)
-    if isinstance(a, Constant) and a.untyped and isinstance(b, Constant) and b.untyped:
+    if isinstance(a, ConstantNode) and a.untyped and isinstance(b, ConstantNode) and b.untyped:
         refuse(call, (a, b), "Use is_null() to ask for null.")
     function = _COMPARE[call.op]
     type_ = BOOL.optional(any_nullable((a, b)))
-    number = {a.type.kind, b.type.kind} == {"decimal", "int64"} and (isinstance(a, Constant) or isinstance(b, Constant))
+    number = {a.type.kind, b.type.kind} == {"decimal", "int64"} and (
+        isinstance(a, ConstantNode) or isinstance(b, ConstantNode)
+    )
     if a.type.kind != b.type.kind and not number:
         refuse(call, (a, b), f'Types must be equal to be compared: cast one, as in .cast("{a.type.optional(False)}").')
     if a.type.scale != b.type.scale:
         scale = max(a.type.scale, b.type.scale)
         ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
-        return Total(type_, (a, b), partial(_compare_scaled, function, *ups))
+        return TotalFunctionNode(type_, (a, b), partial(_compare_scaled, function, *ups))
     if a.type.kind in SYMBOLIC and call.op not in ("==", "!="):
-        return Total(type_, (a, b), partial(_compare_symbols, scope.symbols, function))
-    return Total(type_, (a, b), partial(_compare_lanes, function))
+        return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function))
+    return TotalFunctionNode(type_, (a, b), partial(_compare_lanes, function))
 
 
 def _compare_lanes(function: Any, a: Ints, b: Ints) -> Ints:
@@ -71,17 +82,17 @@ def _saturated(lane: Ints, up: int) -> Ints:
     return np.where(lane > limit, MAX, np.where(lane < -limit, -MAX, lane * up))
 
 
-def is_null(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def is_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of is_null."""
     return IsNull(arguments[0])
 
 
-class IsNull(Node):
+class IsNull(BoundNode):
     """Whether there is no value."""
 
     __slots__ = ("_argument",)
 
-    def __init__(self, argument: Node) -> None:
+    def __init__(self, argument: BoundNode) -> None:
         super().__init__(BOOL, (argument,), False)
         self._argument = argument
 
@@ -92,7 +103,7 @@ class IsNull(Node):
         return as_bool(values == NULL), codes
 
 
-def is_in(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of is_in."""
     (argument,) = arguments
     type_ = argument.type.optional(False)
@@ -107,12 +118,12 @@ def is_in(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return IsIn(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
 
 
-class IsIn(Node):
+class IsIn(BoundNode):
     """Whether the value is one of some constants."""
 
     __slots__ = ("_argument", "_held", "_members")
 
-    def __init__(self, argument: Node, members: Ints, symbols: Symbols) -> None:
+    def __init__(self, argument: BoundNode, members: Ints, symbols: Symbols) -> None:
         super().__init__(BOOL.optional(argument.type.nullable), (argument,), False)
         self._argument = argument
         self._members = members
@@ -132,17 +143,17 @@ class IsIn(Node):
         return answer, codes
 
 
-def hash_value(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def hash_value(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of hash."""
     return Hash(arguments[0], scope.symbols)
 
 
-class Hash(Node):
+class Hash(BoundNode):
     """A number from the value alone: of strings from their text, of all else from the lane."""
 
     __slots__ = ("_argument", "_symbols")
 
-    def __init__(self, argument: Node, symbols: Symbols) -> None:
+    def __init__(self, argument: BoundNode, symbols: Symbols) -> None:
         super().__init__(INT64, (argument,), False)
         self._argument = argument
         self._symbols = symbols

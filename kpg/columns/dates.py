@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from kpg.columns.bound_nodes import BindingScope, BoundNode, TotalFunctionNode
 from kpg.columns.coercion import refuse
-from kpg.columns.node import Node, Scope, Total
+from kpg.columns.expression import FunctionCall
+from kpg.columns.scalar_values import DAY_MICROSECONDS
 from kpg.columns.schema import INT64
-from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
-from kpg.columns.values import DAY_MICROSECONDS
 
 
 def _year(days: Ints) -> Ints:
@@ -46,14 +46,14 @@ _DAYS: Final = {"dt.year": _year, "dt.month": _month, "dt.day": _day, "dt.weekda
 _CLOCK: Final = {"dt.hour": (3_600_000_000, 24), "dt.minute": (60_000_000, 60), "dt.second": (1_000_000, 60)}
 
 
-def part(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def part(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of every dt function."""
     (argument,) = arguments
     type_ = INT64.optional(argument.type.nullable)
     if argument.type.kind == "timestamp":
         if call.op in _CLOCK:
-            return Total(type_, arguments, partial(_of_clock, *_CLOCK[call.op]))
-        return Total(type_, arguments, partial(_of_day, _DAYS[call.op]))
+            return TotalFunctionNode(type_, arguments, partial(_of_clock, *_CLOCK[call.op]))
+        return TotalFunctionNode(type_, arguments, partial(_of_day, _DAYS[call.op]))
     if argument.type.kind == "date" and call.op in _DAYS:
-        return Total(type_, arguments, _DAYS[call.op])
+        return TotalFunctionNode(type_, arguments, _DAYS[call.op])
     refuse(call, arguments, 'Dates have years, months and days, timestamps hours, too: .cast("timestamp") the rest.')

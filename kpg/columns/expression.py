@@ -1,221 +1,396 @@
-"""From an expression to lanes: `bind` checks types once, `Bound.evaluate` computes a batch.
+"""Expressions over columns, as users write them: trees that say what to compute, and print as their source.
 
-    bind(expression, schema, symbols).evaluate(data)  ->  one value for each row, and which rows failed why
+    repr(expression), read as Python where col, lit, when, ... are known, builds the same expression
 
-What is wrong with the query (an unknown column, types that do not fit) raises when binding; what is wrong with a row
-(overflow, division by zero, a bad cast, a raising function) marks that row and never raises. Evaluating costs a few
-microseconds a batch and a few nanoseconds a row for each operation on numbers.
+An expression knows no schema: `kpg.columns.bind.bind` gives it types and makes it run. Operators build trees, so
+an expression has no truth value and `==` does not compare two expressions; `structure()` does that.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, TypeAlias
 
-import numpy as np
-
-from kpg.columns import arithmetic, calls, casts, comparison, dates, logic, text
-from kpg.columns.node import Bools, Constant, Lane, Node, Scope, fold, spread_to
-from kpg.columns.schema import (
-    BINARY,
-    BOOL,
-    DATE,
-    FLOAT64,
-    INT64,
-    MAX_DIGITS,
-    NULL,
-    STRING,
-    SYMBOLIC,
-    TIMESTAMP,
-    Schema,
-    Type,
-    decimal,
-)
-from kpg.columns.symbols import Symbols
-from kpg.columns.syntax import Apply, Call, Column, Expression, Literal, Named, name_of, wrap
-from kpg.columns.updates import Ints
-from kpg.columns.values import encode_value
+from kpg.columns.schema import Type, parse_type
 from kpg.errors import TypeMismatch
 
-__all__ = ["Bound", "Evaluated", "Expression", "bind", "bind_condition", "name_of"]
+Name: TypeAlias = str  # inside Expression, `str` is the property
 
-Rule = Callable[[Call, Sequence[Node], Scope], Node]
-
-
-def _add(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
-    """The rule of +: of strings one after another, else the sum."""
-    if all(a.type.kind in SYMBOLIC for a in arguments):
-        return text.concat(call, arguments, scope)
-    return arithmetic.add(call, arguments, scope)
-
-
-RULES: Final[dict[str, Rule]] = {
-    "+": _add,
-    "-": arithmetic.subtract,
-    "*": arithmetic.multiply,
-    "/": arithmetic.divide,
-    "//": arithmetic.floor_divide,
-    "%": arithmetic.modulo,
-    "neg": arithmetic.negate,
-    "abs": arithmetic.absolute,
-    "min_of": arithmetic.least,
-    "max_of": arithmetic.greatest,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), comparison.compare),
-    "is_null": comparison.is_null,
-    "not_null": logic.not_null,
-    "is_in": comparison.is_in,
-    "&": logic.conjunction,
-    "|": logic.disjunction,
-    "~": logic.negation,
-    "when": logic.when,
-    "coalesce": logic.coalesce,
-    "hash": comparison.hash_value,
-    "cast": casts.cast,
-    "str.lower": text.lower,
-    "str.upper": text.upper,
-    "str.strip": text.strip,
-    "str.length": text.length,
-    "str.concat": text.concat,
-    "str.contains": text.contains,
-    "str.starts_with": text.starts_with,
-    "str.ends_with": text.ends_with,
-    "str.replace": text.replace,
-    "str.substring": text.substring,
-    **dict.fromkeys(("dt.year", "dt.month", "dt.day", "dt.weekday", "dt.hour", "dt.minute", "dt.second"), dates.part),
+# How tightly operators bind, as in Python; anything with a dot or a call binds tightest.
+_INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
+    "|": 2,
+    "&": 3,
+    "+": 4,
+    "-": 4,
+    "*": 5,
+    "/": 5,
+    "//": 5,
+    "%": 5,
 }
+_PREFIX: Final = {"neg": "-", "~": "~"}
+_TIGHT: Final = 7
+_FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
 
 
-class Evaluated(NamedTuple):
-    """The values of a batch. Where `codes` is not None and not 0 the row failed, and its value means nothing."""
+class Expression:
+    """A value for each row, computed from the row's columns."""
 
-    values: Ints
-    codes: Ints | None
-    messages: Sequence[str]
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def structure(self) -> Hashable:
+        """A key that is equal for expressions that are written alike."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        raise TypeMismatch(
+            f"{self!r} has no truth value of its own",
+            hint="Combine conditions with & | ~ and parentheses, not with and, or, not, in, or a < b < c.",
+        )
+
+    def __add__(self, other: object) -> Expression:
+        return FunctionCall("+", (self, wrap(other)))
+
+    def __radd__(self, other: object) -> Expression:
+        return FunctionCall("+", (wrap(other), self))
+
+    def __sub__(self, other: object) -> Expression:
+        return FunctionCall("-", (self, wrap(other)))
+
+    def __rsub__(self, other: object) -> Expression:
+        return FunctionCall("-", (wrap(other), self))
+
+    def __mul__(self, other: object) -> Expression:
+        return FunctionCall("*", (self, wrap(other)))
+
+    def __rmul__(self, other: object) -> Expression:
+        return FunctionCall("*", (wrap(other), self))
+
+    def __truediv__(self, other: object) -> Expression:
+        return FunctionCall("/", (self, wrap(other)))
+
+    def __rtruediv__(self, other: object) -> Expression:
+        return FunctionCall("/", (wrap(other), self))
+
+    def __floordiv__(self, other: object) -> Expression:
+        return FunctionCall("//", (self, wrap(other)))
+
+    def __rfloordiv__(self, other: object) -> Expression:
+        return FunctionCall("//", (wrap(other), self))
+
+    def __mod__(self, other: object) -> Expression:
+        return FunctionCall("%", (self, wrap(other)))
+
+    def __rmod__(self, other: object) -> Expression:
+        return FunctionCall("%", (wrap(other), self))
+
+    def __neg__(self) -> Expression:
+        return FunctionCall("neg", (self,))
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return FunctionCall("==", (self, wrap(other)))
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return FunctionCall("!=", (self, wrap(other)))
+
+    def __lt__(self, other: object) -> Expression:
+        return FunctionCall("<", (self, wrap(other)))
+
+    def __le__(self, other: object) -> Expression:
+        return FunctionCall("<=", (self, wrap(other)))
+
+    def __gt__(self, other: object) -> Expression:
+        return FunctionCall(">", (self, wrap(other)))
+
+    def __ge__(self, other: object) -> Expression:
+        return FunctionCall(">=", (self, wrap(other)))
+
+    def __and__(self, other: object) -> Expression:
+        return FunctionCall("&", (self, wrap(other)))
+
+    def __rand__(self, other: object) -> Expression:
+        return FunctionCall("&", (wrap(other), self))
+
+    def __or__(self, other: object) -> Expression:
+        return FunctionCall("|", (self, wrap(other)))
+
+    def __ror__(self, other: object) -> Expression:
+        return FunctionCall("|", (wrap(other), self))
+
+    def __invert__(self) -> Expression:
+        return FunctionCall("~", (self,))
+
+    def abs(self) -> Expression:
+        """The distance from zero."""
+        return FunctionCall("abs", (self,))
+
+    def is_null(self) -> Expression:
+        """Whether there is no value; never null itself."""
+        return FunctionCall("is_null", (self,))
+
+    def not_null(self) -> Expression:
+        """The value, of a type without null; a row without value fails."""
+        return FunctionCall("not_null", (self,))
+
+    def is_in(self, values: Iterable[object]) -> Expression:
+        """Whether the value is one of some constants."""
+        if isinstance(values, (Name, bytes)):
+            raise TypeMismatch(f"is_in takes several values, not {values!r}", hint="Put it in a list.")
+        return FunctionCall("is_in", (self,), tuple(Literal(value) for value in values))
+
+    def cast(self, type_: object) -> Expression:
+        """The value as another type; a row whose value has no counterpart fails. Null stays null."""
+        return FunctionCall("cast", (self,), (parse_type(type_),))
+
+    def hash(self) -> Expression:
+        """A number of 64 bits that depends on the value alone, in every process; null has one, too."""
+        return FunctionCall("hash", (self,))
+
+    def named(self, name: Name) -> Expression:
+        """The same value, for a column of this name."""
+        return Named(self, name)
+
+    alias = named
 
     @property
-    def failed(self) -> Bools | None:
-        """Which rows failed, or None if none did."""
-        return None if self.codes is None else self.codes != 0
+    def str(self) -> StringMethods:
+        """Functions of strings."""
+        return StringMethods(self)
 
-    def reason(self, row: int) -> str:
-        """Why a row failed."""
-        return self.messages[0 if self.codes is None else int(self.codes[row])]
+    @property
+    def dt(self) -> DateMethods:
+        """Functions of dates and timestamps."""
+        return DateMethods(self)
 
 
-class Bound:
-    """An expression whose columns and types are known.
+class ColumnReference(Expression):
+    """The value of one column."""
 
-    type      what it gives                    column   the lane it is, if it is just a column, else None
-    lanes     the lanes it reads               fallible whether a row can fail at all
-    """
+    __slots__ = ("name",)
 
-    __slots__ = ("_node", "_scope", "column", "expression", "fallible", "lanes", "name", "type")
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def __init__(self, expression: Expression, node: Node, scope: Scope) -> None:
-        self.expression = expression
-        self.name = name_of(expression)
-        self.type = node.type
-        self.fallible = node.fallible
-        self.lanes = tuple(sorted(node.lanes))
-        self.column = node.lane if isinstance(node, Lane) else None
-        self._node = node
-        self._scope = scope
-
-    def evaluate(self, data: Ints) -> Evaluated:
-        """The value of each of the n rows of int64[lanes, n]."""
-        values, codes = self._node.run(data)
-        n = data.shape[1]
-        if values.shape[0] != n:
-            values = spread_to(values, n)
-        if codes is not None:
-            codes = spread_to(codes, n) if np.count_nonzero(codes) else None
-        return Evaluated(values, codes, self._scope.messages)
-
-    def message(self, code: int) -> str:
-        """What a code means."""
-        return self._scope.messages[code]
+    def structure(self) -> Hashable:
+        return ("column", self.name)
 
     def __repr__(self) -> str:
-        return f"{self.expression!r}: {self.type}"
+        return f"col({_quote(self.name)})"
 
 
-def bind(expression: object, schema: Schema, symbols: Symbols) -> Bound:
-    """The expression over rows of a schema; anything but an expression is a constant."""
-    written = wrap(expression)
-    scope = Scope(schema, symbols)
-    node = _bind(written, scope)
-    if isinstance(node, Constant) and node.untyped:
-        raise TypeMismatch("null alone has no type", hint='Give it one: lit(None).cast("int64").')
-    return Bound(written, node, scope)
+class Literal(Expression):
+    """The same value for every row."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def structure(self) -> Hashable:
+        return ("literal", type(self.value).__name__, repr(self.value))
+
+    def __repr__(self) -> str:
+        return f"lit({_quote(self.value)})"
 
 
-def bind_condition(expression: object, schema: Schema, symbols: Symbols) -> Bound:
-    """An expression that must be a condition; a filter keeps the rows where its value is 1 (true)."""
-    bound = bind(expression, schema, symbols)
-    if bound.type.kind != "bool":
-        raise TypeMismatch(
-            f"a condition is a bool, not {bound.type}",
-            detail=f"It is {bound.expression!r}.",
-            hint="Compare it with something.",
-        )
-    return bound
+class FunctionCall(Expression):
+    """A function or operator, its arguments, and options that are not expressions."""
+
+    __slots__ = ("arguments", "op", "options")
+
+    def __init__(self, op: str, arguments: tuple[Expression, ...], options: tuple[Any, ...] = ()) -> None:
+        self.op = op
+        self.arguments = arguments
+        self.options = options
+
+    def structure(self) -> Hashable:
+        options = tuple(o.structure() if isinstance(o, Expression) else o for o in self.options)
+        return (self.op, *(argument.structure() for argument in self.arguments), options)
+
+    def __repr__(self) -> str:
+        if self.op in _INFIX:
+            binding = _INFIX[self.op]
+            left, right = self.arguments
+            chained = binding == 1  # a < b < c means something else in Python
+            kept = isinstance(left, Literal) and (chained or isinstance(right, Literal))  # Python would turn it round
+            shown = repr(left) if kept else _show(left, binding + chained)
+            return f"{shown} {self.op} {_show(right, binding + 1)}"
+        if self.op in _PREFIX:
+            return _PREFIX[self.op] + _show_receiver(self.arguments[0], 6)
+        if self.op == "when":
+            *pairs, last = self.arguments
+            steps = [f"when({_bare(c)}, {_bare(v)})" for c, v in zip(pairs[::2], pairs[1::2], strict=True)]
+            return ".".join(steps) + f".otherwise({_bare(last)})"
+        if self.op == "is_in":
+            return f"{_show_receiver(self.arguments[0])}.is_in([{', '.join(_bare(o) for o in self.options)}])"
+        given = [_bare(argument) for argument in self.arguments]
+        if self.op in _FUNCTIONS:
+            return f"{self.op}({', '.join(given)})"
+        given = given[1:] + [_quote(str(o)) if isinstance(o, Type) else repr(o) for o in self.options]
+        return f"{_show_receiver(self.arguments[0])}.{self.op}({', '.join(given)})"
 
 
-def _bind(expression: Expression, scope: Scope) -> Node:
-    if isinstance(expression, Column):
-        lane = scope.schema.index(expression.name)
-        return Lane(scope.schema.types[lane], lane)
-    if isinstance(expression, Literal):
-        return _literal(expression.value, scope)
-    if isinstance(expression, Named):
-        return _bind(expression.expression, scope)
-    if isinstance(expression, Call):
-        arguments = [_bind(argument, scope) for argument in expression.arguments]
-        return fold(RULES[expression.op](expression, arguments, scope), scope)
-    if isinstance(expression, Apply):
-        return calls.apply(expression, [_bind(argument, scope) for argument in expression.arguments], scope)
-    raise TypeMismatch(f"not an expression: {expression!r}")
+class Named(Expression):
+    """An expression with a name for its column."""
+
+    __slots__ = ("expression", "name")
+
+    def __init__(self, expression: Expression, name: str) -> None:
+        self.expression = expression
+        self.name = name
+
+    def structure(self) -> Hashable:
+        return ("named", self.name, self.expression.structure())
+
+    def __repr__(self) -> str:
+        return f"{_show_receiver(self.expression)}.named({_quote(self.name)})"
 
 
-def _literal(value: Any, scope: Scope) -> Constant:
-    if value is None:
-        return Constant(INT64.optional(), None, NULL, scope.symbols, untyped=True)
-    if isinstance(value, datetime.timedelta):  # a number of microseconds, as timestamps have
-        return Constant(INT64, value, value // datetime.timedelta(microseconds=1), scope.symbols)
-    type_ = literal_type(value)
-    try:
-        return Constant(type_, value, encode_value(type_, value, scope.symbols), scope.symbols)
-    except (ValueError, TypeError) as error:
-        raise TypeMismatch(f"no such constant: {repr(value)[:80]}", detail=f"{error}.") from None
+class Apply(Expression):
+    """A user's function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time."""
+
+    __slots__ = ("arguments", "function", "kind", "returns")
+
+    def __init__(
+        self, function: Callable[..., Any], returns: Type, kind: str, arguments: tuple[Expression, ...]
+    ) -> None:
+        self.function = function
+        self.returns = returns
+        self.kind = kind
+        self.arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """What to call the function in messages."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def structure(self) -> Hashable:
+        function = self.function if isinstance(self.function, Hashable) else id(self.function)
+        return ("apply", self.kind, function, self.returns, *(a.structure() for a in self.arguments))
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(_bare(argument) for argument in self.arguments)})"
 
 
-def literal_type(value: Any) -> Type:
-    """The type of a Python constant."""
-    for python, type_ in _LITERALS:
-        if isinstance(value, python):
-            return type_
-    if isinstance(value, Decimal) and value.is_finite():
-        _, digits, exponent = value.as_tuple()
-        scale = max(0, -int(exponent))
-        precision = max(len(digits) + max(0, int(exponent)), scale, 1)
-        if precision <= MAX_DIGITS:
-            return decimal(precision, scale)
-        raise TypeMismatch(f"{value} has more than the {MAX_DIGITS} digits of a decimal")
-    raise TypeMismatch(
-        f"no column can hold {type(value).__name__}",
-        detail=f"It is {repr(value)[:80]}.",
-        hint="Constants are int, float, bool, str, bytes, date, datetime, timedelta, Decimal or None.",
-    )
+class StringMethods:
+    """Functions of strings, as in `col("name").str.lower()`. They see each distinct value of a batch once."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Expression) -> None:
+        self._receiver = receiver
+
+    def lower(self) -> Expression:
+        """In small letters."""
+        return FunctionCall("str.lower", (self._receiver,))
+
+    def upper(self) -> Expression:
+        """In capital letters."""
+        return FunctionCall("str.upper", (self._receiver,))
+
+    def strip(self) -> Expression:
+        """Without white space at either end."""
+        return FunctionCall("str.strip", (self._receiver,))
+
+    def length(self) -> Expression:
+        """How many characters (of binary values, bytes) there are."""
+        return FunctionCall("str.length", (self._receiver,))
+
+    def concat(self, *others: object) -> Expression:
+        """This and the others, one after another."""
+        return FunctionCall("str.concat", (self._receiver, *map(wrap, others)))
+
+    def contains(self, part: object) -> Expression:
+        """Whether `part`, taken literally, is in it."""
+        return FunctionCall("str.contains", (self._receiver, wrap(part)))
+
+    def starts_with(self, part: object) -> Expression:
+        """Whether it begins with `part`."""
+        return FunctionCall("str.starts_with", (self._receiver, wrap(part)))
+
+    def ends_with(self, part: object) -> Expression:
+        """Whether it ends with `part`."""
+        return FunctionCall("str.ends_with", (self._receiver, wrap(part)))
+
+    def replace(self, old: object, new: object) -> Expression:
+        """With every `old` replaced by `new`."""
+        return FunctionCall("str.replace", (self._receiver, wrap(old), wrap(new)))
+
+    def substring(self, start: object, length: object | None = None) -> Expression:
+        """The characters from position `start` (from 0; negative: from the end), at most `length` of them."""
+        given = (wrap(start),) if length is None else (wrap(start), wrap(length))
+        return FunctionCall("str.substring", (self._receiver, *given))
 
 
-_LITERALS: Final[tuple[tuple[Any, Type], ...]] = (
-    ((bool, np.bool_), BOOL),
-    ((int, np.integer), INT64),
-    ((float, np.floating), FLOAT64),
-    (str, STRING),
-    ((bytes, bytearray, memoryview), BINARY),
-    (datetime.datetime, TIMESTAMP),
-    (datetime.date, DATE),
-)
+class DateMethods:
+    """Functions of dates and timestamps (in UTC), as in `col("born").dt.year()`."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Expression) -> None:
+        self._receiver = receiver
+
+    def year(self) -> Expression:
+        """The year, 1 to 9999."""
+        return FunctionCall("dt.year", (self._receiver,))
+
+    def month(self) -> Expression:
+        """The month, 1 to 12."""
+        return FunctionCall("dt.month", (self._receiver,))
+
+    def day(self) -> Expression:
+        """The day of the month, 1 to 31."""
+        return FunctionCall("dt.day", (self._receiver,))
+
+    def weekday(self) -> Expression:
+        """The day of the week, Monday 0 to Sunday 6."""
+        return FunctionCall("dt.weekday", (self._receiver,))
+
+    def hour(self) -> Expression:
+        """The hour of a timestamp, 0 to 23."""
+        return FunctionCall("dt.hour", (self._receiver,))
+
+    def minute(self) -> Expression:
+        """The minute of a timestamp, 0 to 59."""
+        return FunctionCall("dt.minute", (self._receiver,))
+
+    def second(self) -> Expression:
+        """The second of a timestamp, 0 to 59."""
+        return FunctionCall("dt.second", (self._receiver,))
+
+
+def wrap(value: object) -> Expression:
+    """The expression itself, or the constant."""
+    return value if isinstance(value, Expression) else Literal(value)
+
+
+def name_of(expression: Expression) -> str | None:
+    """The name an expression brings with it: the one given, or that of its column."""
+    return expression.name if isinstance(expression, (Named, ColumnReference)) else None
+
+
+def _binding(expression: Expression) -> int:
+    if isinstance(expression, FunctionCall):
+        return 6 if expression.op in _PREFIX else _INFIX.get(expression.op, _TIGHT)
+    return _TIGHT
+
+
+def _show(operand: Expression, at_least: int) -> str:
+    if isinstance(operand, Literal):
+        return _quote(operand.value)
+    return repr(operand) if _binding(operand) >= at_least else f"({operand!r})"
+
+
+def _show_receiver(operand: Expression, at_least: int = _TIGHT) -> str:
+    return repr(operand) if _binding(operand) >= at_least else f"({operand!r})"
+
+
+def _bare(expression: Expression) -> str:
+    return _quote(expression.value) if isinstance(expression, Literal) else repr(expression)
+
+
+def _quote(value: object) -> str:
+    text = repr(value)
+    if isinstance(value, str) and text[0] == "'" and '"' not in text:
+        return f'"{text[1:-1]}"'
+    return text

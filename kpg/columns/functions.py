@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, wrap
 from kpg.columns.schema import Type, parse_type
-from kpg.columns.syntax import Apply, Call, Column, Expression, Literal, wrap
 from kpg.errors import TypeMismatch
 
 
@@ -21,7 +21,7 @@ def col(name: str) -> Expression:
     >>> col("price") * col("quantity") > 100
     col("price") * col("quantity") > 100
     """
-    return Column(name)
+    return ColumnReference(name)
 
 
 def lit(value: object) -> Expression:
@@ -31,17 +31,17 @@ def lit(value: object) -> Expression:
 
 def coalesce(*values: object) -> Expression:
     """The first value that is not null."""
-    return Call("coalesce", tuple(map(wrap, values)))
+    return FunctionCall("coalesce", tuple(map(wrap, values)))
 
 
 def min_of(*values: object) -> Expression:
     """The least of some values of a row; null if one of them is."""
-    return Call("min_of", tuple(map(wrap, values)))
+    return FunctionCall("min_of", tuple(map(wrap, values)))
 
 
 def max_of(*values: object) -> Expression:
     """The greatest of some values of a row; null if one of them is."""
-    return Call("max_of", tuple(map(wrap, values)))
+    return FunctionCall("max_of", tuple(map(wrap, values)))
 
 
 class When:
@@ -58,7 +58,7 @@ class When:
 
     def otherwise(self, value: object) -> Expression:
         """The value where no condition is true."""
-        return Call("when", (*self._steps, wrap(value)))
+        return FunctionCall("when", (*self._steps, wrap(value)))
 
 
 def when(condition: object, value: object) -> When:

@@ -10,48 +10,48 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kpg.columns.coercion import coerce, common_type, refuse
-from kpg.columns.node import (
+from kpg.columns.bound_nodes import (
     Answer,
+    BindingScope,
     Bools,
-    Constant,
-    Node,
-    Scope,
-    Total,
+    BoundNode,
+    ConstantNode,
+    TotalFunctionNode,
     adapt_all,
     any_nullable,
     first_code,
     spread_to,
 )
+from kpg.columns.coercion import coerce, common_type, refuse
+from kpg.columns.expression import FunctionCall
 from kpg.columns.schema import BOOL, NULL, Type
-from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
 
 
-def conjunction(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def conjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of &."""
     return Junction(_conditions(call, arguments, scope), 0)
 
 
-def disjunction(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def disjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of |."""
     return Junction(_conditions(call, arguments, scope), 1)
 
 
-def negation(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def negation(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of ~."""
     (argument,) = _conditions(call, arguments, scope)
-    return Total(argument.type, (argument,), _invert)
+    return TotalFunctionNode(argument.type, (argument,), _invert)
 
 
 def _invert(lane: Ints) -> Ints:
     return 1 - lane
 
 
-def _conditions(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Node]:
+def _conditions(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
     settled = [
-        Constant(BOOL.optional(), None, NULL, scope.symbols) if isinstance(a, Constant) and a.untyped else a
+        ConstantNode(BOOL.optional(), None, NULL, scope.symbols) if isinstance(a, ConstantNode) and a.untyped else a
         for a in arguments
     ]
     if any(argument.type.kind != "bool" for argument in settled):
@@ -59,12 +59,12 @@ def _conditions(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Nod
     return settled
 
 
-class Junction(Node):
+class Junction(BoundNode):
     """& (`decisive` is 0) or | (`decisive` is 1): one decisive side decides, else null or failure shows."""
 
     __slots__ = ("_arguments", "_decisive")
 
-    def __init__(self, arguments: list[Node], decisive: int) -> None:
+    def __init__(self, arguments: list[BoundNode], decisive: int) -> None:
         super().__init__(BOOL.optional(any_nullable(arguments)), arguments, False)
         self._arguments = arguments
         self._decisive = decisive
@@ -85,7 +85,7 @@ class Junction(Node):
         return decisive if codes is None else decisive & (codes == 0)
 
 
-def when(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def when(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of when ... otherwise: the first whose condition is true."""
     conditions = _conditions(call, arguments[:-1:2], scope)
     branches = adapt_all([*arguments[1:-1:2], arguments[-1]], scope)
@@ -96,12 +96,12 @@ def when(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return node
 
 
-class Choice(Node):
+class Choice(BoundNode):
     """One value where a condition is true, another where it is false or null."""
 
     __slots__ = ("_condition", "_no", "_yes")
 
-    def __init__(self, type_: Type, condition: Node, yes: Node, no: Node) -> None:
+    def __init__(self, type_: Type, condition: BoundNode, yes: BoundNode, no: BoundNode) -> None:
         super().__init__(type_, (condition, yes, no), False)
         self._condition = condition
         self._yes = yes
@@ -113,7 +113,7 @@ class Choice(Node):
         return values, first_code(codes, others)
 
 
-def choose(chosen: Bools, yes: Node, no: Node, data: Ints) -> Answer:
+def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> Answer:
     """The answers of one node for some rows and of another for the rest; neither sees rows it could fail on in vain."""
     if chosen.all():
         return yes.run(data)
@@ -129,7 +129,7 @@ def choose(chosen: Bools, yes: Node, no: Node, data: Ints) -> Answer:
     return values, codes if codes.any() else None
 
 
-def coalesce(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def coalesce(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of coalesce: the first that is not null."""
     if not arguments:
         raise TypeMismatch("coalesce of nothing")
@@ -145,12 +145,12 @@ def coalesce(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return node
 
 
-class FirstPresent(Node):
+class FirstPresent(BoundNode):
     """A value, or another where it is null."""
 
     __slots__ = ("_other", "_value")
 
-    def __init__(self, type_: Type, value: Node, other: Node) -> None:
+    def __init__(self, type_: Type, value: BoundNode, other: BoundNode) -> None:
         super().__init__(type_, (value, other), False)
         self._value = value
         self._other = other
@@ -174,7 +174,7 @@ class FirstPresent(Node):
         return values, codes
 
 
-def not_null(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of not_null."""
     (argument,) = arguments
     if not argument.type.nullable:
@@ -182,12 +182,12 @@ def not_null(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
     return NotNull(argument, scope.code(f"null in {call!r}"))
 
 
-class NotNull(Node):
+class NotNull(BoundNode):
     """The value; a row without one fails."""
 
     __slots__ = ("_argument", "_code")
 
-    def __init__(self, argument: Node, code: int) -> None:
+    def __init__(self, argument: BoundNode, code: int) -> None:
         super().__init__(argument.type.optional(False), (argument,), True)
         self._argument = argument
         self._code = code

@@ -36,7 +36,7 @@ _SAMPLE = 16_384  # rows that tell whether values repeat
 _ENTRY_BYTES = 200  # about what Python's string, dict and list entries cost beside the text
 
 
-class Held:
+class SymbolHold:
     """Ids that `reclaim` spares for as long as this object lives."""
 
     __slots__ = ("__weakref__", "ids")
@@ -53,7 +53,7 @@ class Symbols:
         self._values: list[Any] = []  # by id; _FREE where none is
         self._free: list[int] = []
         self._text_bytes = 0
-        self._held: weakref.WeakSet[Held] = weakref.WeakSet()
+        self._held: weakref.WeakSet[SymbolHold] = weakref.WeakSet()
         self._order: Ints = np.empty(0, np.int64)  # by value, all live ids but those in _unranked
         self._unranked: list[int] = []
         self._ranks: Ints | None = np.empty(0, np.int64)  # None when _order has changed since
@@ -207,9 +207,9 @@ class Symbols:
         hashes = self.hashes()
         return np.where(ids < 0, NULL, hashes[np.maximum(ids, 0)]) if len(hashes) else ids
 
-    def hold(self, ids: Ints) -> Held:
+    def hold(self, ids: Ints) -> SymbolHold:
         """Spare these ids from `reclaim` until the returned object is gone."""
-        held = Held(ids)
+        held = SymbolHold(ids)
         self._held.add(held)
         return held
 

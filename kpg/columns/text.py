@@ -10,19 +10,29 @@ from typing import Any
 
 import numpy as np
 
+from kpg.columns.bound_nodes import (
+    Answer,
+    BindingScope,
+    BoundNode,
+    adapt,
+    any_nullable,
+    first_code,
+    null_of,
+    run_all,
+    spread_to,
+)
 from kpg.columns.coercion import refuse
-from kpg.columns.column import encode_list
-from kpg.columns.decode import decode_list
-from kpg.columns.node import Answer, Node, Scope, adapt, any_nullable, first_code, null_of, run_all, spread_to
+from kpg.columns.decode_column import decode_list
+from kpg.columns.encode_column import encode_list
+from kpg.columns.expression import FunctionCall
+from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
-from kpg.columns.syntax import Call
 from kpg.columns.updates import Ints
-from kpg.columns.values import encode_value
 
 LONGEST = 1 << 24  # characters, or bytes, of a text that is computed
 
 
-class PerValue(Node):
+class PerValue(BoundNode):
     """A Python function of values that are not null, called once for each distinct combination in a batch.
 
     The function raises ValueError where it has no value; `code` says what went wrong then.
@@ -31,7 +41,12 @@ class PerValue(Node):
     __slots__ = ("_arguments", "_code", "_function", "_nullable", "_scope")
 
     def __init__(
-        self, type_: Type, arguments: Sequence[Node], function: Callable[..., Any], scope: Scope, code: int = 0
+        self,
+        type_: Type,
+        arguments: Sequence[BoundNode],
+        function: Callable[..., Any],
+        scope: BindingScope,
+        code: int = 0,
     ) -> None:
         super().__init__(type_, arguments, code != 0)
         self._arguments = tuple(arguments)
@@ -111,7 +126,7 @@ class Growing(PerValue):
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def _texts(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Node]:
+def _texts(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
     """The arguments, all strings or all binary values."""
     kind = next((a.type for a in arguments if a.type.kind in SYMBOLIC), STRING)
     settled = [adapt(a, kind, scope) for a in arguments]
@@ -120,8 +135,8 @@ def _texts(call: Call, arguments: Sequence[Node], scope: Scope) -> list[Node]:
     return settled
 
 
-def _same_type(function: Callable[..., Any]) -> Callable[[Call, Sequence[Node], Scope], Node]:
-    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def _same_type(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
+    def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         settled = _texts(call, arguments, scope)
         type_ = STRING if settled[0].type.kind == "string" else BINARY
         return PerValue(type_.optional(any_nullable(settled)), settled, function, scope)
@@ -129,16 +144,16 @@ def _same_type(function: Callable[..., Any]) -> Callable[[Call, Sequence[Node], 
     return rule
 
 
-def _condition(function: Callable[..., bool]) -> Callable[[Call, Sequence[Node], Scope], Node]:
-    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def _condition(function: Callable[..., bool]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
+    def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         settled = _texts(call, arguments, scope)
         return PerValue(BOOL.optional(any_nullable(settled)), settled, function, scope)
 
     return rule
 
 
-def _growing(function: Callable[..., Any]) -> Callable[[Call, Sequence[Node], Scope], Node]:
-    def rule(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def _growing(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
+    def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         settled = _texts(call, arguments, scope)
         type_ = STRING if settled[0].type.kind == "string" else BINARY
         code = scope.code(f"text longer than {LONGEST:,} in {call!r}")
@@ -174,13 +189,13 @@ starts_with = _condition(lambda text, part: text.startswith(part))
 ends_with = _condition(lambda text, part: text.endswith(part))
 
 
-def length(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def length(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of str.length."""
     (text,) = _texts(call, arguments, scope)
     return PerValue(INT64.optional(text.type.nullable), (text,), len, scope)
 
 
-def substring(call: Call, arguments: Sequence[Node], scope: Scope) -> Node:
+def substring(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of str.substring."""
     (text,) = _texts(call, arguments[:1], scope)
     numbers = [adapt(a, INT64, scope) for a in arguments[1:]]

@@ -1,7 +1,7 @@
 """Channels carry messages from an operator to an input of another, on the same worker or its peers.
 
-A pact says where a message goes: `Pipeline` to the same worker, `Exchange` each update to the worker that its route
-names, `Broadcast` to all, `Follow` nowhere. Every message is counted at its destination when it is sent, in the same
+A pact says where a message goes: `LocalPact` to the same worker, `ExchangePact` each update to the worker that its route
+names, `BroadcastPact` to all, `FollowPact` nowhere. Every message is counted at its destination when it is sent, in the same
 atomic set of changes as what the sender gives up, so it is never out of sight.
 """
 
@@ -21,12 +21,12 @@ Split: TypeAlias = Callable[[Any, int], list[Any]]  # a payload and the number o
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class LocalPact:
     """Every message stays on its worker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangePact:
     """Each update goes to the worker that `split` gives it to: equal keys meet on one worker."""
 
     split: Split
@@ -34,18 +34,18 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class BroadcastPact:
     """Every message goes to every worker."""
 
     symbolic: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class FollowPact:
     """No message is sent: only the frontier matters, to one who reads from a trace what the messages would say."""
 
 
-Pact: TypeAlias = Pipeline | Exchange | Broadcast | Follow
+Pact: TypeAlias = LocalPact | ExchangePact | BroadcastPact | FollowPact
 
 
 class Channel:
@@ -62,14 +62,14 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Count a message at its destination and put it on its way."""
-        if isinstance(self.pact, Follow):
+        if isinstance(self.pact, FollowPact):
             return
         worker = self.target.dataflow.worker
-        if worker.peers == 1 or isinstance(self.pact, Pipeline):
+        if worker.peers == 1 or isinstance(self.pact, LocalPact):
             self.count(message)
             self.deliver(message)
             return
-        if isinstance(self.pact, Broadcast):
+        if isinstance(self.pact, BroadcastPact):
             parts, symbolic = [message.payload] * worker.peers, self.pact.symbolic
         else:
             parts, symbolic = self.pact.split(message.payload, worker.peers), self.pact.symbolic

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
-from kpg.dataflow.channel import Channel, Pact, Pipeline
+from kpg.dataflow.channel import Channel, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.errors import KpgError
 from kpg.events import CHANNEL, Connects, Events, Operates, entity_of
@@ -101,7 +101,7 @@ class Dataflow:
         """Send a stream to an input."""
         for source, port in stream.ports:
             number = len(self.channels)
-            channel = Channel(number, self.entity + 1 + CHANNEL + number, target, target_input, pact or Pipeline())
+            channel = Channel(number, self.entity + 1 + CHANNEL + number, target, target_input, pact or LocalPact())
             self.channels.append(channel)
             source.channels[port].append(channel)
             self.reachability.add_edge(

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from kpg.events import Connects, Events, Imports, Operates, worker_entity
-from kpg.observe import attributes as log
-from kpg.observe.scopes import loops_of
+from kpg.observe import attributes as event_log
+from kpg.observe.loop_scopes import loops_of
 
 KEPT = 100_000  # operators and channels that are gone and still told of
 
@@ -31,12 +31,12 @@ class Figures:
     def __init__(self, worker: int, outside: int) -> None:
         self._worker = worker_entity(worker)
         self._outside = outside
-        self._values: dict[str, dict[int, Any]] = {name: {} for name in log.ATTRIBUTES}
+        self._values: dict[str, dict[int, Any]] = {name: {} for name in event_log.ATTRIBUTES}
         self._things: dict[int, list[int]] = {}  # of each dataflow: itself, its loops, operators and channels
         self._gone: deque[int] = deque()
         self._gone_things = 0
-        self.touched: dict[str, set[int]] = {name: set() for name in log.ATTRIBUTES}
-        self._put(log.NAME, self._worker, f"worker {worker}")
+        self.touched: dict[str, set[int]] = {name: set() for name in event_log.ATTRIBUTES}
+        self._put(event_log.NAME, self._worker, f"worker {worker}")
 
     def of(self, attribute: str) -> dict[int, Any]:
         """The values of an attribute by entity."""
@@ -59,40 +59,40 @@ class Figures:
         """Count what happened."""
         if events.built:
             self._build(events)
-        known = self._values[log.DATAFLOW]
+        known = self._values[event_log.DATAFLOW]
         for entity, count, elapsed in summed(events.steps, (2,), 3):
             if entity in known:
-                self._add(log.STEPS, entity, count)
-                self._add(log.SPENT, entity, elapsed)
+                self._add(event_log.STEPS, entity, count)
+                self._add(event_log.SPENT, entity, elapsed)
         for entity, count, rows in summed(events.messages, (1,), 2):
             if entity in known:
-                self._add(log.MESSAGES, entity, count)
-                self._add(log.MESSAGE_ROWS, entity, rows)
+                self._add(event_log.MESSAGES, entity, count)
+                self._add(event_log.MESSAGE_ROWS, entity, rows)
         for entity, count, rows, nbytes in summed(events.batches, (1, 2), 3):
             self._grow(entity, count, rows, nbytes)
         for entity, count, before, after, bytes_before, bytes_after in summed(events.merges, (1, 2, 3, 4), 5):
             self._shrink(entity, count, before - after, bytes_before - bytes_after)
         for entity in events.freed:
-            self._shrink(entity, 0, self.of(log.SIZE).get(entity, 0), self.of(log.BYTES).get(entity, 0))
+            self._shrink(entity, 0, self.of(event_log.SIZE).get(entity, 0), self.of(event_log.BYTES).get(entity, 0))
         if events.progress:
-            self._add(log.TOLD, self._worker, len(events.progress))
-            self._add(log.TOLD_CHANGES, self._worker, sum(events.progress))
+            self._add(event_log.TOLD, self._worker, len(events.progress))
+            self._add(event_log.TOLD_CHANGES, self._worker, sum(events.progress))
         for entity in events.shut:
             self._shut(entity)
 
     def _grow(self, entity: int, batches: int, rows: int, nbytes: int) -> None:
-        if entity in self.of(log.DATAFLOW):
-            self._add(log.BATCHES, entity, batches)
-            self._add(log.BATCHED, entity, rows)
-            self._add(log.SIZE, entity, rows)
-            self._add(log.BYTES, entity, nbytes)
+        if entity in self.of(event_log.DATAFLOW):
+            self._add(event_log.BATCHES, entity, batches)
+            self._add(event_log.BATCHED, entity, rows)
+            self._add(event_log.SIZE, entity, rows)
+            self._add(event_log.BYTES, entity, nbytes)
 
     def _shrink(self, entity: int, merges: int, rows: int, nbytes: int) -> None:
-        if entity in self.of(log.SIZE):
-            self._add(log.MERGES, entity, merges)
-            self._add(log.MERGED, entity, rows)
-            self._add(log.SIZE, entity, -rows)
-            self._add(log.BYTES, entity, -nbytes)
+        if entity in self.of(event_log.SIZE):
+            self._add(event_log.MERGES, entity, merges)
+            self._add(event_log.MERGED, entity, rows)
+            self._add(event_log.SIZE, entity, -rows)
+            self._add(event_log.BYTES, entity, -nbytes)
 
     # What is there
 
@@ -107,32 +107,32 @@ class Figures:
         for dataflow, found in operators.items():
             self._add_dataflow(dataflow, found, channels[dataflow])
         for each in events.built:
-            if isinstance(each, Imports) and each.entity in self.of(log.DATAFLOW):  # else it was never finished
-                self._put(log.IMPORTS, each.entity, each.publisher)
+            if isinstance(each, Imports) and each.entity in self.of(event_log.DATAFLOW):  # else it was never finished
+                self._put(event_log.IMPORTS, each.entity, each.publisher)
 
     def _add_dataflow(self, dataflow: int, told: list[Operates], channels: list[Connects]) -> None:
         operators = [each for each in told if each.place >= 0]
         for each in told:
-            self._put(log.NAME, each.entity, each.name)
-        self._put(log.SCOPE, dataflow, self._worker)
+            self._put(event_log.NAME, each.entity, each.name)
+        self._put(event_log.SCOPE, dataflow, self._worker)
         scope = {each.entity: dataflow for each in operators}
         things = [dataflow]
         for loop in loops_of(dataflow, operators, channels, self._outside):
             things.append(loop.entity)
-            self._put(log.NAME, loop.entity, loop.name)
-            self._put(log.SCOPE, loop.entity, loop.parent)
+            self._put(event_log.NAME, loop.entity, loop.name)
+            self._put(event_log.SCOPE, loop.entity, loop.parent)
             scope.update(dict.fromkeys(loop.inside, loop.entity))
         for each in operators:
-            self._put(log.LOCAL_ID, each.entity, each.place)
-            self._put(log.DATAFLOW, each.entity, dataflow)
-            self._put(log.SCOPE, each.entity, scope[each.entity])
+            self._put(event_log.LOCAL_ID, each.entity, each.place)
+            self._put(event_log.DATAFLOW, each.entity, dataflow)
+            self._put(event_log.SCOPE, each.entity, scope[each.entity])
         for channel in channels:
-            self._put(log.DATAFLOW, channel.entity, dataflow)
-            self._put(log.SCOPE, channel.entity, scope[channel.target])
-            self._put(log.SOURCE, channel.entity, channel.source)
-            self._put(log.SOURCE_PORT, channel.entity, channel.source_port)
-            self._put(log.TARGET, channel.entity, channel.target)
-            self._put(log.TARGET_PORT, channel.entity, channel.target_port)
+            self._put(event_log.DATAFLOW, channel.entity, dataflow)
+            self._put(event_log.SCOPE, channel.entity, scope[channel.target])
+            self._put(event_log.SOURCE, channel.entity, channel.source)
+            self._put(event_log.SOURCE_PORT, channel.entity, channel.source_port)
+            self._put(event_log.TARGET, channel.entity, channel.target)
+            self._put(event_log.TARGET_PORT, channel.entity, channel.target_port)
         things += [operator.entity for operator in operators]
         self._things[dataflow] = things + [channel.entity for channel in channels]
 
@@ -140,7 +140,7 @@ class Figures:
         """A dataflow ends, and everything in it."""
         if entity in self._things:
             for each in self._things[entity]:
-                self._put(log.SHUTDOWN, each, True)
+                self._put(event_log.SHUTDOWN, each, True)
             self._gone.append(entity)
             self._gone_things += len(self._things[entity])
             while self._gone_things > KEPT:

@@ -19,15 +19,15 @@ from time import monotonic
 
 import numpy as np
 
-from kpg.columns.choose import take as rows_of
-from kpg.columns.consolidate import consolidate_all
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.selection import take as rows_of
 from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.errors import TypeMismatch
 
 FEW = 10_000  # rows that may wait before those of an interval are summed up
 
 
-class Held:
+class HeldUpdates:
     """Updates of some intervals, each by the edge at which it ends."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class EpochGranularity:
         if isinstance(interval, bool) or not isinstance(interval, int) or interval < 1:
             raise TypeMismatch(f"{interval!r} is not a number of epochs", hint="Say at least 1.")
         self.interval = interval
-        self._held = Held()
+        self._held = HeldUpdates()
 
     def edge(self, epoch: int) -> int:
         """The end of the interval that an epoch is in."""
@@ -117,7 +117,7 @@ class ClockGranularity:
             raise TypeMismatch(f"{seconds!r} is not a number of seconds", hint="Say more than 0.")
         self.seconds = seconds
         self._clock = clock
-        self._held = Held()
+        self._held = HeldUpdates()
 
     def push(self, updates: Updates) -> None:
         """Updates have come now."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kpg.api.explain import aligned, size
+from kpg.api.explain_dataflow import aligned, size
 from kpg.events import PLACES
-from kpg.observe import attributes as log
+from kpg.observe import attributes as event_log
 from kpg.observe.figures import Figures
 
 
@@ -41,9 +41,9 @@ class DataflowFigures(NamedTuple):
 
 def operators_of(figures: Figures) -> list[OperatorFigures]:
     """All operators that are there, those that took the most time first."""
-    name, own, gone = figures.of(log.NAME), figures.of(log.DATAFLOW), figures.of(log.SHUTDOWN)
-    steps, spent = figures.of(log.STEPS), figures.of(log.SPENT)
-    rows, nbytes = figures.of(log.SIZE), figures.of(log.BYTES)
+    name, own, gone = figures.of(event_log.NAME), figures.of(event_log.DATAFLOW), figures.of(event_log.SHUTDOWN)
+    steps, spent = figures.of(event_log.STEPS), figures.of(event_log.SPENT)
+    rows, nbytes = figures.of(event_log.SIZE), figures.of(event_log.BYTES)
     found = [
         OperatorFigures(
             each,
@@ -54,7 +54,7 @@ def operators_of(figures: Figures) -> list[OperatorFigures]:
             rows.get(each, 0),
             nbytes.get(each, 0),
         )  # fmt: skip
-        for each in figures.of(log.LOCAL_ID)
+        for each in figures.of(event_log.LOCAL_ID)
         if each not in gone
     ]
     return sorted(found, key=lambda each: -each.seconds)

@@ -22,7 +22,7 @@ from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Events, TraceEvents
 from kpg.operators.payload import Batches
-from kpg.operators.sealing import hold_pending, seal
+from kpg.operators.sealed_input import hold_pending, seal
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description

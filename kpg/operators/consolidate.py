@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Operator
-from kpg.operators.sealing import hold_pending, seal
+from kpg.operators.sealed_input import hold_pending, seal
 from kpg.trace.batcher import Batcher
 
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.consolidate import consolidate_crowded
+from kpg.columns.consolidation import consolidate_crowded
 from kpg.columns.schema import SYMBOLIC, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
-from kpg.kernels.partition import BITS, owners, scatter
+from kpg.kernels.partition_rows import BITS, owners, scatter
 from kpg.operators.payload import Payload, updates_of
 
 MANY = 1 << 13  # updates that are put in order before they are divided

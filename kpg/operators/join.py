@@ -20,15 +20,15 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Ints, Updates
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.futures import Futures
-from kpg.operators.side import Side
+from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
-from kpg.trace.match import Match
-from kpg.trace.seek import Seek, worth_seeking
+from kpg.trace.match_batches import Match
+from kpg.trace.seek_batches import Seek, worth_seeking
 
 
 class Join(Operator):
@@ -39,7 +39,7 @@ class Join(Operator):
         assert left.key_lanes == right.key_lanes, "both sides of a join have the same key"
         self.key_lanes = left.key_lanes
         self.projection = projection
-        self.sides = (Side(left, f"{name} (left)"), Side(right, f"{name} (right)"))
+        self.sides = (TraceInput(left, f"{name} (left)"), TraceInput(right, f"{name} (right)"))
         self.futures: Futures[Match | Seek] = Futures()
 
     def follow_frontiers(self) -> None:
@@ -99,4 +99,4 @@ def join(dataflow: Dataflow, name: str, left: Arranged, right: Arranged, project
     assert left.depth == right.depth, "both sides of a join are in one scope"
     pairs = np.array(projection, np.int64).reshape(-1, 2)
     operator = Join(name, left, right, pairs)
-    return dataflow.add(operator, [(left.stream, Pipeline()), (right.stream, Pipeline())], depth=left.depth)
+    return dataflow.add(operator, [(left.stream, LocalPact()), (right.stream, LocalPact())], depth=left.depth)

@@ -15,16 +15,16 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kpg.columns.choose import keep, take
-from kpg.columns.expression import Bound
+from kpg.columns.bind import BoundExpression
 from kpg.columns.schema import Schema
+from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
-from kpg.operators.failures import Failures
+from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 
 
-class Stage(Protocol):
+class LinearStage(Protocol):
     """One function from updates to updates."""
 
     @property
@@ -35,11 +35,11 @@ class Stage(Protocol):
     def width(self) -> int:
         """The width of the diffs that come out; 0 if it does not change."""
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         """The updates that come out; failing rows are given to `fail`."""
 
 
-class Fail(Protocol):
+class ErrorReport(Protocol):
     """Where a stage reports the rows it fails on."""
 
     def rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
@@ -49,7 +49,7 @@ class Fail(Protocol):
         """Take updates of errors that have their numbers already."""
 
 
-class Sure:
+class InfallibleStage:
     """A stage that never fails and leaves diffs as wide as they are."""
 
     __slots__ = ()
@@ -67,7 +67,11 @@ class Linear(Operator):
     """A chain of stages as one operator; port 1 carries the errors of fallible ones."""
 
     def __init__(
-        self, name: str, stages: Sequence[Stage], failures: Failures | None = None, meanings: Sequence[Schema] = ()
+        self,
+        name: str,
+        stages: Sequence[LinearStage],
+        failures: ErrorRows | None = None,
+        meanings: Sequence[Schema] = (),
     ) -> None:
         super().__init__(name)
         self.stages = tuple(stages)
@@ -103,12 +107,12 @@ class Linear(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick(Sure):
+class PickStage(InfallibleStage):
     """Some lanes, in some order."""
 
     lanes: tuple[int, ...]
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         if len(self.lanes) == 1:
             lane = self.lanes[0]
             return Updates(updates.data[lane : lane + 1], updates.times, updates.diffs)
@@ -116,10 +120,10 @@ class Pick(Sure):
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class ComputeStage:
     """One lane per bound expression."""
 
-    expressions: tuple[Bound, ...]
+    expressions: tuple[BoundExpression, ...]
 
     width = 0
 
@@ -127,7 +131,7 @@ class Compute:
     def fallible(self) -> bool:
         return any(expression.fallible for expression in self.expressions)
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = np.empty((len(self.expressions), len(updates)), np.int64)
         failed: npt.NDArray[np.bool_] | None = None
         for lane, expression in enumerate(self.expressions):
@@ -142,10 +146,10 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class FilterStage:
     """The rows on which a bound expression is true: not false, not null. It may read some of the lanes only."""
 
-    expression: Bound
+    expression: BoundExpression
     lanes: tuple[int, int] | None = None  # from, to
 
     width = 0
@@ -154,7 +158,7 @@ class Where:
     def fallible(self) -> bool:
         return self.expression.fallible
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = updates.data if self.lanes is None else np.ascontiguousarray(updates.data[slice(*self.lanes)])
         result = self.expression.evaluate(data)
         mask = result.values == 1
@@ -165,20 +169,20 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Negate(Sure):
+class NegateStage(InfallibleStage):
     """Every diff negated."""
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         return Updates(updates.data, updates.times, -updates.diffs)
 
 
 @dataclass(frozen=True, slots=True)
-class Complement(Sure):
+class ComplementStage(InfallibleStage):
     """Some lanes with their order turned round: the largest value becomes the first."""
 
     lanes: tuple[int, ...]
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = updates.data.copy()
         for lane in self.lanes:
             np.invert(data[lane], out=data[lane])
@@ -186,19 +190,19 @@ class Complement(Sure):
 
 
 @dataclass(frozen=True, slots=True)
-class Explode(Sure):
+class ExplodeStage(InfallibleStage):
     """As many copies of each row as a lane says; that lane is dropped."""
 
     lane: int
     kept: tuple[int, ...]
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         diffs = updates.diffs * updates.data[self.lane : self.lane + 1]
         return Updates(updates.data[list(self.kept)], updates.times, diffs)
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMap:
+class FlatMapStage:
     """Each row becomes any number of rows: `function(data)` returns positions of rows, and a row of data for each.
 
     If it raises, the rows are halved until those at fault are alone; only they fail, with the exception as reason.
@@ -210,7 +214,7 @@ class FlatMap:
     fallible = True
     width = 0
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         given = np.ascontiguousarray(updates.data[list(self.lanes)])
         parts: list[tuple[Ints, Ints]] = []
         reasons: dict[int, str] = {}
@@ -237,10 +241,10 @@ class FlatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Delay:
+class DelayStage:
     """One coordinate of each time raised to the value of a bound expression, where that is later."""
 
-    expression: Bound
+    expression: BoundExpression
     coordinate: int
 
     width = 0
@@ -249,7 +253,7 @@ class Delay:
     def fallible(self) -> bool:
         return self.expression.fallible
 
-    def apply(self, updates: Updates, fail: Fail) -> Updates:
+    def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         result = self.expression.evaluate(updates.data)
         times = spread(updates.times, len(updates)).copy()
         np.maximum(times[self.coordinate], result.values, out=times[self.coordinate])

@@ -21,22 +21,22 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time
-from kpg.columns.choose import keep
-from kpg.columns.consolidate import consolidate_all
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates, constant, no_updates, spread
 from kpg.config import Effort
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.replay import Corrections
-from kpg.operators.side import Side
+from kpg.operators.corrections import Corrections
 from kpg.operators.tactic import Outcome, Question, Tactic
+from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
 from kpg.trace.description import Description
-from kpg.trace.gather import distinct_keys
 from kpg.trace.handle import TraceHandle
+from kpg.trace.key_history import distinct_keys
 from kpg.trace.spine import Spine
 
 ONE = constant((1,))
@@ -51,7 +51,7 @@ class Reduce(Publisher):
         super().__init__(name, spine)
         self.key_lanes = arranged.key_lanes
         self.tactic = tactic
-        self.input = Side(arranged, f"{name} (input)")
+        self.input = TraceInput(arranged, f"{name} (input)")
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
         self.grown = True  # nothing was ever taken away
@@ -206,5 +206,5 @@ def reduce(
     spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, effort)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
     operator = Reduce(name, arranged, spine, tactic)
-    stream = dataflow.add(operator, [(arranged.stream, Pipeline())], depth=depth)
+    stream = dataflow.add(operator, [(arranged.stream, LocalPact())], depth=depth)
     return operator, Arranged(stream, handle, arranged.key_lanes, arranged.key_lanes + value_lanes, 1, depth)

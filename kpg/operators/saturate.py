@@ -4,7 +4,7 @@
 
 Input i are rows of relation i from outside, each once; each derived relation has an output. A time is worked off once
 all inputs have passed it, in order of time, from what changed at it. It holds no updates but those that wait: its
-relations are sets of row numbers, with a level each where rows may go (`kpg.growth`). A system that only grows takes
+relations are sets of row numbers, with a level each where rows may go (`kpg.seminaive`). A system that only grows takes
 rows as often as they come, and refuses to lose one.
 """
 
@@ -17,14 +17,14 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.schema import SYMBOLIC, Schema
 from kpg.columns.updates import Updates, constant
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import InsertOnly
-from kpg.growth.growth import Grown, Growth
-from kpg.growth.rules import System
-from kpg.growth.upkeep import Change, Upkeep
-from kpg.operators.sealing import push
+from kpg.operators.sealed_input import push
+from kpg.seminaive.insert_only import InsertOnlyFixpoint, NewRows
+from kpg.seminaive.maintained import MaintainedFixpoint, RowChange
+from kpg.seminaive.recursion_rules import RuleSystem
 from kpg.trace.batcher import Batcher
 
 
@@ -33,10 +33,10 @@ class Saturate(Operator):
 
     waits = True
 
-    def __init__(self, system: System, schemas: list[Schema]) -> None:
+    def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
         self.schemas = schemas  # of each relation
-        self.growth = Growth(system) if system.only_grows else Upkeep(system)
+        self.growth = InsertOnlyFixpoint(system) if system.only_grows else MaintainedFixpoint(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
     def passed(self) -> Frontier:
@@ -65,9 +65,9 @@ class Saturate(Operator):
         self.hold(pending.elements)
         return False
 
-    def _work_off(self, changes: list[Change | None], time: int) -> None:
+    def _work_off(self, changes: list[RowChange | None], time: int) -> None:
         """Send what follows from the changes of one time."""
-        if isinstance(self.growth, Upkeep):
+        if isinstance(self.growth, MaintainedFixpoint):
             for port, (came, went) in enumerate(self.growth.change(changes)):
                 self._send(came, time, 1, port)
                 self._send(went, time, -1, port)
@@ -77,7 +77,7 @@ class Saturate(Operator):
         for port, came in enumerate(self.growth.take([None if each is None else each.came for each in changes])):
             self._send(came, time, 1, port)
 
-    def _send(self, rows: Grown, time: int, diff: int, port: int) -> None:
+    def _send(self, rows: NewRows, time: int, diff: int, port: int) -> None:
         if rows.rows.shape[1]:
             self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.tidy), ((time,),), port)
 
@@ -97,7 +97,7 @@ class Saturate(Operator):
         self.batchers = [Batcher(arity, 1) for arity in self.growth.system.arities]
 
 
-def rows_at(updates: Updates, time: int) -> Change | None:
+def rows_at(updates: Updates, time: int) -> RowChange | None:
     """The rows that came and went at a time; None if there are none."""
     if not len(updates):
         return None
@@ -105,19 +105,21 @@ def rows_at(updates: Updates, time: int) -> Change | None:
         if int(updates.times[0, 0]) != time:
             return None
         data, nothing = updates.data, updates.data[:, :0]
-        return Change(data, nothing) if int(updates.diffs[0, 0]) > 0 else Change(nothing, data)
+        return RowChange(data, nothing) if int(updates.diffs[0, 0]) > 0 else RowChange(nothing, data)
     at = np.broadcast_to(updates.times[0] == time, len(updates))
     more = np.broadcast_to(updates.diffs[0] > 0, len(updates))
     if not at.any():
         return None
-    return Change(np.ascontiguousarray(updates.data[:, at & more]), np.ascontiguousarray(updates.data[:, at & ~more]))
+    return RowChange(
+        np.ascontiguousarray(updates.data[:, at & more]), np.ascontiguousarray(updates.data[:, at & ~more])
+    )
 
 
 HINT = "Run the program without insert-only, if rows are to be removed."
 
 
-def saturate(dataflow: Dataflow, system: System, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:
+def saturate(dataflow: Dataflow, system: RuleSystem, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:
     """Add a recursion over growing collections; the streams of its derived relations."""
     operator = Saturate(system, schemas)
-    dataflow.add(operator, [(stream, Pipeline()) for stream in streams], depth=1, ports=system.derived)
+    dataflow.add(operator, [(stream, LocalPact()) for stream in streams], depth=1, ports=system.derived)
     return [Stream(((operator, port),), 1) for port in range(system.derived)]

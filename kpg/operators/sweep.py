@@ -15,24 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidate import consolidate_all, shrunk
-from kpg.columns.room import room, used
+from kpg.columns.consolidation import consolidate_all, shrunk
+from kpg.columns.output_buffer import room, used
 from kpg.columns.updates import Ints, Updates
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import BadPlan
-from kpg.kernels.at_once import changed
-from kpg.kernels.react import PRESENCE, SUMS
-from kpg.kernels.sweep import sums_in_order
+from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
+from kpg.kernels.single_time import changed
+from kpg.kernels.sweep_totals import sums_in_order
 from kpg.operators.arrange import Arranged
+from kpg.operators.corrections import sweep_presence, sweep_sums
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
-from kpg.operators.replay import sweep_presence, sweep_sums
-from kpg.operators.side import Side
+from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import accumulate, distinct_keys
+from kpg.trace.key_history import accumulate, distinct_keys
 
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
@@ -106,7 +106,7 @@ class SweepReduce(Operator):
             )
         self.key_lanes = arranged.key_lanes
         self.sweep = sweep
-        self.input = Side(arranged, f"{name} (input)")
+        self.input = TraceInput(arranged, f"{name} (input)")
         self.upper = START
 
     def follow_frontiers(self) -> None:
@@ -144,4 +144,4 @@ class SweepReduce(Operator):
 def sweep_reduce(dataflow: Dataflow, name: str, arranged: Arranged, sweep: Sweep) -> Stream:
     """Add a sweep over an arrangement; its stream carries batches by the same key."""
     operator = SweepReduce(name, arranged, sweep)
-    return dataflow.add(operator, [(arranged.stream, Pipeline())], depth=1)
+    return dataflow.add(operator, [(arranged.stream, LocalPact())], depth=1)

@@ -15,12 +15,14 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Ints, Updates, spread
+from kpg.operators.corrections import Corrections, InterestingTimes, interesting_times
 from kpg.operators.payload import Batches
-from kpg.operators.replay import Corrections, Interesting, interesting_times
 from kpg.trace.batch import Batch
-from kpg.trace.gather import Run, gather
+from kpg.trace.key_history import KeyHistory, gather
 
-Evaluate: TypeAlias = Callable[[Ints, Interesting, Run, Run], Corrections]  # keys, times, input and output histories
+Evaluate: TypeAlias = Callable[
+    [Ints, InterestingTimes, KeyHistory, KeyHistory], Corrections
+]  # keys, times, input and output histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Tactic(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayTactic:
     """The general tactic: gather histories, find the interesting times, evaluate a function at each."""
 
     evaluate: Evaluate
@@ -88,9 +90,9 @@ class Replay:
         return Outcome(self.evaluate(keys, times, inputs, outputs), late_keys, times.pending_times)
 
 
-def no_history(keys: int, values: int, depth: int) -> Run:
+def no_history(keys: int, values: int, depth: int) -> KeyHistory:
     """The history of keys of which nothing was ever said."""
-    return Run(
+    return KeyHistory(
         np.zeros(keys + 1, np.int64),
         np.empty((values, 0), np.int64),
         np.empty((depth, 0), np.int64),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kpg.columns.expression import bind_condition
+from kpg.columns.bind import bind_condition
 from kpg.columns.schema import Schema
 from kpg.operators import linear
 from kpg.operators.join import join
@@ -25,7 +25,7 @@ Keys = tuple[tuple[str, ...], tuple[str, ...]]
 Columns = tuple[tuple[int, str], ...]
 
 
-def render_join(renderer: Renderer, node: nodes.Join, columns: Columns, schema: Schema) -> Rendered:
+def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, schema: Schema) -> Rendered:
     """A join that makes the given columns, named by side and name there."""
     keys = keys_of(node)
     parts = [_join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node)]
@@ -33,12 +33,12 @@ def render_join(renderer: Renderer, node: nodes.Join, columns: Columns, schema: 
     return replace(parts[0], stream=stream)
 
 
-def keys_of(node: nodes.Join) -> Keys:
+def keys_of(node: nodes.JoinNode) -> Keys:
     """The key of each side."""
     return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
 
 
-def pairs_of(node: nodes.Join) -> list[tuple[View, View]]:
+def pairs_of(node: nodes.JoinNode) -> list[tuple[View, View]]:
     """What is joined with what: every view of the left side with every view of the right."""
     left, right = keys_of(node)
     return [(one, other) for one in views_of(node.left, left) for other in views_of(node.right, right)]
@@ -53,18 +53,18 @@ def _join_views(
     schema: Schema,
 ) -> Rendered:
     sides = [renderer.arranged_in(view.node, by, loop) for view, by in zip(views, keys, strict=True)]
-    stages: list[linear.Stage] = []
+    stages: list[linear.LinearStage] = []
     read = list(columns)
     for side, view in enumerate(views):
         for condition in view.conditions:
             bound = bind_condition(condition, sides[side].schema, renderer.context.symbols)
             at = len(read)
             read += [(side, name) for name in sides[side].schema.names]
-            stages.append(linear.Where(bound, (at, len(read))))
+            stages.append(linear.FilterStage(bound, (at, len(read))))
     if len(read) > len(columns):
-        stages.append(linear.Pick(tuple(range(len(columns)))))
+        stages.append(linear.PickStage(tuple(range(len(columns)))))
     if views[0].negative != views[1].negative:
-        stages.append(linear.Negate())
+        stages.append(linear.NegateStage())
     projection = [(side, sides[side].schema.index(name)) for side, name in read]
     left, right = sides[0].arranged, sides[1].arranged
     stream = join(renderer.dataflow, "join", left, right, projection)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan
-from kpg.growth.rules import System
+from kpg.seminaive.recursion_rules import RuleSystem
 
 
 @dataclass(eq=False, slots=True)
@@ -22,11 +22,11 @@ class Loop:
 
     name: str
     max_rounds: int
-    definitions: dict[Variable, Node | None] = field(default_factory=dict)
+    definitions: dict[VariableNode, PlanNode | None] = field(default_factory=dict)
     _inside: set[Loop] = field(default_factory=set)
     _left: bool = False
 
-    def use(self, node: Node) -> None:
+    def use(self, node: PlanNode) -> None:
         """Learn from something that this loop is made of which loops it is inside of."""
         for loop in node.loops - {self} - self._inside:
             if self in loop.surrounding():
@@ -41,23 +41,23 @@ class Loop:
                 )
             self._inside.add(loop)
 
-    def add(self, variable: Variable) -> None:
+    def add(self, variable: VariableNode) -> None:
         """One more variable, to be defined."""
         if variable.source is not None:
             self.use(variable.source)
         self.definitions[variable] = None
 
-    def define(self, variable: Variable, node: Node) -> None:
+    def define(self, variable: VariableNode, node: PlanNode) -> None:
         """Say what a variable is in the next round."""
         self.use(node)
         self.definitions[variable] = node
 
-    def leave(self, node: Node) -> frozenset[Loop]:
+    def leave(self, node: PlanNode) -> frozenset[Loop]:
         """The loops that a collection of this loop depends on outside of it."""
         self._left = True
         return (node.loops | self.surrounding() if self in node.loops else node.loops) - {self}
 
-    def definition(self, variable: Variable) -> Node:
+    def definition(self, variable: VariableNode) -> PlanNode:
         """What a variable is in the next round."""
         result = self.definitions[variable]
         if result is None:
@@ -83,7 +83,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Node:
+class PlanNode:
     """A collection: its columns and the loops whose variables it depends on."""
 
     schema: Schema
@@ -95,118 +95,118 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Installed(Node):
+class InstalledNode(PlanNode):
     """An arrangement that lives in a dataflow of its own: `owner` knows its publisher and handle."""
 
     owner: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Relation(Node):
+class RelationNode(PlanNode):
     """A named input, read through whatever arrangement of it exists."""
 
     owner: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Select(Node):
+class SelectNode(PlanNode):
     """Columns computed from each row."""
 
-    input: Node
+    input: PlanNode
     expressions: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Filter(Node):
+class FilterNode(PlanNode):
     """The rows on which a condition is true."""
 
-    input: Node
+    input: PlanNode
     condition: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class FlatMap(Node):
+class FlatMapNode(PlanNode):
     """Any number of rows from each row, by a function on columns."""
 
-    input: Node
+    input: PlanNode
     function: Callable[[Any], Any]
     label: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Negate(Node):
+class NegateNode(PlanNode):
     """Every diff negated."""
 
-    input: Node
+    input: PlanNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Explode(Node):
+class ExplodeNode(PlanNode):
     """As many copies of each row as a column says."""
 
-    input: Node
+    input: PlanNode
     column: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Delay(Node):
+class DelayNode(PlanNode):
     """Each row no earlier than an expression says, in one coordinate of time (−1: the innermost round)."""
 
-    input: Node
+    input: PlanNode
     expression: Any
     coordinate: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Enter(Node):
+class EnterNode(PlanNode):
     """A collection seen inside a loop, each row from the round that an expression says."""
 
-    input: Node
+    input: PlanNode
     loop: Loop
     expression: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Concat(Node):
+class ConcatNode(PlanNode):
     """The sum of some collections."""
 
-    inputs: tuple[Node, ...]
+    inputs: tuple[PlanNode, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Consolidate(Node):
+class ConsolidateNode(PlanNode):
     """Each time's updates summed."""
 
-    input: Node
+    input: PlanNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Arrange(Node):
+class ArrangeNode(PlanNode):
     """A collection indexed by some columns."""
 
-    input: Node
+    input: PlanNode
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Join(Node):
+class JoinNode(PlanNode):
     """Pairs of rows with equal keys; `columns` names, for each column of the schema, its side and name there."""
 
-    left: Node
-    right: Node
+    left: PlanNode
+    right: PlanNode
     on: tuple[tuple[str, str], ...]
     columns: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Changes(Node):
+class DeltaSourceNode(PlanNode):
     """The head of a delta query: rows that know their initial time, whose rounds are columns of their own."""
 
-    input: Node
+    input: PlanNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Extender:
+class ExtenderSpec:
     """A collection that has a say in a step of a delta query: the columns of its key, and where each value is from.
 
     `key` pairs a column of the tuples, or an expression without columns, with a column of the collection. `strict`:
@@ -214,7 +214,7 @@ class Extender:
     `single`: it holds at most one row of each key.
     """
 
-    node: Node
+    node: PlanNode
     key: tuple[tuple[Any, str], ...]
     strict: bool
     negative: bool = False
@@ -222,7 +222,7 @@ class Extender:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Extend(Node):
+class ExtendNode(PlanNode):
     """Tuples extended by the columns that extenders have beyond their keys: none, one, or any number of the only one.
 
     `columns` names, for each column of the schema, where it is from: 0 and a column of the tuples, 1 and a column of
@@ -230,16 +230,16 @@ class Extend(Node):
     extenders of later steps.
     """
 
-    input: Node
-    extenders: tuple[Extender, ...]
-    gates: tuple[Extender, ...]
+    input: PlanNode
+    extenders: tuple[ExtenderSpec, ...]
+    gates: tuple[ExtenderSpec, ...]
     columns: tuple[tuple[int, str], ...]
     low: str | None = None
     high: str | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reduction:
+class ReductionSpec:
     """What is computed of each group: a kind, and what it needs.
 
     presence   at_least                  the group's key, if its rows number at least that
@@ -257,83 +257,83 @@ class Reduction:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reduce(Node):
+class ReduceNode(PlanNode):
     """A function of each group of rows with equal keys."""
 
-    input: Node
+    input: PlanNode
     keys: tuple[str, ...]
-    reduction: Reduction
+    reduction: ReductionSpec
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Variable(Node):
+class VariableNode(PlanNode):
     """A collection defined by a loop: its source in round 0, its definition one round later for ever after."""
 
     loop: Loop
-    source: Node | None
+    source: PlanNode | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Leave(Node):
+class LeaveNode(PlanNode):
     """What a collection inside a loop has come to when the loop has settled."""
 
     loop: Loop
-    input: Node
+    input: PlanNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Saturation:
+class SaturationSpec:
     """A recursion over collections that only grow: its rules, and the rows of each of its relations from outside."""
 
-    system: System
-    inputs: tuple[Node, ...]
+    system: RuleSystem
+    inputs: tuple[PlanNode, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Saturated(Node):
+class SaturatedNode(PlanNode):
     """One of the relations that a recursion over growing collections derives."""
 
-    saturation: Saturation
+    saturation: SaturationSpec
     relation: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Inspect(Node):
+class InspectNode(PlanNode):
     """The same collection, shown to a function as it passes."""
 
-    input: Node
+    input: PlanNode
     function: Callable[[Any], None]
 
 
-LINEAR = (Select, Filter, FlatMap, Negate, Explode, Delay, Inspect)
+LINEAR = (SelectNode, FilterNode, FlatMapNode, NegateNode, ExplodeNode, DelayNode, InspectNode)
 
 
-def inputs_of(node: Node) -> tuple[Node, ...]:
+def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
     """The nodes that a node is directly made of; a variable's definition is the loop's affair."""
-    if isinstance(node, Concat):
+    if isinstance(node, ConcatNode):
         return node.inputs
-    if isinstance(node, Join):
+    if isinstance(node, JoinNode):
         return (node.left, node.right)
-    if isinstance(node, Extend):
+    if isinstance(node, ExtendNode):
         return (node.input, *[each.node for each in (*node.extenders, *node.gates)])
-    if isinstance(node, Variable):
+    if isinstance(node, VariableNode):
         return (node.source,) if node.source else ()
-    if isinstance(node, Saturated):
+    if isinstance(node, SaturatedNode):
         return node.saturation.inputs
     inner = getattr(node, "input", None)
     return (inner,) if inner is not None else ()
 
 
-def count_uses(roots: tuple[Node, ...]) -> dict[Node, int]:
+def count_uses(roots: tuple[PlanNode, ...]) -> dict[PlanNode, int]:
     """How many nodes read each node, over all that the roots need; a root counts as read once more."""
-    uses: dict[Node, int] = {}
-    stack: list[Node] = list(roots)
+    uses: dict[PlanNode, int] = {}
+    stack: list[PlanNode] = list(roots)
     while stack:
         node = stack.pop()
         uses[node] = uses.get(node, 0) + 1
         if uses[node] > 1:
             continue
         stack.extend(inputs_of(node))
-        if isinstance(node, Variable):
+        if isinstance(node, VariableNode):
             stack.append(node.loop.definition(node))
     return uses

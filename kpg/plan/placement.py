@@ -16,15 +16,15 @@ from kpg.operators import linear
 Placed: TypeAlias = tuple[int, ...] | None
 
 
-def after_stages(placed: Placed, stages: Iterable[linear.Stage]) -> Placed:
+def after_stages(placed: Placed, stages: Iterable[linear.LinearStage]) -> Placed:
     """Where rows are that have passed some stages on their worker."""
     for stage in stages:
         match stage:
-            case linear.Pick(lanes):
+            case linear.PickStage(lanes):
                 placed = moved(placed, lanes)
-            case linear.Compute(expressions):
+            case linear.ComputeStage(expressions):
                 placed = moved(placed, [expression.column for expression in expressions])
-            case linear.Where() | linear.Negate() | linear.Delay():
+            case linear.FilterStage() | linear.NegateStage() | linear.DelayStage():
                 pass
             case _:
                 return None

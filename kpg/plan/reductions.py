@@ -10,17 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kpg.columns.schema import BINARY, Schema
-from kpg.operators import linear, replay
+from kpg.operators import corrections, linear
 from kpg.operators.iterate import Feedback
-from kpg.operators.ranked import first_by_rank
-from kpg.operators.react import FIRST, PRESENCE, React
+from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
+from kpg.operators.python_reducer import PythonReducer, SplitFailures
 from kpg.operators.reduce import reduce
-from kpg.operators.reducer import PythonReducer, SplitFailures
 from kpg.operators.sweep import SUMS, Sweep
-from kpg.operators.tactic import Replay, Tactic
+from kpg.operators.tactic import ReplayTactic, Tactic
+from kpg.operators.text_ranks import first_by_rank
 from kpg.plan import nodes
-from kpg.plan.maintain import ignoring_keys, maintain, sums_tactic
-from kpg.plan.ordered import Order, has_index, has_order, order_of
+from kpg.plan.group_order import Order, has_index, has_order, order_of
+from kpg.plan.reduce_tactics import ignoring_keys, maintain, sums_tactic
 from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.plan.sums import render_sums
 from kpg.progress.summary import step_round
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-def reads_index(node: nodes.Reduce) -> bool:
+def reads_index(node: nodes.ReduceNode) -> bool:
     """Whether a reduction reads the index of its input by its keys as it is; else it makes one of the stream."""
     match node.reduction.kind:
         case "presence" | "function":
@@ -41,7 +41,7 @@ def reads_index(node: nodes.Reduce) -> bool:
     return False
 
 
-def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     """The stream of a reduction."""
     match node.reduction.kind:
         case "presence":
@@ -57,7 +57,7 @@ def render_reduction(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     raise AssertionError(f"no reduction {node.reduction.kind}")
 
 
-def _presence(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def _presence(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     at_least = node.reduction.at_least
     found = renderer.arranged(node.input, node.keys)
     return maintain(
@@ -87,15 +87,17 @@ def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop
 
 
 def _presence_tactic(at_least: int) -> Tactic:
-    return React(PRESENCE, at_least, 0, 0, 1, Replay(ignoring_keys(partial(replay.evaluate_presence, at_least)), 0))
+    return OnePassTactic(
+        PRESENCE, at_least, 0, 0, 1, ReplayTactic(ignoring_keys(partial(corrections.evaluate_presence, at_least)), 0)
+    )
 
 
-def _count(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def _count(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     found = _arranged_keys(renderer, node)
     return maintain(renderer, node, found, node.schema, "count", Sweep(SUMS), sums_tactic(1))
 
 
-def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangement:
+def _arranged_keys(renderer: Renderer, node: nodes.ReduceNode) -> RenderedArrangement:
     """An arrangement by the keys: one that exists with whatever values, else one of the keys alone."""
     inner = node.input
     if has_index(inner, node.keys):
@@ -105,7 +107,7 @@ def _arranged_keys(renderer: Renderer, node: nodes.Reduce) -> RenderedArrangemen
     return renderer.arrange_rendered(alone, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
 
 
-def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def _first(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     """The first rows of each group by some columns, the others breaking ties."""
     order = order_of(node)
     turned = order.complemented
@@ -113,23 +115,25 @@ def _first(renderer: Renderer, node: nodes.Reduce) -> Rendered:
         found = renderer.arranged(node.input, node.keys)
     else:
         ordered = renderer.reorder(renderer.collection(node.input), order.schema)
-        ordered = renderer.add_stages(ordered, [linear.Complement(turned)] if turned else [], "order", order.schema)
+        ordered = renderer.add_stages(
+            ordered, [linear.ComplementStage(turned)] if turned else [], "order", order.schema
+        )
         found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     tactic = _first_tactic(renderer, node.reduction, order)
     made = maintain(renderer, node, found, order.schema, "first", None, tactic, share=not turned)
-    return renderer.add_stages(made, [linear.Complement(turned)], "order", order.schema) if turned else made
+    return renderer.add_stages(made, [linear.ComplementStage(turned)], "order", order.schema) if turned else made
 
 
-def _first_tactic(renderer: Renderer, reduction: nodes.Reduction, order: Order) -> Tactic:
+def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Order) -> Tactic:
     limit, copies, values = reduction.limit, int(reduction.copies), len(order.ranked)
     if order.symbolic:
         by_rank = partial(first_by_rank, renderer.context.symbols, order.ranked, order.descending, limit, copies)
-        return Replay(by_rank, values)
-    general = Replay(ignoring_keys(partial(replay.evaluate_first, limit, copies)), values)
-    return React(FIRST, 1, values, values, 1, general) if limit == 1 and not copies else general
+        return ReplayTactic(by_rank, values)
+    general = ReplayTactic(ignoring_keys(partial(corrections.evaluate_first, limit, copies)), values)
+    return OnePassTactic(FIRST, 1, values, values, 1, general) if limit == 1 and not copies else general
 
 
-def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     found = renderer.arranged(node.input, node.keys)
     assert node.reduction.function is not None
     outputs = node.schema.select([name for name in node.schema.names if name not in node.keys])
@@ -145,6 +149,6 @@ def _function(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     )
     raw = found.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
-    tactic = Replay(reducer.evaluate, 1 + len(outputs))
+    tactic = ReplayTactic(reducer.evaluate, 1 + len(outputs))
     made = maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
     return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)

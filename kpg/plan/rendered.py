@@ -12,7 +12,7 @@ from kpg.columns.symbols import Symbols
 from kpg.config import Effort
 from kpg.dataflow.graph import Stream
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.failures import Failures
+from kpg.operators.error_rows import ErrorRows
 from kpg.plan import nodes
 from kpg.plan.placement import Placed
 
@@ -22,7 +22,7 @@ class Context:
     """What rendering needs to know of the db."""
 
     symbols: Symbols
-    failures: Failures
+    failures: ErrorRows
     effort: Effort
     depth: int  # coordinates of time outside all loops
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import BadPlan
 from kpg.operators import iterate
@@ -48,7 +48,7 @@ class Scopes:
 
     def _add_enter(self, operator: iterate.Enter | iterate.EnterArranged, stream: Stream) -> Stream:
         depth = stream.depth
-        return self.dataflow.add(operator, [(stream, Pipeline())], depth=depth + 1, summaries=[summary.enter(depth)])
+        return self.dataflow.add(operator, [(stream, LocalPact())], depth=depth + 1, summaries=[summary.enter(depth)])
 
     def leave(self, rendered: Rendered, loop: nodes.Loop | None) -> Rendered:
         """A stream of an inner scope, seen from an outer one."""
@@ -56,7 +56,7 @@ class Scopes:
             depth = rendered.stream.depth
             operator = iterate.Leave(f"leave {inner.name}")
             stream = self.dataflow.add(
-                operator, [(rendered.stream, Pipeline())], depth=depth - 1, summaries=[summary.leave(depth)]
+                operator, [(rendered.stream, LocalPact())], depth=depth - 1, summaries=[summary.leave(depth)]
             )
             rendered = replace(rendered, stream=stream, loop=around(inner), tidy=False)
         return rendered

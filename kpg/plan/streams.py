@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import BINARY, SYMBOLIC, Schema, Type
-from kpg.dataflow.channel import Exchange, Pact, Pipeline
+from kpg.dataflow.channel import ExchangePact, LocalPact, Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
 from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
 from kpg.operators.consolidate import Consolidate
 from kpg.operators.exchange import split_by_key, split_by_lanes
-from kpg.operators.extend import Floor
+from kpg.operators.half_join import Floor
 from kpg.operators.import_ import import_arrangement
 from kpg.plan import nodes
 from kpg.plan.placement import Placed, after_stages
@@ -57,12 +57,12 @@ class Streams:
         if rendered.schema.names == schema.names:
             return replace(rendered, schema=schema)
         lanes = tuple(rendered.schema.index(name) for name in schema.names)
-        return self.add_stages(rendered, [linear.Pick(lanes)], "pick", schema)
+        return self.add_stages(rendered, [linear.PickStage(lanes)], "pick", schema)
 
     def add_stages(
         self,
         rendered: Rendered,
-        stages: Sequence[linear.Stage],
+        stages: Sequence[linear.LinearStage],
         label: str,
         schema: Schema,
         meanings: Sequence[Schema] = (),
@@ -77,7 +77,7 @@ class Streams:
         failures = self.context.failures if fallible else None
         operator = linear.Linear(label, stages, failures, meanings or [rendered.schema] * len(stages))
         depth = rendered.stream.depth
-        stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth, ports=2 if fallible else 1)
+        stream = self.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=depth, ports=2 if fallible else 1)
         if fallible:
             self.add_errors(Stream(((operator, 1),), depth), rendered.loop)
         width = next((stage.width for stage in reversed(stages) if stage.width), rendered.width)
@@ -92,7 +92,7 @@ class Streams:
         operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
         operator.schema = rendered.schema
         placed = rendered.placed
-        pact: Pact = Pipeline()
+        pact: Pact = LocalPact()
         if placed is None:
             pact, placed = self._by_key(rendered.schema, len(rendered.schema)), tuple(range(len(rendered.schema)))
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
@@ -100,18 +100,18 @@ class Streams:
 
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
-            return Pipeline()
+            return LocalPact()
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
-        return Exchange(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
+        return ExchangePact(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
 
     def by_lanes(
         self, schema: Schema, lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...]
     ) -> Pact:
         """To the worker that has the key made of some lanes (or constants, where the lane is -1) in an arrangement."""
         if self.dataflow.worker.peers == 1:
-            return Pipeline()
+            return LocalPact()
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
-        return Exchange(split_by_lanes(lanes, constants, types, self.context.symbols), symbolic)
+        return ExchangePact(split_by_lanes(lanes, constants, types, self.context.symbols), symbolic)
 
     # Arrangements
 
@@ -139,7 +139,7 @@ class Streams:
             self.dataflow,
             name,
             ordered.stream,
-            Pipeline() if there else self._by_key(schema, len(keys)),
+            LocalPact() if there else self._by_key(schema, len(keys)),
             key_lanes=len(keys),
             lanes=len(schema),
             width=rendered.width,
@@ -156,7 +156,7 @@ class Streams:
         handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
         operator = Insert(name, spine)
         operator.schema = rendered.schema
-        stream = self.dataflow.add(operator, [(rendered.stream, Pipeline())], depth=depth)
+        stream = self.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=depth)
         self.keep_handle(handle)
         arranged = Arranged(stream, handle, key_lanes, lanes, rendered.width, depth)
         return RenderedArrangement(arranged, rendered.schema, rendered.loop, operator)

@@ -3,32 +3,32 @@
     rows → into the diff → arranged by key → maintained → groups without outliers → out of the diff
                    └ outliers ────────────── joined with ─ groups with outliers  → summed exactly → out of the diff
 
-The lower way has nothing to do, and costs nothing, until some float is an outlier (kpg/operators/outliers.py).
+The lower way has nothing to do, and costs nothing, until some float is an outlier (kpg/operators/exact_float_sums.py).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kpg.columns.exact_sums import part_count
 from kpg.columns.schema import INT64, Schema
-from kpg.columns.totals import part_count
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Stream
+from kpg.operators.exact_float_sums import ExactSums, Marked, Summed, Unmarked
 from kpg.operators.join import join
 from kpg.operators.linear import Linear
-from kpg.operators.outliers import ExactSums, Marked, Summed, Unmarked
+from kpg.operators.sums_in_diff import IntoDiff, OutOfDiff, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
-from kpg.operators.tactic import Replay
-from kpg.operators.totals import IntoDiff, OutOfDiff, Wanted
+from kpg.operators.tactic import ReplayTactic
 from kpg.plan import nodes
-from kpg.plan.maintain import maintain, sums_tactic
+from kpg.plan.reduce_tactics import maintain, sums_tactic
 from kpg.plan.rendered import Rendered
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-def render_sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
+def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     """The stream of counts, sums and averages: "sum:amount", "avg:amount", "count:"."""
     rendered = renderer.collection(node.input)
     asked = [text.split(":", 1) for text in node.reduction.columns]
@@ -45,7 +45,8 @@ def render_sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
     raw = keys.concat(_numbered("part", into.width))
     summed = maintain(renderer, node, found, raw, "sum", Sweep(SUMS), sums_tactic(into.width), share=False)
     wanted = tuple(
-        Wanted(kind, types[column], starts[column]) if column else Wanted("count", INT64, 0) for kind, column in asked
+        SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
+        for kind, column in asked
     )
     totals = OutOfDiff(len(keys), wanted)
     if not into.floats:
@@ -60,17 +61,17 @@ def render_sums(renderer: Renderer, node: nodes.Reduce) -> Rendered:
 def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiff, keys: Schema) -> Rendered:
     depth = rendered.stream.depth
     ports = 2 if into.floats else 1
-    stream = renderer.dataflow.add(Linear("sum", [into]), [(rendered.stream, Pipeline())], depth=depth, ports=ports)
+    stream = renderer.dataflow.add(Linear("sum", [into]), [(rendered.stream, LocalPact())], depth=depth, ports=ports)
     return Rendered(stream, keys, rendered.loop, into.width)
 
 
 def _with_outliers(
     renderer: Renderer,
-    node: nodes.Reduce,
+    node: nodes.ReduceNode,
     summed: Rendered,
     exploded: Rendered,
     sums: ExactSums,
-    wanted: tuple[Wanted, ...],
+    wanted: tuple[SumColumn, ...],
 ) -> Rendered:
     """Groups that are marked, summed together with the outliers that left on the way into the diff."""
     keys = exploded.schema
@@ -88,7 +89,7 @@ def _with_outliers(
         renderer.rendered(pairs, schema, exploded.loop), node.keys, "arrange groups with their outliers"
     )
     raw = keys.concat(_numbered("part", sums.lanes))
-    tactic = Replay(sums.evaluate, sums.lanes)
+    tactic = ReplayTactic(sums.evaluate, sums.lanes)
     made = maintain(renderer, node, found, raw, "sum exactly", None, tactic, share=False)
     exact = tuple((column.at, sums.parts + 2 * index) for index, column in enumerate(sums.columns))
     return renderer.add_stages(made, [OutOfDiff(first, wanted, exact)], "total", node.schema)

@@ -20,17 +20,17 @@ from kpg.plan import nodes
 class View:
     """An indexed node, the conditions its rows must meet, and whether they count negatively."""
 
-    node: nodes.Node
+    node: nodes.PlanNode
     conditions: tuple[object, ...] = ()
     negative: bool = False
 
 
-def views_of(node: nodes.Node, keys: tuple[str, ...]) -> list[View]:
+def views_of(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View]:
     """A node as views of what is indexed by `keys`; as one view of itself where that does not apply."""
     return peel(node, keys) or [View(node)]
 
 
-def peel(node: nodes.Node, keys: tuple[str, ...]) -> list[View] | None:
+def peel(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | None:
     """The views that a node is made of, if all it is made of has an index by these keys."""
     views: list[View] = []
     stack = [View(node)]
@@ -39,22 +39,22 @@ def peel(node: nodes.Node, keys: tuple[str, ...]) -> list[View] | None:
         inner = view.node
         if is_indexed(inner, keys):
             views.append(view)
-        elif isinstance(inner, nodes.Filter):
+        elif isinstance(inner, nodes.FilterNode):
             stack.append(replace(view, node=inner.input, conditions=(inner.condition, *view.conditions)))
-        elif isinstance(inner, nodes.Negate):
+        elif isinstance(inner, nodes.NegateNode):
             stack.append(replace(view, node=inner.input, negative=not view.negative))
-        elif isinstance(inner, nodes.Concat):
+        elif isinstance(inner, nodes.ConcatNode):
             stack += [replace(view, node=part) for part in reversed(inner.inputs)]
         else:
             return None
     return views
 
 
-def is_indexed(node: nodes.Node, keys: tuple[str, ...]) -> bool:
+def is_indexed(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
     """Whether an arrangement by these keys exists, or comes with the node."""
     match node:
-        case nodes.Installed() | nodes.Relation():
+        case nodes.InstalledNode() | nodes.RelationNode():
             return node.owner.arranged_by(keys) is not None
-        case nodes.Arrange() | nodes.Reduce():
+        case nodes.ArrangeNode() | nodes.ReduceNode():
             return node.keys == keys
     return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from kpg.protocol.shapes import Between, Count, Name, Rows, Size, Value
-from kpg.protocol.values import EXACT
+from kpg.protocol.strict_decoder import Between, Count, Name, Rows, Size, Value
+from kpg.protocol.value_codec import EXACT
 
 Text = Annotated[str, Size(0, 4_000_000)]
 Token = Annotated[str, Size(0, 500)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from kpg.protocol.parts import Column, Failure, Relation
-from kpg.protocol.shapes import Count, Name, Rows
+from kpg.protocol.strict_decoder import Count, Name, Rows
 
 
 @dataclass(frozen=True, slots=True)

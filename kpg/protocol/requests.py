@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 
 from kpg.protocol.parts import Arguments, Block, Columns, Language, Origin, Semantics, Sink, Text, Token
-from kpg.protocol.shapes import Between, Count, Json, Name
+from kpg.protocol.strict_decoder import Between, Count, Json, Name
 
 
 @dataclass(frozen=True, slots=True)

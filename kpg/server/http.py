@@ -26,15 +26,15 @@ from kpg.errors import (
     UndefinedName,
 )
 from kpg.observe.metrics import CONTENT_TYPE
-from kpg.protocol.failures import failure_of
+from kpg.protocol.error_messages import failure_of
+from kpg.protocol.json_schema import schema
+from kpg.protocol.message_codec import plain
 from kpg.protocol.replies import Table
 from kpg.protocol.requests import Query
-from kpg.protocol.schema import schema
-from kpg.protocol.shapes import build
-from kpg.protocol.tables import columns_of
-from kpg.protocol.wire import plain
+from kpg.protocol.strict_decoder import build
+from kpg.protocol.table_messages import columns_of
 from kpg.server.hub import Hub, as_reply
-from kpg.server.perform import Found, last
+from kpg.server.request_handlers import Found, last
 
 STATUS: tuple[tuple[type[KpgError], int], ...] = (
     (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (ResourceError, 429), (ProgramError, 400),

@@ -17,15 +17,15 @@ from typing import Any, Final
 from kpg.errors import Closed, KpgError, OverLimit, TooManyRounds
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import replies, requests
-from kpg.protocol.failures import failure_of
-from kpg.protocol.tables import columns_of
-from kpg.server.allowance import Allowance
-from kpg.server.engine import Engine
+from kpg.protocol.error_messages import failure_of
+from kpg.protocol.table_messages import columns_of
+from kpg.server.change_payload import ChangePayload, pages
+from kpg.server.engine_thread import EngineThread
 from kpg.server.metrics import Metrics
-from kpg.server.outbox import Batch, Outbox
-from kpg.server.parcel import Parcel, pages
-from kpg.server.perform import Following, Found, Result, perform
+from kpg.server.outbox import Outbox, QueuedMessages
+from kpg.server.request_handlers import Following, Found, Result, perform
 from kpg.server.session import Allow, Ask, Hang, Say, Session, Step
+from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens
 from kpg.service import Interest, Service
 
@@ -39,7 +39,7 @@ class Hub:
         self,
         make: Callable[[], Service],
         tokens: Tokens,
-        allowance: Allowance,
+        allowance: SessionLimits,
         loop: asyncio.AbstractEventLoop,
         shutdown: Callable[[], None],
     ) -> None:
@@ -50,7 +50,7 @@ class Hub:
         self.shutdown = shutdown
         self.loop = loop
         self._numbers = itertools.count(1)
-        self.engine = Engine(make, lambda parcels: self.soon(self._hand_on, parcels))
+        self.engine = EngineThread(make, lambda parcels: self.soon(self._hand_on, parcels))
 
     def soon(self, function: Callable[..., object], *arguments: Any) -> None:
         """Have something called on the event loop's thread."""
@@ -64,7 +64,7 @@ class Hub:
         self.metrics.add("kpg_sessions_total")
         return made
 
-    def _hand_on(self, parcels: list[Parcel]) -> None:
+    def _hand_on(self, parcels: list[ChangePayload]) -> None:
         """Give changes to the clients they are for; of those who have gone nothing is left."""
         for parcel in parcels:
             client = self.connected.get(parcel.owner)
@@ -133,13 +133,13 @@ class Connected:
                     self.hub.engine.allow(self.interests[interest])
                 case Hang():
                     self.hanging = step
-                    self.outbox.put(Batch(()))
+                    self.outbox.put(QueuedMessages(()))
 
     def say(self, message: replies.AnyReply) -> None:
         """Send one message."""
-        self.outbox.put(Batch((message,)))
+        self.outbox.put(QueuedMessages((message,)))
 
-    def changed(self, parcel: Parcel) -> None:
+    def changed(self, parcel: ChangePayload) -> None:
         """Send changes; the interest is taken again when they are on their way."""
         if parcel.interest not in self.interests:
             return
@@ -148,7 +148,7 @@ class Connected:
             return
         self.session.queued(parcel.interest)
         self.hub.metrics.add("kpg_change_rows_total", len(parcel.times))
-        batch = Batch(parcel.messages(self.hub.allowance.message_rows), partial(self._sent, parcel.interest))
+        batch = QueuedMessages(parcel.messages(self.hub.allowance.message_rows), partial(self._sent, parcel.interest))
         self.outbox.put(batch)
 
     def _end(self, number: int, reason: KpgError) -> None:
@@ -187,7 +187,9 @@ class Connected:
             engine.run(lambda service: engine.forget(request.interest))
         return engine.run(partial(perform, owner=owner, request=request, rows=self.hub.allowance.rows))
 
-    def _answer(self, request: requests.AnyRequest, began: float, result: Result | Parcel | BaseException) -> None:
+    def _answer(
+        self, request: requests.AnyRequest, began: float, result: Result | ChangePayload | BaseException
+    ) -> None:
         """A request is done; the client may have gone meanwhile."""
         failed = isinstance(result, BaseException)
         self.hub.metrics.took(request.kind, time.perf_counter() - began)
@@ -200,7 +202,7 @@ class Connected:
             self._page(request, result)
         elif isinstance(result, Following):
             self._follow(request, result)
-        elif isinstance(result, Parcel):
+        elif isinstance(result, ChangePayload):
             self.changed(result)
             self.do(self.session.answered(request, replies.Done(request_id(request), result.upto - 1)))
         else:
@@ -212,7 +214,7 @@ class Connected:
         """Send rows, page by page; the request is done with the last."""
         self.session.answered(request, replies.Done(request_id(request)))
         columns, rows = columns_of(found.table.schema), self.hub.allowance.message_rows
-        self.outbox.put(Batch(pages(request_id(request), found.table, columns, found.time, rows, found.cut)))
+        self.outbox.put(QueuedMessages(pages(request_id(request), found.table, columns, found.time, rows, found.cut)))
 
     def _follow(self, request: requests.AnyRequest, following: Following) -> None:
         assert isinstance(request, requests.Interest)

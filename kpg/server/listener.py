@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kpg.errors import InputError, Unavailable
-from kpg.protocol.wire import encode
+from kpg.protocol.message_codec import encode
 from kpg.server.http import respond
 from kpg.server.hub import Connected, Hub
 
@@ -35,7 +35,7 @@ SOCKETS = logging.getLogger("kpg.server.sockets")  # strangers that speak nonsen
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenAddress:
     """Where to listen, and how."""
 
     host: str = "127.0.0.1"
@@ -67,7 +67,7 @@ class Place:
 class Listener:
     """An open port."""
 
-    def __init__(self, hub: Hub, place: Place) -> None:
+    def __init__(self, hub: Hub, place: ListenAddress) -> None:
         self.hub = hub
         self.place = place
         self._server: Server | None = None

@@ -2,7 +2,7 @@
 
     room()     True while fewer than `most` parcels wait; whoever feeds it from the client's own requests waits for it
 
-Changes of interests come past the bound, at most one message group for each (see `kpg.server.flow`), so what waits is
+Changes of interests come past the bound, at most one message group for each (see `kpg.server.flow_control`), so what waits is
 bounded by `most` + the number of interests, whatever the client does.
 """
 
@@ -17,7 +17,7 @@ from kpg.protocol.replies import AnyReply
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class QueuedMessages:
     """Messages that belong together, and what to do when they are on their way."""
 
     messages: Iterable[AnyReply]
@@ -29,7 +29,7 @@ class Outbox:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._waiting: deque[Batch] = deque()
+        self._waiting: deque[QueuedMessages] = deque()
         self._something = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -37,7 +37,7 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: QueuedMessages) -> None:
         """Add messages."""
         self._waiting.append(batch)
         self._something.set()

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, UndefinedName
-from kpg.protocol.failures import failure_of
+from kpg.protocol.error_messages import failure_of
+from kpg.protocol.message_codec import decode, identify
 from kpg.protocol.messages import VERSION
 from kpg.protocol.replies import AnyReply, Error, Registered, Table, Welcome
 from kpg.protocol.requests import (
@@ -37,9 +38,8 @@ from kpg.protocol.requests import (
     Uninterest,
     Unregister,
 )
-from kpg.protocol.wire import decode, identify
-from kpg.server.allowance import Allowance, over
-from kpg.server.flow import Flow
+from kpg.server.flow_control import FlowControl
+from kpg.server.session_limits import SessionLimits, over
 from kpg.server.tokens import Role, Tokens
 from kpg.version import __version__
 
@@ -85,11 +85,11 @@ Step = Say | Ask | Allow | Hang
 class Session:
     """The state of a connection."""
 
-    def __init__(self, number: int, tokens: Tokens, allowance: Allowance) -> None:
+    def __init__(self, number: int, tokens: Tokens, allowance: SessionLimits) -> None:
         self.number = number
         self.role: Role = "user"
         self.state: Literal["greeting", "open", "closed"] = "greeting"
-        self.flows: dict[int, Flow] = {}
+        self.flows: dict[int, FlowControl] = {}
         self.pending: dict[int, AnyRequest] = {}
         self.rules = 0
         self._sizes: dict[int, int] = {}  # characters of what is pending
@@ -210,7 +210,7 @@ class Session:
 
     def interested(self, request: Interest, interest: int, followed: bool) -> list[Step]:
         """An interest was made; its changes may be taken unless a sink takes them."""
-        self.flows[interest] = Flow(request.credit)
+        self.flows[interest] = FlowControl(request.credit)
         return [Allow(interest)] if followed and self.state == "open" else []
 
     def queued(self, interest: int) -> None:

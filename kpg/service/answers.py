@@ -17,7 +17,7 @@ import numpy as np
 
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
-from kpg.api.reading import read_rows
+from kpg.api.trace_reads import read_rows
 from kpg.columns.updates import Updates, constant, spread
 from kpg.errors import KpgError
 from kpg.plan import nodes
@@ -27,7 +27,7 @@ from kpg.service.interest import Interest
 if TYPE_CHECKING:
     from kpg.api.arrangement import Arrangement
     from kpg.api.changes import Changes
-    from kpg.api.installed import Installed
+    from kpg.api.installed_arrangement import InstalledArrangement
     from kpg.api.output import Output
 
 Release = Callable[[], None]
@@ -89,11 +89,11 @@ class Answer:
 
     # Indexes: what is built on this answer reads it by any columns
 
-    def base(self) -> Installed:
+    def base(self) -> InstalledArrangement:
         """The arrangement of its rows."""
         return self.output.readable()
 
-    def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
         """A living arrangement of its rows by some columns, if there is one."""
         base = self.base()
         self._others = [other for other in self._others if not other.installed.released]
@@ -101,14 +101,14 @@ class Answer:
 
     def arrange(self, *keys: str) -> Arrangement:
         """A new arrangement of its rows by some columns."""
-        node = nodes.Installed(self.output.schema, frozenset(), self.base())
+        node = nodes.InstalledNode(self.output.schema, frozenset(), self.base())
         made = self.output.db.installer.arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
         self._others.append(made)
         return made
 
     def collection(self) -> Collection:
         """The answer as a collection."""
-        return Collection(self.output.db, nodes.Installed(self.output.schema, frozenset(), self.base()))
+        return Collection(self.output.db, nodes.InstalledNode(self.output.schema, frozenset(), self.base()))
 
     # Life
 

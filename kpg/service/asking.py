@@ -18,10 +18,10 @@ from kpg.columns.functions import col
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.demand import demanded
-from kpg.query.ir.program import Column, Relation
+from kpg.query.ir.program import Relation, RelationColumn
 from kpg.query.lower.expressions import TYPES
-from kpg.query.lower.program import schema_of
-from kpg.query.source import did_you_mean
+from kpg.query.lower.lower_program import schema_of
+from kpg.query.source_text import did_you_mean
 from kpg.service.languages import Text, read_edn
 from kpg.service.sharing import Builder
 from kpg.service.synthesis import Synthesis
@@ -159,7 +159,7 @@ class Asking:
         seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
         return made.collections(asked.program, {asked.seeds: seeded})[asked.answer], asked.reason
 
-    def _build(self, name: str, columns: Sequence[Column], joins: str, rows: Rows) -> Tenancy:
+    def _build(self, name: str, columns: Sequence[RelationColumn], joins: str, rows: Rows) -> Tenancy:
         builder = self.builder
         builder.limits.check_memory(name)
         label = builder.label(f"{name} by {', '.join(column.name for column in columns)}")

@@ -14,7 +14,7 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.errors import Closed, SchemaMismatch, UndefinedName
 from kpg.query.ir.program import Relation
-from kpg.query.source import did_you_mean
+from kpg.query.source_text import did_you_mean
 from kpg.service.changes import Change
 from kpg.service.facts import Facts
 from kpg.service.relations import Declared

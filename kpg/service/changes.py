@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kpg.columns.arrow import decode, decode_rows
 from kpg.columns.schema import Schema
+from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Ints, Updates, spread
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kpg.api.explain import size
-from kpg.api.inventory import indexes
-from kpg.query.explain import explain as explain_program
+from kpg.api.description import indexes
+from kpg.api.explain_dataflow import size
+from kpg.query.explain_program import explain as explain_program
 from kpg.query.ir.compile import compile
 from kpg.service.asking import Asking
 from kpg.service.interest import Interest

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.columns.arrow import encode
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import InUse
 from kpg.service.relations import Declared

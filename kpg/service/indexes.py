@@ -18,7 +18,7 @@ from kpg.plan.joins import keys_of, pairs_of
 if TYPE_CHECKING:
     from kpg.api.arrangement import Arrangement
     from kpg.api.database import Database
-    from kpg.api.installed import Installed
+    from kpg.api.installed_arrangement import InstalledArrangement
 
 
 class Indexed(Protocol):
@@ -30,10 +30,10 @@ class Indexed(Protocol):
     def size(self) -> int:
         """About how many rows it has now."""
 
-    def base(self) -> Installed:
+    def base(self) -> InstalledArrangement:
         """The arrangement that keeps the rows."""
 
-    def arranged_by(self, keys: tuple[str, ...]) -> Installed | None:
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
         """A living arrangement by these columns, if there is one."""
 
     def arrange(self, *keys: str) -> Arrangement:
@@ -50,11 +50,11 @@ class Shared:
         self.size = source.size
         self.made: list[Arrangement] = []
 
-    def base(self) -> Installed:
+    def base(self) -> InstalledArrangement:
         """The arrangement that keeps the rows."""
         return self._source.base()
 
-    def arranged_by(self, keys: tuple[str, ...]) -> Installed:
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement:
         """The arrangement by these columns, made if there is none."""
         found = self._source.arranged_by(keys)
         if found is None:
@@ -74,7 +74,7 @@ class SharedRelation(Collection):
     """A relation to build queries on."""
 
     def __init__(self, db: Database, shared: Shared, schema: Schema) -> None:
-        super().__init__(db, nodes.Relation(schema, frozenset(), shared))
+        super().__init__(db, nodes.RelationNode(schema, frozenset(), shared))
         self.closed = shared.closed  # whether it never changes again
         self.latest = shared.latest
         self.size = shared.size
@@ -87,11 +87,11 @@ class Fed(Collection):
     size = 0  # arguments are few
 
 
-def prepare(root: nodes.Node) -> None:
+def prepare(root: nodes.PlanNode) -> None:
     """Make the indexes that the joins of a query will ask for, before its own dataflow."""
     for node in nodes.count_uses((root,)):
-        if isinstance(node, nodes.Join):
+        if isinstance(node, nodes.JoinNode):
             for pair in pairs_of(node):
                 for view, keys in zip(pair, keys_of(node), strict=True):
-                    if isinstance(view.node, nodes.Relation):
+                    if isinstance(view.node, nodes.RelationNode):
                         view.node.owner.arranged_by(keys)

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kpg.columns.choose import cut
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
+from kpg.columns.selection import cut
 from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
 from kpg.errors import Closed, OverLimit
-from kpg.query.ir.program import Column
+from kpg.query.ir.program import RelationColumn
 from kpg.service.changes import Changes
 from kpg.service.limits import Limits
 
@@ -36,7 +36,7 @@ class Interest:
         db: Database,
         number: int,
         name: str,
-        columns: tuple[Column, ...],
+        columns: tuple[RelationColumn, ...],
         schema: Schema,
         owner: Any,
         limits: Limits,

@@ -15,17 +15,17 @@ from typing import Literal, TypeAlias, get_args
 from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch
 from kpg.query.datalog import parse
 from kpg.query.edn import Attribute
+from kpg.query.edn.edn_reader import Form, read_forms
 from kpg.query.edn.queries import Reading
-from kpg.query.edn.reader import Form, read_forms
 from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
-from kpg.query.ir.program import Column, Directive, Fact, Program, Reduction, Relation, Rule
+from kpg.query.ir.program import AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.single_head import single_head
-from kpg.query.ir.terms import Constant, Kind, Variable
+from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
 from kpg.query.ir.undeclared import with_kinds
-from kpg.query.plans.rules import parse_plans
-from kpg.query.source import did_you_mean, failure
+from kpg.query.json_plans.plan_rules import parse_plans
+from kpg.query.source_text import did_you_mean, failure
 from kpg.service.relations import is_attribute
 from kpg.service.templates import TOKEN, Template, read_template, template_of
 
@@ -46,7 +46,7 @@ class Text:
     names: tuple[str, ...]  # what can be asked for
     relations: tuple[Relation, ...]
     rules: tuple[Rule, ...]
-    reductions: tuple[Reduction, ...]
+    reductions: tuple[AggregateReduction, ...]
     bases: tuple[Relation, ...] = ()  # declared and not derived: relations to be
     parameters: Relation | None = None  # of a query that has some: their token and values
     query: Form | None = None  # of a query in EDN
@@ -139,7 +139,7 @@ def stated_as_rules(facts: tuple[Fact, ...]) -> tuple[Rule, ...]:
         raise OverLimit(f"a text of rules states {len(facts):,} facts", hint="Facts are data: transact them.")
     made = []
     for fact in facts:
-        terms = tuple(Constant(value, kind_of(value), fact.at) for value in fact.values)
+        terms = tuple(ConstantTerm(value, kind_of(value), fact.at) for value in fact.values)
         body = Conjunction((Truth(True, fact.at),), fact.at)
         made.append(Rule((Atom(fact.relation, terms, fact.at),), body, fact.at))
     return tuple(made)
@@ -207,11 +207,11 @@ def check_same(relation: Relation, known: Mapping[str, Relation]) -> None:
 def guess(name: str, rules: tuple[Rule, ...]) -> Relation:
     """The relation of rules that nobody declared: columns named after the variables of the first."""
     head = next(head for rule in rules for head in rule.heads if head.relation == name)
-    columns: list[Column] = []
+    columns: list[RelationColumn] = []
     for place, term in enumerate(head.arguments):
-        called = term.name if isinstance(term, Variable) else f"c{place}"
+        called = term.name if isinstance(term, VariableTerm) else f"c{place}"
         taken = any(column.name == called for column in columns)
-        columns.append(Column(f"c{place}" if taken else called, "number", "number", head.at))
+        columns.append(RelationColumn(f"c{place}" if taken else called, "number", "number", head.at))
     return Relation(name, tuple(columns), head.at)
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.api.arrangement import wanted_keys
-from kpg.api.reading import check_readable, to_table
-from kpg.columns.arrow import encode
+from kpg.api.trace_reads import check_readable, to_table
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import spread
 from kpg.errors import ProgramError, UndefinedName
-from kpg.query.source import did_you_mean
+from kpg.query.source_text import did_you_mean
 from kpg.service.answers import Answer
 from kpg.service.asking import Arguments, Asking, Row
 from kpg.service.interest import Interest

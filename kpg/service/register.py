@@ -11,8 +11,8 @@ from typing import Any
 
 from kpg.errors import ProgramError
 from kpg.observe.drain import Drain
+from kpg.observe.event_log import unlogged
 from kpg.observe.granularity import ClockGranularity
-from kpg.observe.log import unlogged
 from kpg.observe.sinks import Sink, open_sink
 from kpg.service.asking import Arguments, Asking, Row
 from kpg.service.following import GranularInterest, SinkInterest

@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 
 from kpg.columns.schema import Schema
 from kpg.errors import SchemaMismatch, TypeMismatch
-from kpg.query.ir.program import Column, Relation
+from kpg.query.ir.program import Relation, RelationColumn
 from kpg.query.ir.terms import KINDS, Kind
 from kpg.query.lower.expressions import TYPES
-from kpg.query.lower.rules import UNIT
-from kpg.query.source import did_you_mean
+from kpg.query.lower.lower_rule import UNIT
+from kpg.query.source_text import did_you_mean
 
 Semantics = Literal["raw", "distinct", "cardinality-one", "last-write-wins"]
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
@@ -64,7 +64,7 @@ class Declared:
 
     def in_program(self) -> Relation:
         """The relation as programs name it; beside the key each column is a function of all others."""
-        columns = tuple(Column(name, kind, kind) for name, kind in self.columns)
+        columns = tuple(RelationColumn(name, kind, kind) for name, kind in self.columns)
         single = tuple(place for place, name in enumerate(self.names) if self.key and name not in self.key)
         return Relation(self.name, columns, functional=single)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from kpg.errors import InUse, UndefinedName
 from kpg.query.ir.program import Directive, Program, Relation
 from kpg.query.ir.verify import atoms_of
-from kpg.query.source import did_you_mean
+from kpg.query.source_text import did_you_mean
 from kpg.service.languages import Text
 
 

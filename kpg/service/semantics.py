@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_of_each
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from kpg.errors import InUse, NameTaken, ProgramError
 from kpg.observe.attributes import ATTRIBUTES
 from kpg.observe.attributes import known as known_attributes
-from kpg.observe.log import Log
+from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.asking import Arguments, Asking
@@ -65,7 +65,7 @@ class Service:
                 "a service needs a db of one clock, in this process", hint="Open it without coordinates= and workers=."
             )
         self.db = db
-        self._logs: list[Log] = []
+        self._logs: list[EventLog] = []
         self._observed: set[str] = set()  # attributes that end with the service
         self.limits = limits
         self.catalog = Catalog(db)
@@ -118,7 +118,7 @@ class Service:
         at most, it is written. It ends with the service, and so do rules that read them.
         """
         wanted = [name for name in known_attributes(attributes) if name not in self.catalog.facts]
-        self._logs.append(Log(self.db, wanted, every=every))
+        self._logs.append(EventLog(self.db, wanted, every=every))
         for name in wanted:
             self.catalog.add(declare_attribute(name, ATTRIBUTES[name].value, "cardinality-one", int))
         self._observed.update(wanted)

@@ -22,8 +22,8 @@ from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
-from kpg.query.lower.program import schema_of
-from kpg.query.source import did_you_mean
+from kpg.query.lower.lower_program import schema_of
+from kpg.query.source_text import did_you_mean
 from kpg.service.answers import Answer
 from kpg.service.catalog import Catalog
 from kpg.service.indexes import Indexed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kpg.api.collection import Collection
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
-from kpg.query.lower.program import Lowered, base_relations, schema_of
+from kpg.query.lower.lower_program import Lowered, base_relations, schema_of
 from kpg.service.indexes import Fed, Indexed, Shared, SharedRelation, prepare
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import Any
 
 from kpg.errors import ParseError
 from kpg.query.edn.clauses import COMPARE, is_group, variable_name
+from kpg.query.edn.edn_reader import Form
 from kpg.query.edn.queries import Reading
-from kpg.query.edn.reader import Form
 from kpg.query.edn.structure import is_query, sections_of
 from kpg.query.ir.literals import Comparison, atoms
-from kpg.query.ir.program import Column, Program, Relation
+from kpg.query.ir.program import Program, Relation, RelationColumn
 from kpg.query.ir.rewrites.check_names import parts
-from kpg.query.ir.terms import Kind, Variable
-from kpg.query.source import failure
+from kpg.query.ir.terms import Kind, VariableTerm
+from kpg.query.source_text import failure
 
 TOKEN = " token"  # the column of tokens, first in parameters and answers
 CONSTANTS = ("number", "float", "string", "bool")
@@ -123,7 +123,7 @@ def read_template(
     kinds = kinds_of(template.names, program)
     if ("number", *kinds) != guess:
         program = Reading(attributes, {}, name, {**elsewhere, called: ("number", *kinds)}).program(rules, [query])
-    columns = (Column(TOKEN, "number", "number"), *map(Column, template.names, kinds, kinds))
+    columns = (RelationColumn(TOKEN, "number", "number"), *map(RelationColumn, template.names, kinds, kinds))
     return program, Relation(called, columns, template.query.at)
 
 
@@ -183,12 +183,12 @@ def kinds_of(names: tuple[str, ...], program: Program) -> tuple[Kind, ...]:
         for atom, _ in atoms(rule.body):
             if not atom.relation.startswith("@"):
                 for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
-                    if isinstance(term, Variable):
+                    if isinstance(term, VariableTerm):
                         here.setdefault(term.name, column.kind)
         for part in parts(rule.body):
             if isinstance(part, Comparison):
                 for this, that in ((part.left, part.right), (part.right, part.left)):
-                    if isinstance(this, Variable) and isinstance(that, Variable) and that.name in here:
+                    if isinstance(this, VariableTerm) and isinstance(that, VariableTerm) and that.name in here:
                         here.setdefault(this.name, here[that.name])
         found = here | found
     return tuple(found.get(name, "number") for name in names)

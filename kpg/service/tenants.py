@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.columns.choose import take
+from kpg.columns.selection import take
 from kpg.columns.updates import spread
 from kpg.errors import KpgError, UndefinedName
 from kpg.service.interest import Interest

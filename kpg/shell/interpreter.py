@@ -14,12 +14,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from kpg.client.blocking import Connection, Subscription
+from kpg.client.connection import Connection, Subscription
 from kpg.errors import KpgError, ParseError, UndefinedName
 from kpg.protocol.parts import Relation
 from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
 from kpg.shell.live import watch
-from kpg.shell.render import show_rows, show_table
+from kpg.shell.result_format import show_rows, show_table
 from kpg.shell.statements import NAME, grouped, heads, is_rules
 
 COMMANDS: dict[str, str] = {

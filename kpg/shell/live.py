@@ -14,10 +14,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from kpg.client.blocking import Subscription
-from kpg.client.feed import Row, Step
+from kpg.client.change_feed import Row, Step
+from kpg.client.connection import Subscription
 from kpg.errors import TimeNotReached
-from kpg.shell.render import escaped, framed, plain
+from kpg.shell.result_format import escaped, framed, plain
 
 POLL_SECONDS = 0.2
 LINES_AROUND = 8  # that are not rows: frame, header, notes

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kpg.cluster.guests import Visit
+from kpg.cluster.data_connections import DataClient
 from kpg.columns.symbols import Symbols
 from kpg.errors import Unreachable
-from kpg.spark.site import Place, Site
+from kpg.spark.site import RelationPlacement, Site
 
 TEXTS = 1 << 20  # more than these are forgotten
 
@@ -25,8 +25,8 @@ class Client:
         self.site = site
         self.process = os.getpid()
         self._secret = bytes.fromhex(site.secret)
-        self._coordinator: Visit | None = None
-        self._ranks: dict[tuple[str, int], Visit] = {}
+        self._coordinator: DataClient | None = None
+        self._ranks: dict[tuple[str, int], DataClient] = {}
         self.symbols = Symbols()
 
     def ask(self, action: str, **request: Any) -> Any:
@@ -40,20 +40,20 @@ class Client:
                 raise
             return self._visit().ask({"do": action, **request})[0]
 
-    def _visit(self) -> Visit:
+    def _visit(self) -> DataClient:
         if self._coordinator is None:
-            self._coordinator = Visit(self.site.address, self._secret, Symbols(), role="client")
+            self._coordinator = DataClient(self.site.address, self._secret, Symbols(), role="client")
         return self._coordinator
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> RelationPlacement:
         """Where a relation or answer is."""
-        return Place.read(name, self.ask("describe", name=name))
+        return RelationPlacement.read(name, self.ask("describe", name=name))
 
-    def rank(self, address: tuple[str, int]) -> Visit:
+    def rank(self, address: tuple[str, int]) -> DataClient:
         """A rank, as its guest."""
         found = self._ranks.get(address)
         if found is None or found.connection.closed:
-            found = self._ranks[address] = Visit(address, self._secret, self.symbols)
+            found = self._ranks[address] = DataClient(address, self._secret, self.symbols)
         return found
 
     def tidy(self, places: tuple[tuple[str, int], ...]) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kpg.spark.session import on_this_machine
+from kpg.spark.spark_session import on_this_machine
 from kpg.version import __version__
 
 if TYPE_CHECKING:

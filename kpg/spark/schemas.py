@@ -12,8 +12,8 @@ from kpg.errors import KpgError, SchemaMismatch
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from kpg.spark.push import Change
-    from kpg.spark.site import Place
+    from kpg.spark.row_pusher import RowKind
+    from kpg.spark.site import RelationPlacement
 
 TIME, DIFF = "_time", "_diff"
 
@@ -49,7 +49,7 @@ def kpg_schema(struct: StructType, key: tuple[str, ...] = ()) -> Schema:
     return Schema.of({name: type_.optional(type_.nullable and name not in key) for name, type_ in columns.items()})
 
 
-def check_fits(place: Place, change: Change, struct: StructType) -> None:
+def check_fits(place: RelationPlacement, change: RowKind, struct: StructType) -> None:
     """Refuse rows whose columns are not those of a relation; whether there are nulls is seen row by row."""
     if not place.writable:
         raise SchemaMismatch(f"{place.name} is an answer; rows go into relations")

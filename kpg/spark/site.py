@@ -27,7 +27,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RelationPlacement:
     """A relation or answer, as the coordinator describes it."""
 
     name: str
@@ -40,9 +40,9 @@ class Place:
     epoch: int
 
     @classmethod
-    def read(cls, name: str, told: dict[str, Any]) -> Place:
+    def read(cls, name: str, told: dict[str, Any]) -> RelationPlacement:
         """From what the coordinator said."""
-        from kpg.plan.values import read_schema
+        from kpg.plan.plan_values import read_schema
 
         return cls(
             name,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from kpg.storage.files import Bytes, removing, unavailable
+from kpg.storage.file_store import Bytes, removing, unavailable
 
 
 class ArrowFiles:

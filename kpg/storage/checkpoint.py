@@ -15,10 +15,10 @@ from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.errors import Unavailable
-from kpg.storage.batches import write_updates
-from kpg.storage.files import Files
-from kpg.storage.log import drop_before
+from kpg.storage.batch_files import write_updates
+from kpg.storage.file_store import Files
 from kpg.storage.manifest import Manifest, StoredBatch, StoredFile, manifest_name, number_of, to_bytes
+from kpg.storage.transaction_log import drop_before
 from kpg.trace.batch import Batch
 
 
@@ -31,7 +31,7 @@ class Content:
     later: Sequence[Updates] = ()
 
 
-class Writer:
+class CheckpointWriter:
     """Writes updates to files, each once."""
 
     def __init__(self, files: Files, known: Iterable[tuple[Updates, StoredFile]]) -> None:

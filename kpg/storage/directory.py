@@ -13,11 +13,11 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.symbols import Symbols
 from kpg.errors import Corrupt, SchemaMismatch, StorageError, Unavailable
 from kpg.storage.checkpoint import publish
-from kpg.storage.files import Files
-from kpg.storage.log import first_of, read_log
+from kpg.storage.file_store import Files
 from kpg.storage.manifest import Manifest, frontier_from_json, number_of
 from kpg.storage.record import decode_note, is_note, upper_of
-from kpg.storage.recovery import Recovered, Rejected, Replay, manifests
+from kpg.storage.recovery import LogReplay, Recovered, Rejected, manifests
+from kpg.storage.transaction_log import first_of, read_log
 
 
 class Directory:
@@ -108,8 +108,8 @@ class Directory:
             return troubles[0]
         return Corrupt(f"{self.files.place} cannot be recovered", detail="; ".join(map(str, troubles)))
 
-    def _replay(self, manifest: Manifest, symbols: Symbols) -> tuple[Replay, int]:
-        replay, next_frame = Replay(manifest, symbols), manifest.log
+    def _replay(self, manifest: Manifest, symbols: Symbols) -> tuple[LogReplay, int]:
+        replay, next_frame = LogReplay(manifest, symbols), manifest.log
         for group in read_log(self.files, manifest.log):
             next_frame += 1
             for record in group:

@@ -49,7 +49,7 @@ def frame(records: Sequence[bytes], number: int, forced: int, salt: int) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class FrameScan:
     """What a segment holds: its frames' records, where they end, and whether something torn follows."""
 
     first: int
@@ -58,11 +58,11 @@ class Scan:
     torn: bool
 
 
-def scan(data: bytes, name: str, first: int, last: bool) -> Scan:
+def scan(data: bytes, name: str, first: int, last: bool) -> FrameScan:
     """Read a segment that begins with frame `first`; only the last segment of a log may have a torn end."""
     if not _is_head(data, name, first):
         if last:
-            return Scan(first, (), 0, torn=True)
+            return FrameScan(first, (), 0, torn=True)
         raise Corrupt(f"{name} is damaged at offset 0", detail="Its head cannot be read, and segments follow it.")
     salt = HEAD.unpack_from(data)[2]
     groups: list[tuple[bytes, ...]] = []
@@ -77,7 +77,7 @@ def scan(data: bytes, name: str, first: int, last: bool) -> Scan:
             detail="What follows was on disk after it, so this is not the torn end of a crash.",
             hint="Restore the directory from a copy.",
         )
-    return Scan(first, tuple(groups), at, torn=not blank)
+    return FrameScan(first, tuple(groups), at, torn=not blank)
 
 
 def _is_head(data: bytes, name: str, first: int) -> bool:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from kpg.errors import Unavailable
-from kpg.storage.files import Bytes, removing, unavailable
+from kpg.storage.file_store import Bytes, removing, unavailable
 from kpg.storage.flush import Flush, flusher
 from kpg.storage.lock import Lock
 

@@ -112,7 +112,7 @@ def _by_value(lane: Ints, symbols: Symbols) -> tuple[Ints, list[int], bytes]:
     return position[inverse], list(map(len, values)), b"".join(values)
 
 
-class Reader:
+class RecordReader:
     """Takes a record apart, front to back."""
 
     def __init__(self, record: bytes) -> None:
@@ -142,7 +142,7 @@ class Reader:
 
 def decode_transaction(record: bytes, schema_of: Callable[[int], Schema | None], symbols: Symbols) -> Transaction:
     """The transaction of a record; changes of relations that have no schema (they were dropped) are left out."""
-    reader = Reader(record)
+    reader = RecordReader(record)
     upper = _upper(reader)
     origins = [(reader.number(), reader.number()) for _ in range(reader.number())]
     named = tuple([Origin(reader.take(size).decode(), batch) for size, batch in origins])
@@ -152,16 +152,16 @@ def decode_transaction(record: bytes, schema_of: Callable[[int], Schema | None],
 
 def upper_of(record: bytes) -> Frontier:
     """Up to where a record's transaction is complete, without reading its rows."""
-    return _upper(Reader(record))
+    return _upper(RecordReader(record))
 
 
-def _upper(reader: Reader) -> Frontier:
+def _upper(reader: RecordReader) -> Frontier:
     count, depth = reader.numbers(2)
     return Frontier([tuple(reader.numbers(depth)) for _ in range(count)])
 
 
 def _decode_change(
-    reader: Reader, schema_of: Callable[[int], Schema | None], symbols: Symbols
+    reader: RecordReader, schema_of: Callable[[int], Schema | None], symbols: Symbols
 ) -> tuple[int, Updates] | None:
     relation, lanes, n, depth, time_columns, width, diff_columns, text_count = reader.numbers(8)
     texts = [reader.numbers(3) for _ in range(text_count)]

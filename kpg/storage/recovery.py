@@ -20,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate_all
+from kpg.columns.consolidation import consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Corrupt
-from kpg.storage.applied import Applied
-from kpg.storage.batches import read_updates
-from kpg.storage.files import Files
+from kpg.storage.applied_batches import AppliedBatches
+from kpg.storage.batch_files import read_updates
+from kpg.storage.file_store import Files
 from kpg.storage.manifest import (
     Manifest,
     StoredFile,
@@ -37,14 +37,14 @@ from kpg.storage.manifest import (
     number_of,
     schema_from_json,
 )
-from kpg.storage.readers import Reader
+from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Transaction, decode_note, decode_transaction, is_note
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 
 
 @dataclass(slots=True)
-class Relation:
+class RecoveredRelation:
     """A relation as it was stored: its rows in batches whose lanes lie in `order`, and what waits for later times."""
 
     id: int
@@ -70,10 +70,10 @@ class Recovered:
     next_frame: int
     generation: int
     next_relation: int
-    relations: dict[str, Relation]
-    applied: Applied
+    relations: dict[str, RecoveredRelation]
+    applied: AppliedBatches
     declarations: dict[str, Any]
-    readers: dict[str, Reader]
+    readers: dict[str, NamedReader]
     files: list[tuple[Updates, StoredFile]]  # which updates lie in which file already
     replayed: int  # transactions from the log
 
@@ -92,7 +92,7 @@ def manifests(files: Files) -> Iterator[Manifest | Corrupt]:
             yield error
 
 
-class Replay:
+class LogReplay:
     """The log, applied to what a manifest says."""
 
     def __init__(self, manifest: Manifest, symbols: Symbols) -> None:
@@ -103,8 +103,8 @@ class Replay:
         self.next_relation = manifest.next_relation
         self.stored = dict(manifest.relations)
         self.declarations = dict(manifest.declarations)
-        self.readers = {name: Reader.from_json(each) for name, each in manifest.readers.items()}
-        self.applied = Applied(manifest.applied)
+        self.readers = {name: NamedReader.from_json(each) for name, each in manifest.readers.items()}
+        self.applied = AppliedBatches(manifest.applied)
         self.transactions: list[Transaction] = []
         self._logged: dict[int, list[Updates]] = {}  # by relation, of the transactions that count
 
@@ -134,7 +134,7 @@ class Replay:
             case "unregister":
                 self.declarations.pop(note["name"], None)
             case "reader":
-                self.readers[note["name"]] = Reader.from_json({"time": note["time"], "of": note.get("of")})
+                self.readers[note["name"]] = NamedReader.from_json({"time": note["time"], "of": note.get("of")})
             case "drop reader":
                 self.readers.pop(note["name"], None)
             case "cut":
@@ -177,8 +177,8 @@ class Replay:
         for relation, updates in transaction.changes:
             self._logged.setdefault(relation, []).append(updates)
 
-    def _load(self, stored: StoredRelation, files: Files, found: list[tuple[Updates, StoredFile]]) -> Relation:
-        relation = Relation(stored.id, stored.schema, stored.key, stored.order)
+    def _load(self, stored: StoredRelation, files: Files, found: list[tuple[Updates, StoredFile]]) -> RecoveredRelation:
+        relation = RecoveredRelation(stored.id, stored.schema, stored.key, stored.order)
         schema = relation.ordered
         for each in stored.batches:
             updates = read_checked(files, each.file, schema, self._symbols)
@@ -193,7 +193,7 @@ class Replay:
         return relation
 
 
-def settle(relation: Relation, waiting: Iterable[Updates], frontier: Frontier) -> None:
+def settle(relation: RecoveredRelation, waiting: Iterable[Updates], frontier: Frontier) -> None:
     """Of what waits, what is complete becomes a batch; the rest waits on."""
     complete: list[Updates] = []
     later: list[Updates] = []

@@ -22,27 +22,27 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
-from kpg.storage.checkpoint import Content, Writer, collect, publish
+from kpg.storage.checkpoint import CheckpointWriter, Content, collect, publish
 from kpg.storage.directory import Directory
 from kpg.storage.forks import FORKS
-from kpg.storage.log import SEGMENT_BYTES, Durability, Group, Log
+from kpg.storage.locate_files import open_files
 from kpg.storage.manifest import (
     Manifest,
     StoredRelation,
     frontier_to_json,
     schema_to_json,
 )
-from kpg.storage.places import open_files
-from kpg.storage.readers import Reader
+from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin, Transaction, encode_note, encode_transaction
-from kpg.storage.recovery import Recovered, Relation
+from kpg.storage.recovery import Recovered, RecoveredRelation
+from kpg.storage.transaction_log import SEGMENT_BYTES, CommitGroup, Durability, TransactionLog
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A transaction on its way to disk."""
 
-    group: Group
+    group: CommitGroup
     transaction: Transaction
 
 
@@ -66,9 +66,9 @@ class Storage:
         self._segment_bytes = segment_bytes
         self._forks = FORKS[0]
         self._lock = threading.Lock()
-        self._in_flight: dict[Origin, Group] = {}
+        self._in_flight: dict[Origin, CommitGroup] = {}
         self._recovered = False
-        self._log: Log | None = None
+        self._log: TransactionLog | None = None
         self._bytes_before = 0
         self._closed = False
         try:
@@ -125,12 +125,12 @@ class Storage:
         self._next_relation = found.next_relation
         self._number = self._directory.number
         self._kept = {found.manifest.number: found.manifest}
-        self._writer = Writer(self.files, found.files)
+        self._writer = CheckpointWriter(self.files, found.files)
         found.files = []
-        self._log = Log(self.files, found.next_frame, self.durability, self._segment_bytes)
+        self._log = TransactionLog(self.files, found.next_frame, self.durability, self._segment_bytes)
 
     @property
-    def log(self) -> Log:
+    def log(self) -> TransactionLog:
         """Where records go."""
         if self._log is None:
             raise Closed("the storage is closed, or was not recovered yet")
@@ -147,7 +147,7 @@ class Storage:
             number = self._next_relation
             self._note("declare", id=number, name=name, schema=schema_to_json(schema), key=key)
             self._next_relation += 1
-            self.relations[name] = Relation(number, schema, key, schema.names)
+            self.relations[name] = RecoveredRelation(number, schema, key, schema.names)
             self._schemas[number] = schema
             return number
         if (found.schema, found.key) != (schema, key):
@@ -158,7 +158,7 @@ class Storage:
             )
         return found.id
 
-    def take(self, name: str) -> Relation:
+    def take(self, name: str) -> RecoveredRelation:
         """The rows of a relation as they were found; from now on whoever took them tells of them."""
         found = self.relations[name]
         taken = replace(found)
@@ -183,7 +183,7 @@ class Storage:
         self._note("unregister", name=name)
         self.declarations.pop(name, None)
 
-    def set_reader(self, name: str, reader: Reader) -> None:
+    def set_reader(self, name: str, reader: NamedReader) -> None:
         """Remember how far a reader has come."""
         self._note("reader", name=name, **reader.to_json())
         self.readers[name] = reader
@@ -249,7 +249,7 @@ class Storage:
         self.sync(pending)
         return True
 
-    def _outcome(self, group: Group) -> None:
+    def _outcome(self, group: CommitGroup) -> None:
         """Wait until another thread's group is on disk, or is not."""
         try:
             self.log.sync(group)

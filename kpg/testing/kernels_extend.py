@@ -17,7 +17,7 @@ Update = tuple[Row, Time, int]
 
 
 @dataclass(frozen=True)
-class Side:
+class ExtenderRows:
     """An extender: what it holds, which lanes of a tuple are its key, and how its rows count."""
 
     rows: Sequence[Update]
@@ -26,7 +26,7 @@ class Side:
     negative: bool = False
 
 
-def counted(side: Side, key: Row, initial: Time, floor: Time) -> list[Update]:
+def counted(side: ExtenderRows, key: Row, initial: Time, floor: Time) -> list[Update]:
     """The rest of each row with a key, where the row is before the initial time, or at it if that counts."""
     found = []
     for data, time, diff in side.rows:
@@ -36,7 +36,7 @@ def counted(side: Side, key: Row, initial: Time, floor: Time) -> list[Update]:
     return found
 
 
-def extend(tuples: Sequence[Update], sides: Sequence[Side], new: int, floor: Time) -> Counter[tuple[Row, Time]]:
+def extend(tuples: Sequence[Update], sides: Sequence[ExtenderRows], new: int, floor: Time) -> Counter[tuple[Row, Time]]:
     """What tuples are extended to: new lanes before the rounds; the sum of the diffs of each (data, time)."""
     total: Counter[tuple[Row, Time]] = Counter()
     rounds = len(floor) - 1

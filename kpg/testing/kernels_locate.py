@@ -1,4 +1,4 @@
-"""Plain-Python twins of kpg.kernels.locate and signposts: same names, obvious bodies, no cleverness."""
+"""Plain-Python twins of kpg.kernels.locate_keys and signposts: same names, obvious bodies, no cleverness."""
 
 from __future__ import annotations
 

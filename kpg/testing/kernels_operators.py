@@ -15,7 +15,7 @@ import numpy as np
 from kpg.algebra.frontier import Frontier, minimal
 from kpg.algebra.order import Time, join, less_equal
 from kpg.columns.updates import Ints, Updates
-from kpg.trace.gather import Run
+from kpg.trace.key_history import KeyHistory
 
 Row: TypeAlias = tuple[int, ...]
 Update: TypeAlias = tuple[Row, Time, Row]
@@ -38,11 +38,11 @@ def offsets(lists: Iterable[Sequence[object]]) -> Ints:
     return np.cumsum([0] + [len(items) for items in lists], dtype=np.int64)
 
 
-def run(histories: Sequence[Iterable[Update]], lanes: int, depth: int, width: int = 1) -> Run:
+def run(histories: Sequence[Iterable[Update]], lanes: int, depth: int, width: int = 1) -> KeyHistory:
     """The histories of some keys as a run: sorted, consolidated."""
     kept = [consolidate(history) for history in histories]
     flat = [update for history in kept for update in history]
-    return Run(
+    return KeyHistory(
         offsets(kept),
         block([data for data, _, _ in flat], lanes),
         block([time for _, time, _ in flat], depth),

@@ -1,4 +1,4 @@
-"""Plain-Python twins of kpg.kernels.unseen, unmoved and react: same names, obvious bodies, no cleverness."""
+"""Plain-Python twins of kpg.kernels.new_keys, unmoved and react: same names, obvious bodies, no cleverness."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join, less_equal
-from kpg.kernels.react import FIRST, SUMS
+from kpg.kernels.one_pass_corrections import FIRST, SUMS
 
 Row = tuple[int, ...]
 Update = tuple[Row, Time, Row]  # values, time, diff

@@ -51,7 +51,7 @@ def rows(updates: Updates) -> list[Update]:
     return list(zip(*parts, strict=True))
 
 
-# kpg.kernels.sort
+# kpg.kernels.sort_rows
 
 
 def bounds(columns: Sequence[Row]) -> list[tuple[int, int]]:
@@ -81,7 +81,7 @@ def rank(words: Sequence[int]) -> list[int]:
     return [distinct.index(word) for word in words]
 
 
-# kpg.kernels.consolidate
+# kpg.kernels.consolidate_rows
 
 
 def consolidate(rows: Iterable[Update]) -> list[Update]:
@@ -93,7 +93,7 @@ def consolidate(rows: Iterable[Update]) -> list[Update]:
     return [(data, time, diff) for (data, time), diff in sorted(total.items()) if any(diff)]
 
 
-# kpg.kernels.advance
+# kpg.kernels.advance_times
 
 
 def advance(times: Sequence[Time], frontier: Frontier) -> list[Time]:
@@ -112,7 +112,7 @@ def minimal(times: Sequence[Time]) -> set[Time]:
     return {time for time in times if not any(other != time and less_equal(other, time) for other in times)}
 
 
-# kpg.kernels.merge
+# kpg.kernels.merge_runs
 
 
 def merge(a: Sequence[Update], b: Sequence[Update], frontier: Frontier) -> list[Update]:
@@ -122,7 +122,7 @@ def merge(a: Sequence[Update], b: Sequence[Update], frontier: Frontier) -> list[
     return consolidate((data, time, diff) for (data, _, diff), time in zip(both, times, strict=True))
 
 
-# kpg.kernels.gather
+# kpg.kernels.gather_rows
 
 
 def gather(

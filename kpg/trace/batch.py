@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Updates
+from kpg.trace.batch_table import Row, describe
 from kpg.trace.description import Description
-from kpg.trace.signposts import LEAST, NONE, WORTH, Signposts, signposts_of
-from kpg.trace.table import Row, describe
+from kpg.trace.lookup_table import LEAST, NONE, WORTH, LookupTable, signposts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Batch:
     description: Description
     _row: Row | None = field(default=None, init=False, repr=False)
     _asked: int = field(default=0, init=False, repr=False)  # keys that were looked for, until it has signposts
-    _signposts: Signposts | None = field(default=None, init=False, repr=False)
+    _signposts: LookupTable | None = field(default=None, init=False, repr=False)
     _earliest: tuple[Time, ...] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def row(self) -> Row:
-        """Where its arrays lie, worked out when first asked: see kpg.trace.table."""
+        """Where its arrays lie, worked out when first asked: see kpg.trace.batch_table."""
         if self._row is None:
             object.__setattr__(self, "_row", describe(self.updates, self._signposts or NONE))
         assert self._row is not None

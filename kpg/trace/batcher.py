@@ -16,9 +16,9 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
-from kpg.columns.consolidate import consolidate_all, shrunk
+from kpg.columns.consolidation import consolidate_all, shrunk
 from kpg.columns.updates import Ints, Updates, no_updates
-from kpg.kernels.advance import minimal, split
+from kpg.kernels.advance_times import minimal, split
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
@@ -26,7 +26,7 @@ HEAP_ROWS = 1 << 17
 PATIENT = 4
 
 
-class Part(NamedTuple):
+class UnsealedPart(NamedTuple):
     """Some updates, the earliest of their times, and whether they are sorted and consolidated."""
 
     updates: Updates
@@ -41,9 +41,9 @@ class Batcher:
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
-        self._nothing = Part(no_updates(lanes, depth, width), CLOSED, True)
+        self._nothing = UnsealedPart(no_updates(lanes, depth, width), CLOSED, True)
         self._run = self._nothing
-        self._heap: list[Part] = []
+        self._heap: list[UnsealedPart] = []
         self._heap_rows = 0
         self._pending: Frontier | None = CLOSED  # known, or to be worked out
         self._patience = 1
@@ -76,7 +76,7 @@ class Batcher:
         rows = updates.data.shape[1]
         if rows == 0:
             return
-        part = Part(updates, earliest(updates.times), tidy)
+        part = UnsealedPart(updates, earliest(updates.times), tidy)
         self._heap.append(part)
         if self._pending is not None:
             self._pending = self._pending.meet(part.earliest)
@@ -108,11 +108,11 @@ class Batcher:
             return _in_order(early)
         return merge_updates(run.updates, _in_order(early))
 
-    def _part(self, updates: Updates) -> Part:
+    def _part(self, updates: Updates) -> UnsealedPart:
         """A sorted and consolidated part."""
-        return Part(updates, earliest(updates.times), True) if len(updates) else self._nothing
+        return UnsealedPart(updates, earliest(updates.times), True) if len(updates) else self._nothing
 
-    def _divide(self, part: Part, upper: Frontier) -> tuple[Part, Part]:
+    def _divide(self, part: UnsealedPart, upper: Frontier) -> tuple[UnsealedPart, UnsealedPart]:
         """What is not beyond `upper`, and what is."""
         if part.earliest.elements and upper.precedes(part.earliest):
             return self._nothing, part
@@ -126,10 +126,10 @@ class Batcher:
         if before == n:
             return part, self._nothing
         halves = _select(updates, early[:before]), _select(updates, late[: n - before])
-        return Part(halves[0], CLOSED, part.tidy), Part(halves[1], earliest(halves[1].times), part.tidy)
+        return UnsealedPart(halves[0], CLOSED, part.tidy), UnsealedPart(halves[1], earliest(halves[1].times), part.tidy)
 
 
-def _in_order(parts: list[Part]) -> Updates:
+def _in_order(parts: list[UnsealedPart]) -> Updates:
     """What the parts hold, in order; they are taken, so that a large load is not there twice while it is sorted."""
     if all(part.tidy for part in parts):
         return _merged([part.updates for part in parts])

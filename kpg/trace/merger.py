@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate_all
-from kpg.columns.room import room, used
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.output_buffer import room, used
 from kpg.columns.updates import Ints, Updates, no_updates
-from kpg.kernels.advance import advance
-from kpg.kernels.consolidate import uniform
-from kpg.kernels.merge import FROM_A, FROM_B, merge
+from kpg.kernels.advance_times import advance
+from kpg.kernels.consolidate_rows import uniform
+from kpg.kernels.merge_runs import FROM_A, FROM_B, merge
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 

@@ -8,8 +8,8 @@ import pytest
 
 import kpg
 from kpg import col
-from kpg.dataflow.channel import Pipeline
-from kpg.operators.linear import Linear, Negate
+from kpg.dataflow.channel import LocalPact
+from kpg.operators.linear import Linear, NegateStage
 from kpg.progress.summary import identity
 
 
@@ -97,10 +97,10 @@ def test_a_cycle_on_which_time_does_not_grow_is_refused(db):
     """A1.9: people's loops always add a round; who builds operators by hand is told."""
 
     def build(dataflow):
-        one, two = Linear("one", [Negate()]), Linear("two", [Negate()])
+        one, two = Linear("one", [NegateStage()]), Linear("two", [NegateStage()])
         stream = dataflow.add(one, depth=1)
         dataflow.add_input(one, 1, identity(1))
-        dataflow.connect(dataflow.add(two, [(stream, Pipeline())], depth=1), one, 0)
+        dataflow.connect(dataflow.add(two, [(stream, LocalPact())], depth=1), one, 0)
 
     before = len(db.worker.dataflows)
     with pytest.raises(kpg.BadPlan, match="cycle"):

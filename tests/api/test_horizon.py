@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.algebra.frontier import Frontier
-from kpg.api.horizon import Horizon
-from kpg.storage.readers import Reader
+from kpg.api.history_horizon import Horizon
+from kpg.storage.named_readers import NamedReader
 
 NAMES = st.sampled_from("abc")
 
@@ -19,7 +19,7 @@ NAMES = st.sampled_from("abc")
     relations=st.frozensets(NAMES, min_size=1),
 )
 def test_it_is_the_latest_of_what_each_relation_must_keep(last, found, readers, relations):
-    named = {str(number): Reader((time,), of) for number, (time, of) in enumerate(readers)}
+    named = {str(number): NamedReader((time,), of) for number, (time, of) in enumerate(readers)}
     horizon = Horizon((0,), {name: Frontier.at((since,)) for name, since in found.items()}, named)
 
     def one(name):
@@ -28,7 +28,7 @@ def test_it_is_the_latest_of_what_each_relation_must_keep(last, found, readers, 
     assert horizon.of((last,), relations) == Frontier.at((max(map(one, relations)),))
     assert horizon.of(None, relations) == Frontier.at((max(found.get(name, 0) for name in relations),))
     for written in (reader.to_json() for reader in named.values()):
-        assert Reader.from_json(written).to_json() == written
+        assert NamedReader.from_json(written).to_json() == written
 
 
 def rows_kept(db, name):

@@ -7,7 +7,7 @@ from kpg.bench import answers, programs
 from kpg.bench.data.graphs import random_graph
 from kpg.bench.data.programs import dataflow_program, pointer_program
 from kpg.query.datalog.parser import parse_file
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 
 
 def rows(edges):

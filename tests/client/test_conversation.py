@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.client import calls
-from kpg.client.address import address
+from kpg.client.change_feed import Feed
 from kpg.client.conversation import NOT_YET, Conversation
-from kpg.client.feed import Feed
+from kpg.client.server_address import address
 from kpg.protocol import parts, replies, requests
-from kpg.protocol.wire import decode, encode
-from kpg.server.allowance import Allowance
+from kpg.protocol.message_codec import decode, encode
 from kpg.server.session import Ask, Say, Session
+from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens
 
 COLUMNS = (parts.Column("x", "int64"),)
@@ -103,7 +103,7 @@ def test_what_comes_of_an_interest_that_was_dropped_is_passed_over():
 
 def test_a_session_and_a_conversation_understand_each_other():
     """Both ends without a socket in between."""
-    session, talk = Session(1, Tokens(), Allowance()), Conversation()
+    session, talk = Session(1, Tokens(), SessionLimits()), Conversation()
     call = calls.hello(None)
     number, text = talk.ask(call)
     (said,) = session.receive(text)

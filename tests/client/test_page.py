@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kpg.client.awaited import AsyncConnection, AsyncSubscription
-from kpg.client.blocking import Connection, Subscription
+from kpg.client.async_connection import AsyncConnection, AsyncSubscription
+from kpg.client.connection import Connection, Subscription
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "server.md").read_text()
 INSIDE = {"run", "next_step", "catch_up", "drop"}

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 import kpg
 from kpg import col
 from kpg.cluster import handshake
-from kpg.cluster.guests import Visit
+from kpg.cluster.data_connections import DataClient
 from kpg.cluster.message import Rows, symbolic_lanes
-from kpg.columns.arrow import encode
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
-from kpg.testing import shards
+from kpg.testing import generated_rows
 from kpg.testing.strategies import rows
 from kpg.version import __version__
 
@@ -197,10 +197,10 @@ def test_each_worker_can_make_its_own_rows(clusters: Clusters, workers: int) -> 
     db = clusters(workers)
     edges = db.input("made", n=int, m=int)
     answer = edges.count("m").output("made answer")
-    assert edges.insert_made(shards.numbers, total=1000, modulus=10) == 1000
+    assert edges.insert_made(generated_rows.numbers, total=1000, modulus=10) == 1000
     db.advance()
     assert sorted(answer.rows()) == [(digit, 100) for digit in range(10)]
-    assert edges.remove_made(shards.numbers, total=15, modulus=10) == 15
+    assert edges.remove_made(generated_rows.numbers, total=15, modulus=10) == 15
     db.advance()
     assert sorted(answer.rows()) == [(digit, 98 if digit < 5 else 99) for digit in range(10)]
     answer.release()
@@ -315,7 +315,7 @@ def test_a_worker_that_dies_while_all_work_is_noticed() -> None:
         numbers = db.input("numbers", n=int)
         numbers.join(numbers, on="n").count("n").output()
         victim = db.coordinator.members[0].pid
-        numbers.insert_made(shards.numbers, total=400_000)
+        numbers.insert_made(generated_rows.numbers, total=400_000)
         pid = os.fork()
         if pid == 0:
             time.sleep(0.2)
@@ -399,12 +399,14 @@ def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
     with kpg.open(workers=2, memory_limit=500 << 20) as db:
         numbers = db.input("numbers", n=int)
         answer = numbers.distinct().output()
-        numbers.insert_made(shards.numbers, total=1000)
+        numbers.insert_made(generated_rows.numbers, total=1000)
         db.advance()
         with pytest.raises(kpg.OverBudget):
             for start in range(30):
                 numbers.insert([(start * 10**7 + n,) for n in range(2)])
-                numbers.insert_made(shards.numbers, total=4_000_000 * (1 + start))  # more each time, without end
+                numbers.insert_made(
+                    generated_rows.numbers, total=4_000_000 * (1 + start)
+                )  # more each time, without end
                 db.advance()
         epoch = db.epoch
         assert {tuple(reply.value[0]) for reply in db.ask({"do": "time"})} == {(epoch,)}  # here as there
@@ -425,7 +427,7 @@ def test_texts_that_only_guests_know_survive_a_reclaim(clusters: Clusters) -> No
     def block(rows: list[tuple[int, str]]) -> Rows:
         return Rows(Updates(encode(schema, rows, mine), constant((0,)), constant((1,))), symbolic_lanes(schema))
 
-    with Visit(db.coordinator.members[0].address, db.coordinator.secret, mine) as visit:
+    with DataClient(db.coordinator.members[0].address, db.coordinator.secret, mine) as visit:
         stage = {"do": "stage", "name": words.name}
         visit.ask({**stage, "key": ["a", 1]}, [block([(1, "first"), (2, "second")])])
         db.reclaim()
@@ -466,7 +468,7 @@ def test_a_datalog_program_runs_on_workers_as_on_one():
     program = compile(parse(PROGRAM))
     come = [("ann", "bob"), ("bob", "cyd"), ("cyd", "ann"), ("dan", "ann"), ("eve", "dan")]
     with kpg.open() as one, kpg.open(workers=2) as two:
-        both = [Running(db, program) for db in (one, two)]
+        both = [InstalledProgram(db, program) for db in (one, two)]
         for change, rows in (("insert", come), ("remove", come[2:3]), ("insert", [("cyd", "eve"), *come[2:3]])):
             for db, running in zip((one, two), both, strict=True):
                 getattr(running.inputs["knows"], change)(rows)

@@ -8,14 +8,14 @@ import time
 import pytest
 
 from kpg.cluster import handshake
-from kpg.cluster.door import Door
+from kpg.cluster.authenticated_listener import AuthenticatedListener
 from kpg.errors import NotAuthorised, Unreachable
 
 SECRET = b"s" * 32
 
 
 def test_both_ends_that_know_the_secret_meet() -> None:
-    door = Door("127.0.0.1", SECRET)
+    door = AuthenticatedListener("127.0.0.1", SECRET)
     sock = handshake.connect(door.address, SECRET, {"role": "peer", "rank": 3})
     found = door.take(60.0)
     assert found is not None and found[0] == {"role": "peer", "rank": 3}
@@ -25,7 +25,7 @@ def test_both_ends_that_know_the_secret_meet() -> None:
 
 
 def test_a_wrong_secret_is_refused_and_reported() -> None:
-    door = Door("127.0.0.1", SECRET)
+    door = AuthenticatedListener("127.0.0.1", SECRET)
     with pytest.raises(NotAuthorised):
         handshake.connect(door.address, b"t" * 32, {"role": "peer"})
     deadline = time.monotonic() + 60
@@ -57,7 +57,7 @@ def test_a_door_that_does_not_know_the_secret_is_not_entered() -> None:
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" + bytes(200), os.urandom(500), b"", handshake.OPENING])
 def test_garbage_and_silence_do_not_keep_others_out(said: bytes) -> None:
-    door = Door("127.0.0.1", SECRET)
+    door = AuthenticatedListener("127.0.0.1", SECRET)
     strangers = [socket.create_connection(door.address) for _ in range(20)]
     for stranger in strangers:
         stranger.sendall(said)

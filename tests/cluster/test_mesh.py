@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kpg.cluster import mesh as meshes
+from kpg.cluster.frames import FrameSocket
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.wire import Connection
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message
@@ -22,8 +22,8 @@ PROGRESS = ProgressFrame(((0, [(1, (0,), 1)]),))
 def ends() -> tuple[Mesh, Mesh]:
     left, right = socket.socketpair()
     meshes_ = Mesh(0, Symbols()), Mesh(1, Symbols())
-    meshes_[0].add(1, Connection(left))
-    meshes_[1].add(0, Connection(right))
+    meshes_[0].add(1, FrameSocket(left))
+    meshes_[1].add(0, FrameSocket(right))
     return meshes_
 
 

@@ -18,7 +18,7 @@ import pytest
 import kpg
 from kpg import col
 from kpg.cluster import generations
-from kpg.cluster.guests import Visit
+from kpg.cluster.data_connections import DataClient
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import spread
 from kpg.storage.storage import Storage
@@ -273,7 +273,7 @@ def test_a_reader_that_is_behind_finds_its_history_after_a_loss(tmp_path: Path) 
         request = {"do": "updates", "name": "answer", "hold": "r", "start": 2, "end": 7}
         found: Counter[Any] = Counter()
         for member in db.coordinator.members.values():
-            with Visit(member.address, db.coordinator.secret, Symbols()) as visit:
+            with DataClient(member.address, db.coordinator.secret, Symbols()) as visit:
                 updates = visit.ask(request)[1][0]
             times, diffs = spread(updates.times, len(updates))[0], spread(updates.diffs, len(updates))[0]
             rows = zip(*updates.data.tolist(), strict=True)

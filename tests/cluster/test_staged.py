@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.cluster.message import Rows
-from kpg.cluster.staged import KEPT_SECONDS, Staged
+from kpg.cluster.staged_rows import KEPT_SECONDS, StagedRows
 from kpg.columns.updates import Updates, constant
 
 
@@ -22,7 +22,7 @@ class Clock:
 
 def test_what_nobody_adds_to_for_an_hour_is_dropped():
     clock = Clock()
-    staged = Staged(clock)
+    staged = StagedRows(clock)
     staged.add(("load", "a", 0, 1), rows(3))
     staged.add(("load", "b", 0, 1), rows(5))
     clock.now += KEPT_SECONDS - 1
@@ -34,7 +34,7 @@ def test_what_nobody_adds_to_for_an_hour_is_dropped():
 
 
 def test_a_batch_that_is_published_ends_its_other_attempts_and_earlier_batches():
-    staged = Staged()
+    staged = StagedRows()
     for batch in (3, 4, 5):
         for attempt in (1, 2):
             staged.add(("query", batch, 0, attempt), rows(1))
@@ -52,7 +52,7 @@ def test_a_batch_that_is_published_ends_its_other_attempts_and_earlier_batches()
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, KEPT_SECONDS)), max_size=20))
 def test_an_attempt_is_there_if_it_was_touched_within_the_hour(steps):
     clock = Clock()
-    staged, touched = Staged(clock), {}
+    staged, touched = StagedRows(clock), {}
     for key, seconds in steps:
         clock.now += seconds
         staged.add(("load", key), rows(1))

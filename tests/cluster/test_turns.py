@@ -2,11 +2,11 @@
 
 import threading
 
-from kpg.cluster.turns import Turns
+from kpg.cluster.fair_lock import FairLock
 
 
 def test_a_busy_thread_does_not_starve_another():
-    turns, stop, got = Turns(), threading.Event(), threading.Event()
+    turns, stop, got = FairLock(), threading.Event(), threading.Event()
 
     def busy():
         while not stop.is_set():
@@ -29,7 +29,7 @@ def test_a_busy_thread_does_not_starve_another():
 
 
 def test_its_owner_may_enter_again_and_only_one_is_inside():
-    turns, inside, most = Turns(), [], []
+    turns, inside, most = FairLock(), [], []
 
     def enter():
         for _ in range(200):

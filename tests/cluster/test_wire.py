@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.cluster import wire
-from kpg.cluster.wire import Connection
+from kpg.cluster import frames
+from kpg.cluster.frames import FrameSocket
 from kpg.errors import ProtocolError, Unreachable
 
 
-def pair() -> tuple[Connection, Connection]:
+def pair() -> tuple[FrameSocket, FrameSocket]:
     left, right = socket.socketpair()
-    return Connection(left), Connection(right)
+    return FrameSocket(left), FrameSocket(right)
 
 
 def words(count: int, seed: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def test_frames_arrive_whole_and_in_order(frames: list[tuple[int, int]]) -> None
     sent = [(kind, words(count, seed)) for seed, (kind, count) in enumerate(frames)]
     for kind, body in sent:
         ours.send(kind, [body.data.cast("B")])
-    found: list[wire.Frame] = []
+    found: list[frames.Frame] = []
     while len(found) < len(sent):
         ours.flush()
         if theirs.wait(5.0):
@@ -47,10 +47,10 @@ def test_frames_arrive_whole_and_in_order(frames: list[tuple[int, int]]) -> None
 @given(cuts=st.lists(st.integers(1, 60), min_size=1, max_size=40), count=st.integers(0, 12))
 def test_bytes_may_be_cut_anywhere(cuts: list[int], count: int) -> None:
     left, right = socket.socketpair()
-    theirs = Connection(right)
+    theirs = FrameSocket(right)
     body = words(count, 1)
-    raw = (wire.HEADER.pack(wire.MAGIC, 5, count) + body.tobytes()) * 3
-    found: list[wire.Frame] = []
+    raw = (frames.HEADER.pack(frames.MAGIC, 5, count) + body.tobytes()) * 3
+    found: list[frames.Frame] = []
     for size in [*cuts, len(raw)]:
         piece, raw = raw[:size], raw[size:]
         left.sendall(piece)
@@ -77,8 +77,8 @@ def test_what_is_urgent_goes_before_rows_that_have_not_left() -> None:
 @given(garbage=st.binary(min_size=16, max_size=64))
 def test_garbage_ends_the_connection(garbage: bytes) -> None:
     left, right = socket.socketpair()
-    theirs = Connection(right)
-    if struct.unpack("<I", garbage[:4])[0] == wire.MAGIC:
+    theirs = FrameSocket(right)
+    if struct.unpack("<I", garbage[:4])[0] == frames.MAGIC:
         return
     left.sendall(garbage)
     with pytest.raises(ProtocolError):
@@ -89,8 +89,8 @@ def test_garbage_ends_the_connection(garbage: bytes) -> None:
 
 def test_a_frame_beyond_the_limit_is_refused_before_it_is_read() -> None:
     left, right = socket.socketpair()
-    theirs = Connection(right, limit_words=1000)
-    left.sendall(wire.HEADER.pack(wire.MAGIC, 1, 1001))
+    theirs = FrameSocket(right, limit_words=1000)
+    left.sendall(frames.HEADER.pack(frames.MAGIC, 1, 1001))
     with pytest.raises(ProtocolError, match="too long"):
         theirs.receive()
     left.close()
@@ -108,7 +108,7 @@ def test_the_end_of_a_connection_is_said_after_what_came_before_it() -> None:
 
 def test_a_watch_wakes_for_what_arrives_and_for_room() -> None:
     ours, theirs = pair()
-    watch = wire.Watch([ours])
+    watch = frames.SocketPoller([ours])
     assert watch.wait_soon(0.0, 0.0) == []
     theirs.send(1, [b"12345678"])
     theirs.flush()
@@ -117,7 +117,7 @@ def test_a_watch_wakes_for_what_arrives_and_for_room() -> None:
     many = words(1 << 20, 1)
     ours.send(2, [many.data.cast("B")])
     assert not ours.flush() and watch.wait_soon(0.0, 0.0) == []  # full
-    found: list[wire.Frame] = []
+    found: list[frames.Frame] = []
     while not found:
         found = theirs.receive()
         if ours.unsent:

@@ -14,9 +14,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kpg.columns.expression import Expression
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
 from kpg.columns.schema import Schema
-from kpg.columns.syntax import Expression
 from tests.columns.generate import DATES, FLOATS, STRINGS, values
 
 LOWEST = -(2**63)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns.arrow import decode, decode_rows, encode
 from kpg.columns.schema import INT64, NULL, Schema, Type
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import decode, decode_rows, encode
 from kpg.errors import SchemaMismatch
 from tests.columns.generate import TYPES, canonical, canonical_rows, tables, values
 

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from kpg.columns.arrow import encode
 from kpg.columns.schema import NULL, Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import encode
 from kpg.errors import SchemaMismatch
 
 NOT_UTF8 = pa.Array.from_buffers(

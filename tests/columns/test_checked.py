@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns.checked import add_constant
+from kpg.columns.overflow import add_constant
 
 ends = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
 numbers = ends | st.integers(-(2**63), 2**63 - 1)

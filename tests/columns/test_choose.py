@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kpg.columns.choose import cut, keep, reordered, take
+from kpg.columns.selection import cut, keep, reordered, take
 from kpg.columns.updates import Updates, constant, spread
 
 DATA = np.arange(10).reshape(2, 5)

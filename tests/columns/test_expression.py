@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns.arrow import encode
-from kpg.columns.decode import decode_list
-from kpg.columns.expression import bind, bind_condition
+from kpg.columns.bind import bind, bind_condition
+from kpg.columns.decode_column import decode_list
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, when
 from kpg.columns.schema import NULL, Schema, decimal
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import encode
 from tests.columns.generate import canonical
 from tests.columns.rowwise import LOWEST, ROWS, SCHEMA, TERMS, Fails, Term
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns.arrow import encode
-from kpg.columns.expression import bind, bind_condition
+from kpg.columns.bind import bind, bind_condition
+from kpg.columns.bound_nodes import MAX_MESSAGES
+from kpg.columns.expression import Expression
 from kpg.columns.functions import RowByRow, coalesce, col, lit, max_of, min_of, row_udf, udf, when
-from kpg.columns.node import MAX_MESSAGES
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.columns.syntax import Expression
+from kpg.columns.table_rows import encode
 from kpg.errors import TypeMismatch, UndefinedName
 from tests.columns.rowwise import TERMS, Fails, Term
 from tests.columns.test_expression import evaluate

@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kpg.columns import symbols as module
 from kpg.columns.hashing import hash_values
-from kpg.columns.ordering import order_keys
 from kpg.columns.schema import NULL
 from kpg.columns.symbols import Symbols
+from kpg.columns.text_order import order_keys
 from kpg.errors import SchemaMismatch
 from tests.columns.generate import BYTES, STRINGS
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.testing.model import Update, assert_agrees
-from kpg.testing.workers import Cluster, as_time
+from kpg.testing.simulated_workers import SimulatedCluster, as_time
 from tests.api import test_joins, test_linear, test_loops, test_recursion, test_reductions, test_values
 from tests.api.plays import Performance, Play, Query, agree, examples, plays, push
 
@@ -23,7 +23,7 @@ NOISE = st.lists(st.integers(0, 999), min_size=1, max_size=60)
 class Adversary:
     """Takes a few steps of its choice whenever it is asked."""
 
-    def __init__(self, cluster: Cluster, noise: list[int]) -> None:
+    def __init__(self, cluster: SimulatedCluster, noise: list[int]) -> None:
         self.cluster = cluster
         self.peers = len(cluster.workers)
         self._noise: Iterator[int] = cycle(noise)
@@ -53,7 +53,7 @@ def perform(
     play: Play, schemas: dict[str, dict[str, Any]], queries: dict[str, Query], peers: int, noise: list[int]
 ) -> Performance:
     """Play it on several workers, each query installed early and late."""
-    cluster = Cluster(peers, history=play.history, effort=play.effort, coordinates=play.coordinates)  # type: ignore[arg-type]
+    cluster = SimulatedCluster(peers, history=play.history, effort=play.effort, coordinates=play.coordinates)  # type: ignore[arg-type]
     adversary = Adversary(cluster, noise)
     inputs = cluster.build(lambda db: {name: db.input(name, **columns) for name, columns in schemas.items()})
     early = install(cluster, adversary, inputs, queries, "")
@@ -87,7 +87,11 @@ def perform(
 
 
 def install(
-    cluster: Cluster, adversary: Adversary, inputs: list[dict[str, Any]], queries: dict[str, Query], prefix: str
+    cluster: SimulatedCluster,
+    adversary: Adversary,
+    inputs: list[dict[str, Any]],
+    queries: dict[str, Query],
+    prefix: str,
 ) -> list[dict[str, Any]]:
     """Each worker builds everything in the same order, but at its own time."""
     outputs: list[dict[str, Any]] = [{} for _ in inputs]
@@ -175,7 +179,7 @@ def test_workers_say_together_what_the_query_means_where_times_have_two_coordina
 def test_an_input_ends_when_every_worker_has_closed_it(data, peers, noise):
     """A1.8, A1.12: rows of a worker that closes late are counted; then frontiers are empty and traces are let go."""
     draw = data.draw
-    cluster = Cluster(peers, history=None)
+    cluster = SimulatedCluster(peers, history=None)
     adversary = Adversary(cluster, noise)
     inputs = cluster.build(lambda db: {name: db.input(name, x=int, y=int) for name in "ab"})
     outputs = [part["a"].join(part["b"], on="x").count("y").output() for part in inputs]

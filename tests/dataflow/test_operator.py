@@ -4,7 +4,7 @@ import pytest
 
 import kpg
 from kpg.algebra.frontier import Frontier
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.dataflow.worker import Worker
 from kpg.operators.source import Source
@@ -45,8 +45,8 @@ def run(at: Times, *, holds: bool = False) -> tuple[list[Times], Frontier]:
 
     def build(dataflow):
         stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=2)
-        answers = dataflow.add(Answers(at, holds), [(stream, Pipeline())], depth=2)
-        dataflow.add(hears, [(answers, Pipeline())], depth=2)
+        answers = dataflow.add(Answers(at, holds), [(stream, LocalPact())], depth=2)
+        dataflow.add(hears, [(answers, LocalPact())], depth=2)
 
     worker.install("times", build).feed(source, Message(((1, 1),), "row"))
     worker.advance_to(Frontier([(5, 5)]))
@@ -76,12 +76,12 @@ def test_an_operator_that_breaks_the_rule_is_stopped_and_the_others_go_on():
 
     def wrong(dataflow):
         stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=1)
-        dataflow.add(Answers(((0,),), False), [(stream, Pipeline())], depth=1)
+        dataflow.add(Answers(((0,),), False), [(stream, LocalPact())], depth=1)
 
     def right(dataflow):
         other = Source("others")
         stream = dataflow.add_source(other, lambda: worker.clock.frontier, depth=1)
-        dataflow.add(hears, [(stream, Pipeline())], depth=1)
+        dataflow.add(hears, [(stream, LocalPact())], depth=1)
         dataflow.feed(other, Message(((3,),), "row"))
 
     broken = worker.install("wrong", wrong)

@@ -11,8 +11,8 @@ import kpg
 from kpg import col
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import owners_of
+from kpg.testing.simulated_workers import End, SimulatedCluster
 from kpg.testing.strategies import rows
-from kpg.testing.workers import Cluster, End
 
 
 def counts(db: kpg.Database) -> kpg.Output:
@@ -72,7 +72,7 @@ def test_several_workers_say_what_one_says(
     program: Callable[[kpg.Database], kpg.Output], epochs: list[Step], peers: int, schedule: list[int]
 ) -> None:
     """A1.2 A1.5 A1.8 A1.14: the same dataflows on each, rows exchanged by key, counts through a channel."""
-    alone, together = Cluster(1, program), Cluster(peers, program)
+    alone, together = SimulatedCluster(1, program), SimulatedCluster(peers, program)
     present: dict[tuple[int, ...], int] = {}
     for changes in epochs:
         for worker, row, diff in changes:
@@ -88,7 +88,7 @@ def test_several_workers_say_what_one_says(
 
 def test_operators_and_channels_have_the_same_numbers_everywhere() -> None:
     """A1.2: identical operators and channels on all workers."""
-    cluster = Cluster(3, reach)
+    cluster = SimulatedCluster(3, reach)
     shapes = [
         [
             (
@@ -105,7 +105,7 @@ def test_operators_and_channels_have_the_same_numbers_everywhere() -> None:
 
 def test_equal_keys_meet_on_one_worker() -> None:
     """A1.5: after exchange every worker's trace holds only keys it owns, and together they hold all."""
-    cluster = Cluster(2, two_hops)
+    cluster = SimulatedCluster(2, two_hops)
     for node in range(40):
         cluster.insert(node % 2, "edges", (node, node + 1))
     cluster.advance()
@@ -129,7 +129,7 @@ def test_only_rows_on_their_way_into_an_arrangement_cross_between_workers() -> N
         db["edges"].arrange("src").count("src").output("shares")
         return answer
 
-    cluster = Cluster(2, program)
+    cluster = SimulatedCluster(2, program)
     for end in cluster.network.ends:
         end.send_data = watching(cluster, end, crossed)  # type: ignore[method-assign]
     for node in range(30):
@@ -154,7 +154,7 @@ def test_only_rows_on_their_way_into_an_arrangement_cross_between_workers() -> N
 def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     """A3.17: it is arranged by the right key already, so each worker answers from its own shard."""
     crossed: list[tuple[str, str]] = []
-    cluster = Cluster(3, two_hops)
+    cluster = SimulatedCluster(3, two_hops)
     for node in range(30):
         cluster.insert(node % 3, "edges", (node, node + 1))
     cluster.advance()
@@ -173,7 +173,7 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 
 
-def watching(cluster: Cluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
+def watching(cluster: SimulatedCluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
     """The sending of an end of the network, noting where rows go and what they are."""
     send = end.send_data
 
@@ -194,7 +194,7 @@ def test_a_dataflow_that_fails_at_one_worker_fails_at_all():
         db.endless = endless.output("endless")
         return numbers.distinct().output("answer")
 
-    cluster = Cluster(2, program)
+    cluster = SimulatedCluster(2, program)
     cluster.insert(0, "numbers", (1,))
     cluster.advance()
     for db in cluster.databases:

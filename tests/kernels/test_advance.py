@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
-from kpg.kernels.advance import advance, minimal, split
+from kpg.kernels.advance_times import advance, minimal, split
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, frontiers, times
 

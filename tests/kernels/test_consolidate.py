@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns import consolidate as ways
-from kpg.columns import room
-from kpg.columns.consolidate import consolidate, consolidate_all
+from kpg.columns import consolidation as ways
+from kpg.columns import output_buffer
+from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.updates import Updates, constant, no_updates
-from kpg.kernels.consolidate import (
+from kpg.kernels.consolidate_rows import (
     count_words,
     distinct,
     slide,
@@ -105,7 +105,7 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
             patch.setattr(ways, "FEW", few)
             patch.setattr(ways, "TABLE_BITS", table_bits)
             patch.setattr(ways, "WORD_BITS", 20)
-            patch.setattr(room, "SMALL", 4)
+            patch.setattr(output_buffer, "SMALL", 4)
             got = consolidate(in_columns(rows, spread))
         assert naive.rows(got) == naive.consolidate(rows)
         assert_plain(got)

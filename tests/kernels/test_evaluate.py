@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.kernels import history
-from kpg.operators import replay
-from kpg.operators.replay import Corrections, Interesting
+from kpg.kernels import replay_history
+from kpg.operators import corrections
+from kpg.operators.corrections import Corrections, InterestingTimes
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import depths, times
-from kpg.trace.gather import Run
+from kpg.trace.key_history import KeyHistory
 
 REPLAY_ALL = -1  # reads, so that keys of any size with several evaluation times are replayed
 
 
-Evaluate = Callable[[Interesting, Run, Run], Corrections]
+Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
 Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Wanted]
 
 
-def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> Interesting:
+def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> InterestingTimes:
     flat = [time for one in evals for time in one]
     none = np.empty((depth, 0), np.int64)
-    return Interesting(naive.offsets(evals), naive.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
+    return InterestingTimes(naive.offsets(evals), naive.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
 
 
 def rows(corrections: Corrections) -> list[naive.Correction]:
@@ -56,7 +56,7 @@ def assert_corrects(
     inputs = data.draw(histories(keys, lanes, depth, width))
     outputs = data.draw(histories(keys, out_lanes, depth))
     evals = [sorted(set(data.draw(st.lists(times(depth, 3), max_size=8)))) for _ in range(keys)]
-    with mock.patch.object(replay, "FEW_READS", data.draw(st.sampled_from([REPLAY_ALL, replay.FEW_READS]))):
+    with mock.patch.object(corrections, "FEW_READS", data.draw(st.sampled_from([REPLAY_ALL, corrections.FEW_READS]))):
         got = evaluate(
             interesting(evals, depth), naive.run(inputs, lanes, depth, width), naive.run(outputs, out_lanes, depth)
         )
@@ -71,8 +71,8 @@ def assert_corrects(
 def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least: int, lanes: int) -> None:
     """A5.13 A5.10: whatever the output was before, it is right at each evaluation time after."""
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_presence(at_least, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_presence(at_least, times, inputs, outputs)
 
     assert_corrects(data, evaluate, naive.presence(at_least), depth, lanes, 0)
 
@@ -80,7 +80,7 @@ def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least:
 @given(st.data(), depths(), st.integers(1, 3))
 def test_sums_are_those_of_the_twin(data: st.DataObject, depth: int, width: int) -> None:
     """A5.13: counts, and sums that ride in the diff."""
-    assert_corrects(data, replay.evaluate_sums, naive.sums, depth, 1, width, width)
+    assert_corrects(data, corrections.evaluate_sums, naive.sums, depth, 1, width, width)
 
 
 @given(st.data(), depths(), st.integers(1, 3), st.integers(0, 2), st.integers(0, 1))
@@ -89,8 +89,8 @@ def test_first_values_are_those_of_the_twin(
 ) -> None:
     """A5.9: min, max and top-k, values once each or copies counted; negative multiplicities are not there."""
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_first(limit, by_copies, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_first(limit, by_copies, times, inputs, outputs)
 
     denotation = naive.copies(limit) if by_copies else naive.first(limit)
     assert_corrects(data, evaluate, denotation, depth, lanes, lanes)
@@ -100,13 +100,15 @@ def test_first_values_are_those_of_the_twin(
 def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int) -> None:
     """A5.9: only rows that are there, sorted, no call for an empty group; what it gives may repeat and be unsorted."""
 
-    def function(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+    def function(
+        key: int, values: corrections.Ints, counts: corrections.Ints
+    ) -> tuple[corrections.Ints, corrections.Ints]:
         assert counts.all() and naive.columns(values) == sorted(naive.columns(values))
         total = counts.sum()
         return np.array([[total, 7, total], [0, 0, 0]]), np.array([1, 2, 3])
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_with(function, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_with(function, times, inputs, outputs)
 
     def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
         total = sum(count for (count,) in values.values())
@@ -124,20 +126,20 @@ def test_a_tally_finds_what_is_there() -> None:
     there: set[int] = set()
     for rank in rng.choice(ranks, 60):
         for column in (0, 1):
-            history.add(sums, marks, int(rank), diffs, 0, column, 1)
-        history.add(sums, marks, int(rank), diffs, 0, 0, -1)
+            replay_history.add(sums, marks, int(rank), diffs, 0, column, 1)
+        replay_history.add(sums, marks, int(rank), diffs, 0, 0, -1)
         there.add(int(rank))
         if rank % 3 == 0:
             for column, times in ((1, int(sums[1, rank])), (0, int(sums[0, rank]))):
                 for _ in range(times):
-                    history.add(sums, marks, int(rank), diffs, 0, column, -1)
+                    replay_history.add(sums, marks, int(rank), diffs, 0, column, -1)
             there.discard(int(rank))
-    found, at = [], history.next_present(sums, marks, 0, ranks)
+    found, at = [], replay_history.next_present(sums, marks, 0, ranks)
     while at < ranks:
         found.append(at)
-        at = history.next_present(sums, marks, at + 1, ranks)
+        at = replay_history.next_present(sums, marks, at + 1, ranks)
     assert found == sorted(there)
-    history.clear(sums, marks, ranks)
+    replay_history.clear(sums, marks, ranks)
     assert not sums.any() and not marks.any()
 
 
@@ -150,7 +152,9 @@ def test_long_histories_of_many_values_are_those_of_the_twin(shape: tuple[int, i
     inputs = [((v,), (e, r), (1 if s else -1,)) for v, e, r, s in drawn]
     evals = sorted({t for _, t, _ in inputs[:120]})
     outputs = [((v,), (e, r), (1,)) for v, e, r, _ in drawn[:50]]
-    got = replay.evaluate_first(2, 1, interesting([evals], 2), naive.run([inputs], 1, 2), naive.run([outputs], 1, 2))
+    got = corrections.evaluate_first(
+        2, 1, interesting([evals], 2), naive.run([inputs], 1, 2), naive.run([outputs], 1, 2)
+    )
     wanted = naive.accumulate(naive.copies(2), evals, inputs)
     assert rows(got) == [(0, v, t, d) for v, t, (d,) in naive.correct(evals, wanted, outputs)]
 
@@ -163,22 +167,22 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     evals = [sorted({time for _, time, _ in one}) for one in inputs]
     asked = interesting(evals, 2)
     arguments = (asked, naive.run(inputs, 1, 2), naive.run(outputs, 1, 2))
-    whole = rows(replay.evaluate_first(4, 1, *arguments))
-    groups = rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
-    monkeypatch.setattr(replay, "WANTED_ROWS", 8)
-    for few_reads in (REPLAY_ALL, replay.FEW_READS, 1 << 40):
-        monkeypatch.setattr(replay, "FEW_READS", few_reads)
-        assert rows(replay.evaluate_first(4, 1, *arguments)) == whole
-        assert rows(replay.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
+    whole = rows(corrections.evaluate_first(4, 1, *arguments))
+    groups = rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
+    monkeypatch.setattr(corrections, "WANTED_ROWS", 8)
+    for few_reads in (REPLAY_ALL, corrections.FEW_READS, 1 << 40):
+        monkeypatch.setattr(corrections, "FEW_READS", few_reads)
+        assert rows(corrections.evaluate_first(4, 1, *arguments)) == whole
+        assert rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
 
 
-def chain(n: int, depth: int) -> tuple[Interesting, Run]:
+def chain(n: int, depth: int) -> tuple[InterestingTimes, KeyHistory]:
     """A key with n values, each at its own time, each after the one before, and retracted later but the last."""
     updates = [((v,), (v,) * depth, (1,)) for v in range(n)] + [((v,), (v + 1,) * depth, (-1,)) for v in range(n - 1)]
     return interesting([[(i,) * depth for i in range(n)]], depth), naive.run([updates], 1, depth)
 
 
-def grid(epochs: int, rounds: int) -> tuple[Interesting, Run]:
+def grid(epochs: int, rounds: int) -> tuple[InterestingTimes, KeyHistory]:
     """A key with a value per epoch and round, each retracted an epoch later, asked at all of them."""
     updates = []
     for e in range(epochs):
@@ -191,15 +195,15 @@ def grid(epochs: int, rounds: int) -> tuple[Interesting, Run]:
 @pytest.mark.parametrize(
     "make", [lambda: chain(100_000, 1), lambda: chain(20_000, 2), lambda: grid(10_000, 4), lambda: grid(4, 10_000)]
 )
-def test_many_times_of_one_key_take_about_linear_time(make: Callable[[], tuple[Interesting, Run]]) -> None:
+def test_many_times_of_one_key_take_about_linear_time(make: Callable[[], tuple[InterestingTimes, KeyHistory]]) -> None:
     """A5.4: 10⁵ times on one key, 10⁴ epochs of a few rounds, a few epochs of 10⁴ rounds: well under a second."""
     asked, inputs = make()
     depth = asked.eval_times.shape[0]
     reductions = (
-        (0, lambda o: replay.evaluate_presence(1, asked, inputs, o)),
-        (1, lambda o: replay.evaluate_sums(asked, inputs, o)),
-        (1, lambda o: replay.evaluate_first(1, 0, asked, inputs, o)),
-        (1, lambda o: replay.evaluate_first(3, 1, asked, inputs, o)),
+        (0, lambda o: corrections.evaluate_presence(1, asked, inputs, o)),
+        (1, lambda o: corrections.evaluate_sums(asked, inputs, o)),
+        (1, lambda o: corrections.evaluate_first(1, 0, asked, inputs, o)),
+        (1, lambda o: corrections.evaluate_first(3, 1, asked, inputs, o)),
     )
     for lanes, evaluate in reductions:
         evaluate(naive.run([[]], lanes, depth))  # loads the kernel

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates
 from kpg.testing import kernels_extend as naive
 from kpg.testing.kernels_operators import block, columns, rows
-from kpg.trace import extend as driver
+from kpg.trace import extension as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.extend import Extender, Extension, Shape
+from kpg.trace.extension import Extender, Extension, ExtensionShape
 
 small = st.integers(0, 3)
 
@@ -52,7 +52,7 @@ def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
             [batch for part in (held[:cut], held[cut:]) if len(batch := batch_of(part, len(keys) + new, inner))]
         )
         strict, negative = data.draw(st.booleans()), number > 0 and data.draw(st.booleans())
-        sides.append(naive.Side(held, tuple(keys), strict, negative))
+        sides.append(naive.ExtenderRows(held, tuple(keys), strict, negative))
         extenders.append(Extender(tuple(keys), (0,) * len(keys), strict, negative))
     expected = naive.extend(tuples, sides, new, floor)
     if not tuples:
@@ -64,7 +64,7 @@ def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
     )
     projection = [(0, lane) for lane in range(lanes)] + [(1, lane) for lane in range(new)]
     projection += [(0, lanes + lane) for lane in range(depth - 1)]
-    shape = Shape(new, np.array(projection, np.int64).reshape(-1, 2))
+    shape = ExtensionShape(new, np.array(projection, np.int64).reshape(-1, 2))
     extension = Extension(prefix, extenders, batches, shape, floor)
     limit = data.draw(st.sampled_from([1, 3, 1000]))
     got: Counter[tuple[naive.Row, naive.Row]] = Counter()
@@ -82,7 +82,7 @@ def test_bounds_narrow_what_is_proposed(held: list[naive.Row], low: int, high: i
         return
     batch = batch_of([(row, (0,), 1) for row in data], 2, 1)
     tuples = Updates(block([(1, low, high)], 3), block([(1,)], 1), block([(1,)], 1))
-    shape = Shape(1, np.array([(1, 0)], np.int64), 1, 2)
+    shape = ExtensionShape(1, np.array([(1, 0)], np.int64), 1, 2)
     extension = Extension(tuples, [Extender((0,), (0,), True)], [[batch]], shape, (0,))
     found = []
     while (part := extension.next(5)) is not None:
@@ -98,7 +98,7 @@ def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
     few = batch_of([((0, i), (0,), 1) for i in (3, n - 1, n + 5)], 2, 1)
     tuples = Updates(block([(0,)] * 50, 1), block([(1,)], 1), block([(1,)], 1))
     both = [Extender((0,), (0,), True), Extender((0,), (0,), False)]
-    extension = Extension(tuples, both, [[many], [few]], Shape(1, np.array([(0, 0), (1, 0)], np.int64)), (0,))
+    extension = Extension(tuples, both, [[many], [few]], ExtensionShape(1, np.array([(0, 0), (1, 0)], np.int64)), (0,))
     total = 0
     while (part := extension.next(driver.CHUNK)) is not None:
         total += len(part)
@@ -128,12 +128,14 @@ def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
     floor = (data.draw(st.integers(0, 2)),)
     tuples = [(row, (max(time[0], floor[0]),), diff) for row, time, diff in tuples]
     expected = naive.extend(
-        tuples, [naive.Side(held, (lane,), strict) for lane, (held, strict) in enumerate(sides)], 1, floor
+        tuples, [naive.ExtenderRows(held, (lane,), strict) for lane, (held, strict) in enumerate(sides)], 1, floor
     )
     prefix = Updates(
         block([t[0] for t in tuples], 4), block([t[1] for t in tuples], 1), block([(t[2],) for t in tuples], 1)
     )
-    shape = Shape(1, np.array([(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], np.int64), *((2, 3) if high < 1000 else ()))
+    shape = ExtensionShape(
+        1, np.array([(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], np.int64), *((2, 3) if high < 1000 else ())
+    )
     extenders = [Extender((lane,), (0,), strict) for lane, (_, strict) in enumerate(sides)]
     extension = Extension(prefix, extenders, batches, shape, floor)
     assert extension.in_pairs

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates
-from kpg.kernels.gather import boundaries, layout, settle_keys, take, upto
-from kpg.kernels.locate import locate
+from kpg.kernels.gather_rows import boundaries, layout, settle_keys, take, upto
+from kpg.kernels.locate_keys import locate
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, times
 from kpg.trace.batch import Batch
+from kpg.trace.batch_table import describe, table_of
 from kpg.trace.description import Description
-from kpg.trace.gather import accumulate, distinct_keys, gather, read
-from kpg.trace.table import describe, table_of
+from kpg.trace.key_history import accumulate, distinct_keys, gather, read
 
 Rows = list[naive.Update]
 

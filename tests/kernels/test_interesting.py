@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.kernels.ordering import ORDER, sort_columns
-from kpg.operators.replay import Interesting, interesting_times
+from kpg.kernels.compare_rows import ORDER, sort_columns
+from kpg.operators.corrections import InterestingTimes, interesting_times
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import depths, times
-from kpg.trace.gather import Run
+from kpg.trace.key_history import KeyHistory
 
 
 def split(offsets: np.ndarray, block: np.ndarray) -> list[list[Time]]:
@@ -24,7 +24,9 @@ def at(history: list[Time]) -> list[naive.Update]:
     return [((value,), time, (1,)) for value, time in enumerate(history)]
 
 
-def asked(seeds: list[list[Time]], inputs: Run, outputs: Run, upper: Frontier, depth: int) -> Interesting:
+def asked(
+    seeds: list[list[Time]], inputs: KeyHistory, outputs: KeyHistory, upper: Frontier, depth: int
+) -> InterestingTimes:
     flat = [time for one in seeds for time in one]
     return interesting_times(naive.offsets(seeds), naive.block(flat, depth), inputs, outputs, upper)
 

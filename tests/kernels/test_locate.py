@@ -7,30 +7,30 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels import locate as ways
-from kpg.kernels.begin import begin
-from kpg.kernels.locate import FENCES, MARKS, PLACES, SEARCH, SEARCH_LANE, WALK, locate
-from kpg.kernels.marks import EXACT, MARKED
-from kpg.kernels.signposts import FENCE_SPACING, place, place_of
+from kpg.kernels import locate_keys as ways
+from kpg.kernels.batch_addresses import begin
+from kpg.kernels.bitmap_lookup import EXACT, MARKED
+from kpg.kernels.locate_keys import FENCES, MARKS, PLACES, SEARCH, SEARCH_LANE, WALK, locate
+from kpg.kernels.lookup_tables import FENCE_SPACING, place, place_of
 from kpg.testing import kernels_locate as naive
 from kpg.testing.kernels_operators import block as block_of
 from kpg.testing.strategies import rows
 from kpg.trace.batch import Batch
+from kpg.trace.batch_table import address, describe, table_of
 from kpg.trace.description import Description
-from kpg.trace.locate import locate as located
-from kpg.trace.signposts import (
+from kpg.trace.locate_batches import locate as located
+from kpg.trace.lookup_table import (
     FENCED_ROWS,
     LEAST,
     NONE,
     ROWS_A_PLACE,
     WORTH,
-    Signposts,
+    LookupTable,
     fences_of,
     marks_of,
     places_of,
     signposts_of,
 )
-from kpg.trace.table import address, describe, table_of
 
 FAR = (-(1 << 63), (1 << 63) - 1)
 spread = st.sampled_from([*FAR, FAR[0] + 1, -9, -1, 0, 1, 2, 3, 40, 1 << 40, (1 << 40) + 1, FAR[1] - 1])
@@ -170,7 +170,7 @@ def test_evenly_spread_values_get_few_places(lane: Ints) -> None:
     assert_leads_to_its_rows(made, lane.reshape(1, -1), asked)
 
 
-def assert_leads_to_its_rows(signposts: Signposts, data: Ints, asked: Ints) -> None:
+def assert_leads_to_its_rows(signposts: LookupTable, data: Ints, asked: Ints) -> None:
     """Keys are found where a plain search finds them, in order and not."""
     table = table_of([describe(updates_of(data), signposts)])
     for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
@@ -190,7 +190,7 @@ def test_large_batches_have_the_rows_where_signposts_say(repeats: int, keys: lis
     assert signposts.shift >= 0
 
 
-def assert_tells_its_rows(signposts: Signposts, data: Ints, asked: Ints) -> None:
+def assert_tells_its_rows(signposts: LookupTable, data: Ints, asked: Ints) -> None:
     """Keys that are there are found where a plain search finds them, others nowhere; in order and not."""
     table = table_of([describe(updates_of(data), signposts)])
     for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
@@ -244,7 +244,7 @@ def test_a_row_of_a_table_says_where_arrays_begin(rows: int) -> None:
     updates = updates_of(np.zeros((2, rows), np.int64))
     blocks = updates.data, updates.times, updates.diffs
     assert begin(*blocks) == tuple(address(block) for block in blocks)
-    places = Signposts(np.zeros(3, np.int64), -4, 2)
+    places = LookupTable(np.zeros(3, np.int64), -4, 2)
     told = describe(updates, places)
     assert told[1::2][:3] == (rows, 1, 1) and told[::2][:3] == begin(*blocks)
     assert told[6:] == (1, address(places.at), 3, -4, 2) and describe(updates)[7:9] == (0, 0)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.seek import CHUNK
+from kpg.kernels.seek_rows import CHUNK
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.match import Match
-from kpg.trace.seek import Seek
+from kpg.trace.match_batches import Match
+from kpg.trace.seek_batches import Seek
 
 Side = tuple[list[naive.Update], Updates]
 

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.kernels import merge as kernel
-from kpg.kernels.merge import FROM_A, FROM_B, merge
+from kpg.kernels import merge_runs as kernel
+from kpg.kernels.merge_runs import FROM_A, FROM_B, merge
 from kpg.testing import kernels_trace as naive
 from kpg.testing.strategies import depths, frontiers, times
 

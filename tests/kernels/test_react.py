@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.unmoved import moved
-from kpg.kernels.unseen import unseen
-from kpg.operators.react import FIRST, PRESENCE, SUMS, React
+from kpg.kernels.new_keys import unseen
+from kpg.kernels.unchanged_minimum import moved
+from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
 from kpg.operators.tactic import Outcome, Question
 from kpg.testing import kernels_react as naive
 from kpg.testing.strategies import depths, frontiers, times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
-from kpg.trace.locate import locate
+from kpg.trace.locate_batches import locate
 
 
 def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
@@ -113,7 +113,7 @@ def test_short_histories_are_corrected_as_the_twin_says(
         (batch_of(outputs, out_values, depth, 1),),
         upper,
     )
-    made = React(kind, at_least, in_values, out_values, 1, Never()).correct(question)
+    made = OnePassTactic(kind, at_least, in_values, out_values, 1, Never()).correct(question)
     found = made.corrections
     corrections = [
         (tuple(value), tuple(time), (count,))
@@ -137,7 +137,7 @@ def first_seen(
     updates = Updates(data, constant(time), diffs)
     batch = Batch(updates, 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
     question = Question(np.zeros((1, 1), np.int64), np.array([0, 1]), constant(seed), True, (batch,), (), upper)
-    made = React(kind, at_least, values, values, 1, Never()).correct(question)
+    made = OnePassTactic(kind, at_least, values, values, 1, Never()).correct(question)
     found = made.corrections
     corrections = zip(found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True)
     return [(*value, *when, count) for value, when, count in corrections], list(map(tuple, made.late_times.T.tolist()))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpg.growth import members as module
-from kpg.growth.members import Levels, Members
-from kpg.kernels.saturate import decode, expand, move
+from kpg.kernels.code_sets import decode, expand, move
+from kpg.seminaive import code_set as module
+from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.testing import kernels_saturate as twin
 
 codes = st.lists(st.integers(0, 255) | st.integers(0, 3), max_size=40)
@@ -22,7 +22,7 @@ def ints(values):
 @settings(max_examples=40)
 @given(first=codes, second=codes, bounds=ranges, right=st.lists(st.integers(0, 99), min_size=9, max_size=9))
 def test_members_are_added_once(width, first, second, bounds, right):
-    found, expected = Members(width), set[int]()
+    found, expected = CodeSet(width), set[int]()
     assert found.insert(ints(first)).tolist() == twin.add(first, expected)
     left = list(range(len(bounds)))
     low, high = ints([low for low, _ in bounds]), ints([high for _, high in bounds])
@@ -36,7 +36,7 @@ def test_members_are_added_once(width, first, second, bounds, right):
 @pytest.mark.parametrize("width", [16, 40])
 def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatch):
     monkeypatch.setattr(module, "PART", 128)
-    found = Members(width)
+    found = CodeSet(width)
     everything = np.random.default_rng(1).permutation(30_000)
     for at in range(0, 30_000, 7_000):
         assert len(found.insert(everything[at : at + 7_000])) == len(everything[at : at + 7_000])
@@ -69,7 +69,7 @@ def test_columns_are_moved_and_decoded(values, swapped):
 @settings(max_examples=40)
 @given(steps=st.lists(st.tuples(codes, st.integers(-1, 5)), max_size=6))
 def test_levels_are_those_given_last(width, steps):
-    found, expected = Levels(width), {}
+    found, expected = CodeLevels(width), {}
     for given_codes, level in steps:
         found.put(ints(given_codes), level)
         expected |= dict.fromkeys(given_codes, level)
@@ -79,7 +79,7 @@ def test_levels_are_those_given_last(width, steps):
 
 
 def test_levels_outgrow_their_table_and_forget_what_has_none():
-    found = Levels(40)
+    found = CodeLevels(40)
     for at in range(0, 9_000, 300):
         found.put(np.arange(at, at + 300) * 7, at)
         found.put(np.arange(at, at + 299) * 7, -1)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.kernels.sort import LONG, bounds, crowd, merge_runs, pack, rank, tag, untie
+from kpg.kernels.sort_rows import LONG, bounds, crowd, merge_runs, pack, rank, tag, untie
 from kpg.testing import kernels_trace as naive
 
 EXTREME = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 5, 2**62, 2**63 - 1])

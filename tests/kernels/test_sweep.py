@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
-from kpg.operators.replay import Corrections, sweep_presence, sweep_sums
+from kpg.operators.corrections import Corrections, sweep_presence, sweep_sums
 from kpg.operators.sweep import PRESENCE, SUMS, Sweep
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import times

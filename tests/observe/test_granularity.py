@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.columns.updates import Updates, spread
 from kpg.observe.granularity import FEW, ClockGranularity, EpochGranularity
-from kpg.testing.clock import ManualClock
+from kpg.testing.manual_clock import ManualClock
 
 
 def updates(rows: list[tuple[int, int, int]]) -> Updates:

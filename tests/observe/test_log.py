@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 import kpg
 from kpg.observe import attributes
 from kpg.observe.attributes import ATTRIBUTES, BYTES, NAME, SCOPE, SHUTDOWN, SIZE
-from kpg.observe.log import Log, unlogged
+from kpg.observe.event_log import EventLog, unlogged
 from kpg.operators.arrange import Publisher
 from kpg.query.edn import parse_query
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 from tests.query.alive import ALIVE
 
 
-def ask(log: Log, text: str, name: str = "question") -> Running:
+def ask(log: EventLog, text: str, name: str = "question") -> InstalledProgram:
     """A query over a log, not logged itself."""
     with unlogged(log.db):
-        return Running(log.db, compile(parse_query(text, log.attributes)), name=name, inputs=log.inputs)
+        return InstalledProgram(log.db, compile(parse_query(text, log.attributes)), name=name, inputs=log.inputs)
 
 
 def rows_of(db: kpg.Database) -> dict[int, tuple[int, int]]:
@@ -35,7 +35,7 @@ def rows_of(db: kpg.Database) -> dict[int, tuple[int, int]]:
 
 def test_the_query_of_the_thesis_as_printed():
     """A13.3, A13.2: section 12.1, over the log of the db that answers it."""
-    with kpg.open() as db, Log(db, [SIZE, NAME, SHUTDOWN]) as log:
+    with kpg.open() as db, EventLog(db, [SIZE, NAME, SHUTDOWN]) as log:
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
         doubled = edges.filter(kpg.col("src") > 1).arrange("dst")
@@ -58,7 +58,7 @@ def test_the_query_of_the_thesis_as_printed():
 
 def test_an_operator_that_is_gone_is_told_to_be_and_no_longer_counts():
     """A13.1: shut down."""
-    with kpg.open() as db, Log(db, [SIZE, NAME, SHUTDOWN]) as log:
+    with kpg.open() as db, EventLog(db, [SIZE, NAME, SHUTDOWN]) as log:
         words = db.input("words", w=str)
         answer = words.count("w").output("counts")
         words.insert([("a",), ("b",)])
@@ -86,7 +86,7 @@ def test_size_is_what_the_traces_hold(rounds, actions):
         early.arrange("k")
         early.insert([(k,) for k in range(10)])
         db.advance()
-        with Log(db, [SIZE]) as log:  # of what was there before, too
+        with EventLog(db, [SIZE]) as log:  # of what was there before, too
             counted = early.count("k").output("counted")
             kept = [counted]
             for changes, action in zip(rounds, actions, strict=False):
@@ -107,7 +107,7 @@ def test_size_is_what_the_traces_hold(rounds, actions):
 
 def test_large_batches_that_merge_by_fuel_are_counted_exactly():
     """A13.2: every way in which a spine replaces batches, with rows that cancel."""
-    with kpg.open() as db, Log(db, [SIZE, BYTES]) as log:
+    with kpg.open() as db, EventLog(db, [SIZE, BYTES]) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         for number in range(40):
@@ -128,7 +128,7 @@ def test_large_batches_that_merge_by_fuel_are_counted_exactly():
 
 def test_rows_that_a_compaction_alone_takes_away_are_counted():
     """A13.2: nothing new comes, only the since moves on."""
-    with kpg.open() as db, Log(db, [SIZE]) as log:
+    with kpg.open() as db, EventLog(db, [SIZE]) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         seen = []
@@ -146,11 +146,11 @@ def test_rows_that_a_compaction_alone_takes_away_are_counted():
 
 def test_a_client_picks_the_attributes_it_wants():
     """A13.1: only those are relations."""
-    with kpg.open() as db, Log(db, [NAME]) as log:
+    with kpg.open() as db, EventLog(db, [NAME]) as log:
         assert set(db.inputs) == {NAME} and set(log.inputs) == {NAME}
         with pytest.raises(kpg.UndefinedName, match="nothing/at-all"):
-            Log(db, [":nothing/at-all"])
-        with Log(db, [NAME, SIZE]) as other:
+            EventLog(db, [":nothing/at-all"])
+        with EventLog(db, [NAME, SIZE]) as other:
             assert set(db.inputs) == {NAME, SIZE} and other[NAME] is log[NAME]
         assert set(db.inputs) == {NAME}
     assert all(value.value in (int, str, bool) for value in ATTRIBUTES.values())
@@ -158,7 +158,7 @@ def test_a_client_picks_the_attributes_it_wants():
 
 def test_scopes_are_edges_of_a_graph_that_ends_at_the_worker():
     """A13.1: hierarchical addresses; a loop within a loop is a scope within a scope."""
-    with kpg.open() as db, Log(db) as log:
+    with kpg.open() as db, EventLog(db) as log:
         edges = db.input("edges", src=int, dst=int)
         kpg.graphs.scc(edges).nodes.output("components")
         db.advance()
@@ -191,7 +191,7 @@ def test_channels_are_the_edges_between_operators():
       [?c :timely.event.channels/src-index ?a] [?c :timely.event.channels/target-index ?b]
       [?a :timely.event.operates/name ?from] [?b :timely.event.operates/name ?to]]
     """
-    with kpg.open() as db, Log(db) as log:
+    with kpg.open() as db, EventLog(db) as log:
         query = ask(log, text)
         edges = db.input("edges", src=int, dst=int)
         edges.arrange("src").count("src").output("degree")
@@ -210,7 +210,7 @@ def test_channels_are_the_edges_between_operators():
 
 def test_messages_steps_and_imports_are_told():
     """A1.17: schedules with their time, messages with their rows, imports."""
-    with kpg.open() as db, Log(db) as log:
+    with kpg.open() as db, EventLog(db) as log:
         edges = db.input("edges", src=int, dst=int)
         edges.arrange("src").count("src").output("degree")
         edges.insert([(1, 2), (1, 3), (2, 3)])
@@ -239,7 +239,7 @@ def test_messages_steps_and_imports_are_told():
 
 def test_single_steps_are_those_of_the_last_epoch_that_was_told():
     """A1.17: when each schedule began and how long it took."""
-    with kpg.open() as db, Log(db, attributes.SINGLE) as log:
+    with kpg.open() as db, EventLog(db, attributes.SINGLE) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         with unlogged(db):
@@ -263,7 +263,7 @@ def test_single_steps_are_those_of_the_last_epoch_that_was_told():
 
 def test_a_query_that_is_not_logged_lets_the_log_come_to_rest():
     """A13.4: without that, what a query over the log does is news to it with every advance, for ever."""
-    with kpg.open() as db, Log(db) as log:
+    with kpg.open() as db, EventLog(db) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         keys.insert([(1,)])
@@ -289,7 +289,7 @@ def test_a_query_that_is_not_logged_lets_the_log_come_to_rest():
 
 def test_a_relation_that_an_unlogged_query_brings_to_life_is_logged():
     """A13.4: only the query itself is silent."""
-    with kpg.open() as db, Log(db, [NAME]) as log:
+    with kpg.open() as db, EventLog(db, [NAME]) as log:
         keys = db.input("keys", k=int)
         with unlogged(db):
             keys.count("k").output("silent")
@@ -300,7 +300,7 @@ def test_the_log_is_not_written_to_disk(tmp_path):
     for _ in range(2):
         with kpg.open(tmp_path / "db") as db:
             keys = db.input("keys", k=int)
-            with Log(db, [NAME, SIZE]) as log:
+            with EventLog(db, [NAME, SIZE]) as log:
                 keys.insert([(1,)])
                 db.advance()
                 db.advance()
@@ -317,13 +317,13 @@ def test_rows_of_a_relation_found_on_disk_are_counted(tmp_path):
     with kpg.open(tmp_path / "db") as db:
         db.input("keys", k=int).insert([(1,), (2,)])
         db.advance()
-    with kpg.open(tmp_path / "db") as db, Log(db, [SIZE]) as log:
+    with kpg.open(tmp_path / "db") as db, EventLog(db, [SIZE]) as log:
         db.input("keys", k=int).arrange("k")
         assert [each.rows for each in log.operators() if each.name == "arrange keys by k"] == [2]
 
 
 def test_people_cannot_write_into_the_log():
-    with kpg.open() as db, Log(db, [NAME]) as log, pytest.raises(kpg.InUse, match="written by the db itself"):
+    with kpg.open() as db, EventLog(db, [NAME]) as log, pytest.raises(kpg.InUse, match="written by the db itself"):
         log[NAME].insert([(1, "x")])
 
 
@@ -331,20 +331,20 @@ def test_a_log_that_is_closed_leaves_no_listener_behind():
     with kpg.open() as db:
         keys = db.input("keys", k=int)
         keys.arrange("k")
-        with Log(db):
+        with EventLog(db):
             assert db.worker.events is not None
         assert db.worker.events is None and db.recorder is None and set(db.inputs) == {"keys"}
         assert all(dataflow.events is None for dataflow in db.worker.dataflows.values())
         assert all(spine.events is None for spine in db.spines())
         keys.insert([(1,)])
         db.advance()
-        with Log(db, [SIZE]) as again:
+        with EventLog(db, [SIZE]) as again:
             assert [each.rows for each in again.operators() if each.name == "arrange keys by k"] == [1]
 
 
 def test_a_log_that_is_read_cannot_be_closed():
     with kpg.open() as db:
-        log = Log(db, [NAME])
+        log = EventLog(db, [NAME])
         names = log[NAME].output("names")
         with pytest.raises(kpg.InUse):
             log.close()
@@ -358,7 +358,7 @@ def test_a_log_that_is_read_cannot_be_closed():
 
 def test_what_is_gone_is_forgotten_after_a_while(monkeypatch):
     monkeypatch.setattr("kpg.observe.figures.KEPT", 30)
-    with kpg.open() as db, Log(db) as log:
+    with kpg.open() as db, EventLog(db) as log:
         keys = db.input("keys", k=int)
         keys.insert([(1,)])
         names = log[NAME].output("names")
@@ -373,7 +373,7 @@ def test_what_is_gone_is_forgotten_after_a_while(monkeypatch):
 
 
 def test_rows_are_written_at_most_every_so_often():
-    with kpg.open() as db, Log(db, [NAME], every=3600) as log:
+    with kpg.open() as db, EventLog(db, [NAME], every=3600) as log:
         names = log[NAME].output("names")
         db.advance()
         first = names.rows()
@@ -385,7 +385,7 @@ def test_rows_are_written_at_most_every_so_often():
 
 def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
     with kpg.open(background=True) as db:
-        log = db.run(Log)
+        log = db.run(EventLog)
         db.input("keys", k=int).arrange("k")
         db.advance()
         assert "keys" in db.run(lambda inner: {each.dataflow for each in log.operators()})
@@ -395,13 +395,13 @@ def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
 
 def test_a_log_outlives_its_db_without_harm():
     with kpg.open() as db:
-        log = Log(db, [NAME])
+        log = EventLog(db, [NAME])
     log.close()
 
 
 def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
-    monkeypatch.setattr("kpg.observe.recorder.MANY", 20)
-    with kpg.open() as db, Log(db, [NAME, attributes.STEPS], every=3600) as log:
+    monkeypatch.setattr("kpg.observe.event_recorder.MANY", 20)
+    with kpg.open() as db, EventLog(db, [NAME, attributes.STEPS], every=3600) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         for number in range(50):
@@ -418,4 +418,4 @@ def test_a_log_of_several_workers_is_refused():
     from kpg.config import Config
 
     with Cluster(Config()) as db, pytest.raises(kpg.Unavailable, match="in this process"):
-        Log(db)
+        EventLog(db)

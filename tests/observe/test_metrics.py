@@ -4,7 +4,7 @@ import re
 
 import kpg
 from kpg.observe.attributes import NAME
-from kpg.observe.log import Log
+from kpg.observe.event_log import EventLog
 from kpg.observe.metrics import FAMILIES, Metric, as_prometheus, snapshot
 
 LINE = re.compile(r'^[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? -?[0-9][0-9.e+-]*$')
@@ -35,7 +35,7 @@ def test_time_spent_in_a_dataflow_is_told_while_there_is_a_log():
     with kpg.open() as db:
         db.input("r", k=int).count("k").output("counts")
         names = {each.name for each in snapshot(db)}
-        with Log(db, [NAME]):
+        with EventLog(db, [NAME]):
             db["r"].insert([(1,)])
             db.advance()
             found = snapshot(db)

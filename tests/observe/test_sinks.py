@@ -10,7 +10,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.observe.drain import drain
 from kpg.observe.metrics import snapshot
 from kpg.observe.sinks import FileSink, LatencySink, open_sink
-from kpg.observe.workers import WorkersLog
+from kpg.observe.worker_figures import WorkersLog
 
 
 class Heard:

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant, spread
-from kpg.operators import react as reacting
-from kpg.operators import replay
-from kpg.operators.react import FIRST, PRESENCE, SUMS, React
-from kpg.operators.tactic import Question, Replay, Tactic
+from kpg.operators import corrections
+from kpg.operators import one_pass_tactic as reacting
+from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
+from kpg.operators.tactic import Question, ReplayTactic, Tactic
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import distinct_keys
+from kpg.trace.key_history import distinct_keys
 
 Row = tuple[int, ...]
 Update = tuple[Row, Time, Row]  # key and values, time, diff
@@ -144,16 +144,16 @@ def space(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return int(request.param)
 
 
-def general(evaluate: object, out_values: int) -> Replay:
+def general(evaluate: object, out_values: int) -> ReplayTactic:
     """The general tactic for a function of histories."""
-    return Replay(lambda keys, times, inputs, outputs: evaluate(times, inputs, outputs), out_values)  # type: ignore[operator]
+    return ReplayTactic(lambda keys, times, inputs, outputs: evaluate(times, inputs, outputs), out_values)  # type: ignore[operator]
 
 
 @pytest.mark.usefixtures("space")
 @given(data=st.data(), depth=depths(), at_least=st.integers(1, 2))
 def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
     """A5.10 A5.13: distinct and threshold at any depth, pending joins, compacted histories, hard keys."""
-    tactic = React(PRESENCE, at_least, 0, 0, 1, general(partial(replay.evaluate_presence, at_least), 0))
+    tactic = OnePassTactic(PRESENCE, at_least, 0, 0, 1, general(partial(corrections.evaluate_presence, at_least), 0))
     simulate(data, tactic, naive.presence(at_least), depth, 0)
 
 
@@ -171,13 +171,17 @@ def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch:
 
     @given(data=st.data(), depth=depths(), at_least=st.sampled_from([1, 1, 2]))
     def right(data: st.DataObject, depth: int, at_least: int) -> None:
-        tactic = React(PRESENCE, at_least, 0, 0, 1, general(partial(replay.evaluate_presence, at_least), 0))
+        tactic = OnePassTactic(
+            PRESENCE, at_least, 0, 0, 1, general(partial(corrections.evaluate_presence, at_least), 0)
+        )
         simulate(data, tactic, naive.presence(at_least), depth, 0)
 
     right()
     assert all(asked)
     asked.clear()
-    caller = Caller(React(PRESENCE, 1, 0, 0, 1, general(partial(replay.evaluate_presence, 1), 0)), 1, 1, 1, 1)
+    caller = Caller(
+        OnePassTactic(PRESENCE, 1, 0, 0, 1, general(partial(corrections.evaluate_presence, 1), 0)), 1, 1, 1, 1
+    )
     first, second, third = (Frontier.at((epoch,)) for epoch in range(3))
     assert caller.call([((0,), (0,), (1,))], first, second) == [((0,), (0,), (1,))]
     assert caller.call([((0,), (1,), (1,))], second, third) == [] and asked == [True, True]
@@ -187,7 +191,7 @@ def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch:
 @given(data=st.data(), depth=depths(), width=st.integers(1, 2))
 def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
     """A5.10 A5.13: count, and sums in the diff."""
-    tactic = React(SUMS, 1, 0, width, width, general(replay.evaluate_sums, width))
+    tactic = OnePassTactic(SUMS, 1, 0, width, width, general(corrections.evaluate_sums, width))
     simulate(data, tactic, naive.sums, depth, width, width)
 
 
@@ -195,7 +199,7 @@ def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width:
 @given(data=st.data(), depth=depths())
 def test_the_first_value_is_right_after_every_call(data: st.DataObject, depth: int) -> None:
     """A5.10: min, max and argmin."""
-    tactic = React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1))
+    tactic = OnePassTactic(FIRST, 1, 1, 1, 1, general(partial(corrections.evaluate_first, 1, 0), 1))
     simulate(data, tactic, naive.first(1), depth, 1)
 
 
@@ -215,11 +219,11 @@ def test_the_first_value_stays_where_only_later_ones_come_and_go(monkeypatch: py
 
     @given(data=st.data(), depth=depths())
     def right(data: st.DataObject, depth: int) -> None:
-        tactic = React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1))
+        tactic = OnePassTactic(FIRST, 1, 1, 1, 1, general(partial(corrections.evaluate_first, 1, 0), 1))
         simulate(data, tactic, naive.first(1), depth, 1)
 
     right()
-    caller = Caller(React(FIRST, 1, 1, 1, 1, general(partial(replay.evaluate_first, 1, 0), 1)), 1, 2, 2, 1)
+    caller = Caller(OnePassTactic(FIRST, 1, 1, 1, 1, general(partial(corrections.evaluate_first, 1, 0), 1)), 1, 2, 2, 1)
     first, second, third = (Frontier.at((epoch,)) for epoch in range(3))
     assert caller.call([((0, 1), (0,), (1,))], first, second) == [((0, 1), (0,), (1,))]
     left_out = 0

@@ -5,16 +5,16 @@ import numpy as np
 import kpg
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Updates, constant, spread
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import Worker
 from kpg.operators.arrange import Arranged
+from kpg.operators.corrections import evaluate_presence
 from kpg.operators.reduce import Reduce
-from kpg.operators.replay import evaluate_presence
 from kpg.operators.source import Source
-from kpg.operators.tactic import Replay
-from kpg.testing.workers import Network
+from kpg.operators.tactic import ReplayTactic
+from kpg.testing.simulated_workers import SimulatedNetwork
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
@@ -53,14 +53,14 @@ def test_what_was_complete_here_stays_complete_while_peers_lag_behind():
 
     Then the frontier passes (1, 1), which is pending, while it still stands at (0, 2), long complete here.
     """
-    dataflow = Dataflow(Worker(0, 2, Network(2).ends[0]), 0, "lagging")
+    dataflow = Dataflow(Worker(0, 2, SimulatedNetwork(2).ends[0]), 0, "lagging")
     stream = dataflow.add_source(Source("rows"), lambda: CLOSED, depth=2)
     spine = Spine(1, 1, 2)
     arranged = Arranged(stream, TraceHandle(spine, "rows", spine.upper), 1, 1, 1, 2)
     made = Spine(1, 1, 2)
-    presence = Replay(lambda keys, *histories: evaluate_presence(1, *histories), 0)
+    presence = ReplayTactic(lambda keys, *histories: evaluate_presence(1, *histories), 0)
     operator = Lagging("distinct", arranged, made, presence)
-    dataflow.add(operator, [(stream, Pipeline())], depth=2)
+    dataflow.add(operator, [(stream, LocalPact())], depth=2)
     reader = TraceHandle(made, "reader", made.upper)
     reader.set_physical(CLOSED)
     for time, upper in [((0, 1), [(0, 3), (1, 0)]), ((1, 0), [(0, 3), (1, 1)])]:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
-from kpg.operators import replay
-from kpg.operators.replay import Corrections, Interesting
+from kpg.operators import corrections
+from kpg.operators.corrections import Corrections, InterestingTimes
 from kpg.testing import kernels_operators as naive
 from kpg.testing.strategies import depths, times, uppers
-from kpg.trace.gather import Run
+from kpg.trace.key_history import KeyHistory
 
-Evaluate = Callable[[Interesting, Run, Run], Corrections]
+Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
 Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Wanted]
 KEYS = 2
 
@@ -46,20 +46,20 @@ class Reduce:
         inputs = naive.run(self.inputs, self.lanes, self.depth, self.width)
         outputs = naive.run(self.outputs, self.out_lanes, self.depth)
         flat = naive.block([t for one in seeds for t in one], self.depth)
-        asked = replay.interesting_times(naive.offsets(seeds), flat, inputs, outputs, upper)
+        asked = corrections.interesting_times(naive.offsets(seeds), flat, inputs, outputs, upper)
         made = self.evaluate(asked, inputs, outputs)
-        corrections: list[list[naive.Update]] = [[] for _ in range(KEYS)]
+        corrected: list[list[naive.Update]] = [[] for _ in range(KEYS)]
         blocks = (made.data, made.times, made.diffs)
         for key, value, time, diff in zip(made.key_index, *map(naive.columns, blocks), strict=True):
             assert lower.beyond(time) and not upper.beyond(time)
-            corrections[key].append((value, time, diff))
+            corrected[key].append((value, time, diff))
         waiting = naive.columns(asked.pending_times)
         bounds = asked.pending_offsets
         self.pending = [waiting[bounds[key] : bounds[key + 1]] for key in range(KEYS)]
         assert all(upper.beyond(time) for time in waiting)
-        for history, new in zip(self.outputs, corrections, strict=True):
+        for history, new in zip(self.outputs, corrected, strict=True):
             history += new
-        return corrections
+        return corrected
 
 
 def simulate(
@@ -71,7 +71,7 @@ def simulate(
     update = st.tuples(value, times(depth, 4), diff)
     everything = [data.draw(st.lists(update, max_size=8)) for _ in range(KEYS)]
     compacting = data.draw(st.booleans())
-    few_reads = data.draw(st.sampled_from([-1, replay.FEW_READS]))  # −1: replay every key
+    few_reads = data.draw(st.sampled_from([-1, corrections.FEW_READS]))  # −1: replay every key
     reduce = Reduce(evaluate, depth, lanes, out_lanes, width)
     log: list[list[naive.Update]] = [[] for _ in range(KEYS)]  # all corrections, never compacted
     chain = data.draw(uppers(depth))
@@ -79,7 +79,7 @@ def simulate(
         news = [[u for u in one if lower.beyond(u[1]) and not upper.beyond(u[1])] for one in everything]
         if compacting:
             reduce.compact(lower)
-        with mock.patch.object(replay, "FEW_READS", few_reads):
+        with mock.patch.object(corrections, "FEW_READS", few_reads):
             made = reduce.call(news, lower, upper)
         for key in range(KEYS):
             log[key] += made[key]
@@ -95,8 +95,8 @@ def simulate(
 def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
     """A5.10 A5.13: distinct and threshold at any depth, with joins left for later and histories compacted."""
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_presence(at_least, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_presence(at_least, times, inputs, outputs)
 
     simulate(data, evaluate, naive.presence(at_least), depth, 1, 0)
 
@@ -104,15 +104,15 @@ def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_
 @given(st.data(), depths(), st.integers(1, 2))
 def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
     """A5.10 A5.13: count, and sums in the diff."""
-    simulate(data, replay.evaluate_sums, naive.sums, depth, 1, width, width)
+    simulate(data, corrections.evaluate_sums, naive.sums, depth, 1, width, width)
 
 
 @given(st.data(), depths(), st.integers(1, 2), st.integers(0, 1))
 def test_first_values_are_right_after_every_call(data: st.DataObject, depth: int, limit: int, by_copies: int) -> None:
     """A5.10 A5.9: min, max, top-k."""
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_first(limit, by_copies, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_first(limit, by_copies, times, inputs, outputs)
 
     simulate(data, evaluate, naive.copies(limit) if by_copies else naive.first(limit), depth, 1, 1)
 
@@ -121,7 +121,9 @@ def test_first_values_are_right_after_every_call(data: st.DataObject, depth: int
 def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: int) -> None:
     """A5.10 A5.9: an arbitrary function, here the parity of each count and the largest value."""
 
-    def function(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+    def function(
+        key: int, values: corrections.Ints, counts: corrections.Ints
+    ) -> tuple[corrections.Ints, corrections.Ints]:
         return np.concatenate([values[:, -1:], values], axis=1), np.concatenate([[1], counts % 2])
 
     def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
@@ -130,8 +132,8 @@ def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: 
             made[last] += 1
         return {value: count for value, count in made.items() if count}
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        return replay.evaluate_with(function, times, inputs, outputs)
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        return corrections.evaluate_with(function, times, inputs, outputs)
 
     simulate(data, evaluate, denotation, depth, 1, 1)
 
@@ -140,11 +142,13 @@ def test_a_reducer_that_changes_its_mind_is_corrected_by_subtraction() -> None:
     """A5.11: what was put out before is read from the output history, not asked of the function again."""
     answers = iter(range(100))
 
-    def evaluate(times: Interesting, inputs: Run, outputs: Run) -> Corrections:
-        def whimsical(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+    def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+        def whimsical(
+            key: int, values: corrections.Ints, counts: corrections.Ints
+        ) -> tuple[corrections.Ints, corrections.Ints]:
             return np.array([[next(answers)]]), np.array([1])
 
-        return replay.evaluate_with(whimsical, times, inputs, outputs)
+        return corrections.evaluate_with(whimsical, times, inputs, outputs)
 
     reduce = Reduce(evaluate, 1, 1, 1, 1)
     for epoch in range(5):
@@ -158,10 +162,12 @@ def test_output_is_corrected_where_only_output_had_changed() -> None:
     """A5.11 A5.10: output times are joined too: a reducer's whim may outlive the input it came with."""
     answers = iter(range(100))
 
-    def whimsical(key: int, values: replay.Ints, counts: replay.Ints) -> tuple[replay.Ints, replay.Ints]:
+    def whimsical(
+        key: int, values: corrections.Ints, counts: corrections.Ints
+    ) -> tuple[corrections.Ints, corrections.Ints]:
         return np.array([[next(answers)]]), np.array([1])
 
-    reduce = Reduce(lambda *run: replay.evaluate_with(whimsical, *run), 2, 1, 1, 1)
+    reduce = Reduce(lambda *run: corrections.evaluate_with(whimsical, *run), 2, 1, 1, 1)
     reduce.call([[((0,), (0, 0), (1,)), ((1,), (0, 3), (1,)), ((1,), (1, 3), (-1,))], []],
                 Frontier.start(2), Frontier.at((2, 0)))  # fmt: skip
     reduce.compact(Frontier.at((2, 0)))
@@ -174,7 +180,7 @@ def test_output_is_corrected_where_only_output_had_changed() -> None:
 
 def test_pending_times_stay_few() -> None:
     """A5.10: a key with a history of many rounds waits for one time, not for all its joins."""
-    reduce = Reduce(lambda *run: replay.evaluate_presence(1, *run), 2, 1, 0, 1)
+    reduce = Reduce(lambda *run: corrections.evaluate_presence(1, *run), 2, 1, 0, 1)
     rounds: list[naive.Update] = [((r,), (0, r), (1,)) for r in range(50)]
     reduce.call([rounds, []], Frontier.start(2), Frontier.at((1, 0)))
     reduce.call([[((0,), (1, 0), (-1,))], []], Frontier.at((1, 0)), Frontier.at((1, 1)))

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, spread
-from kpg.dataflow.channel import Pipeline
+from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.operators.join import join
-from kpg.operators.linear import Negate
+from kpg.operators.linear import NegateStage
 from kpg.operators.payload import updates_of
 from kpg.operators.source import Source
 from kpg.plan.render import Renderer
@@ -76,14 +76,14 @@ def test_tuples_of_sum_and_count_are_diffs_like_any_other(rows, weights, cuts):
             clock = db.worker.clock
             stream = dataflow.add_source(source, lambda: clock.frontier, depth=1)
             summed = renderer.consolidate(Rendered(stream, KEYED, None, width=2))
-            less = renderer.add_stages(summed, [Negate()], "negate", KEYED)
+            less = renderer.add_stages(summed, [NegateStage()], "negate", KEYED)
             by_key = renderer.arrange_rendered(summed, ("k",), "by key")
             scale = dataflow.add_source(other, lambda: clock.frontier, depth=1)
             scales = renderer.arrange_rendered(Rendered(scale, Schema.of({"k": int}), None), ("k",), "weights")
 
             pairs = join(dataflow, "join", by_key.arranged, scales.arranged, [(0, 0), (0, 1)])
             for listener, of in ((kept, by_key.arranged.stream), (negated, less.stream), (joined, pairs)):
-                dataflow.add(listener, [(of, Pipeline())], depth=1)
+                dataflow.add(listener, [(of, LocalPact())], depth=1)
             renderer.release()
 
         dataflow = db.install("wide", build)

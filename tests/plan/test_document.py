@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col, lit, when
+from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
-from kpg.api.flatmap import OverArrow
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan, ProtocolError
-from kpg.plan import document, values
+from kpg.plan import plan_document, plan_values
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
-from kpg.query.lower.program import Lowered
+from kpg.query.lower.lower_program import Lowered
 
 
 class Host:
@@ -38,7 +38,7 @@ class Host:
         return len(self.seen) - 1
 
     def flat_map(self, function: Any, before: Schema, after: Schema) -> Any:
-        return OverArrow(function, before, after, self.db.symbols)
+        return ArrowFunction(function, before, after, self.db.symbols)
 
     def inspect(self, function: Any, schema: Schema) -> Any:
         return EachChange(self.db, schema, function)
@@ -47,8 +47,8 @@ class Host:
 def again(collection: kpg.Collection) -> kpg.Collection:
     """The collection that the document of a collection describes."""
     host = Host(collection.db)
-    written = json.loads(json.dumps(document.write(collection.node, host.refer)))
-    return kpg.Collection(collection.db, document.read(written, host))
+    written = json.loads(json.dumps(plan_document.write(collection.node, host.refer)))
+    return kpg.Collection(collection.db, plan_document.read(written, host))
 
 
 def twice_each(table: Any) -> Any:
@@ -133,7 +133,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_constant_comes_back_as_it_was(value: Any) -> None:
-    found = values.read_constant(json.loads(json.dumps(values.write_constant(value))))
+    found = plan_values.read_constant(json.loads(json.dumps(plan_values.write_constant(value))))
     assert found == value and repr(found) == repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -143,8 +143,8 @@ def test_an_expression_comes_back_as_it_was() -> None:
         col("t").str.replace("a", "b").str.substring(1, 2).cast("decimal(10,2)?"),
         kpg.coalesce(col("a"), kpg.min_of(col("b"), 3)).is_null() | col("d").dt.year().is_in([1, 2]),
     ):
-        written = json.loads(json.dumps(values.write_expression(expression)))
-        assert values.read_expression(written).structure() == expression.structure()
+        written = json.loads(json.dumps(plan_values.write_expression(expression)))
+        assert plan_values.read_expression(written).structure() == expression.structure()
 
 
 def test_functions_that_cannot_be_imported_are_refused() -> None:
@@ -152,7 +152,7 @@ def test_functions_that_cannot_be_imported_are_refused() -> None:
         edges = db.input("edges", src=int, dst=int)
         for function in (lambda table: table, Host(db).refer):
             with pytest.raises(BadPlan, match="cannot be sent to workers"):
-                document.write(edges.flat_map(function, n=int).node, id)
+                plan_document.write(edges.flat_map(function, n=int).node, id)
 
 
 def test_what_is_no_plan_is_refused() -> None:
@@ -164,6 +164,6 @@ def test_what_is_no_plan_is_refused() -> None:
         {"loops": []},
     ):
         with pytest.raises(ProtocolError):
-            document.read(written, host)
+            plan_document.read(written, host)
     with pytest.raises(BadPlan, match="cannot import"):
-        values.function_of_name("no.such.module:f")
+        plan_values.function_of_name("no.such.module:f")

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col
-from kpg.dataflow.channel import Exchange
+from kpg.dataflow.channel import ExchangePact
 from kpg.operators import linear
 from kpg.plan.placement import after_stages, common, moved, of_pairs
+from kpg.testing.simulated_workers import SimulatedCluster
 from kpg.testing.strategies import rows
-from kpg.testing.workers import Cluster
 
 Made = Callable[[kpg.Database], kpg.Collection]
 Step = Callable[[kpg.Collection, kpg.Input], kpg.Collection]
@@ -57,7 +57,7 @@ def program(steps: list[str]) -> Callable[[kpg.Database], kpg.Output]:
 )
 def test_several_workers_say_what_one_says(steps, epochs, peers):
     """A1.5: whatever is known of where rows are, equal keys meet."""
-    alone, together = Cluster(1, program(steps)), Cluster(peers, program(steps))
+    alone, together = SimulatedCluster(1, program(steps)), SimulatedCluster(peers, program(steps))
     for changes in epochs:
         for worker, row in changes:
             alone.insert(0, "edges", row)
@@ -69,9 +69,9 @@ def test_several_workers_say_what_one_says(steps, epochs, peers):
 
 def exchanges(build: Callable[[kpg.Database], kpg.Output]) -> int:
     """How many channels send rows elsewhere, beside those that bring rows to their relation."""
-    worker = Cluster(2, build).workers[0]
+    worker = SimulatedCluster(2, build).workers[0]
     flows = [flow for flow in worker.dataflows.values() if flow.name == "answer"]
-    return sum(isinstance(channel.pact, Exchange) for flow in flows for channel in flow.channels)
+    return sum(isinstance(channel.pact, ExchangePact) for flow in flows for channel in flow.channels)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_rows_that_are_where_they_belong_stay_there(steps, sent):
 
 
 def test_what_stages_do_to_where_rows_are():
-    assert after_stages((1,), [linear.Pick((2, 1)), linear.Negate()]) == (1,)
-    assert after_stages((1, 0), [linear.Pick((0, 2, 1))]) == (2, 0)
-    assert after_stages((1, 0), [linear.Pick((0, 2))]) is None
-    assert after_stages((0,), [linear.Complement((1,))]) is None
-    assert after_stages(None, [linear.Negate()]) is None
+    assert after_stages((1,), [linear.PickStage((2, 1)), linear.NegateStage()]) == (1,)
+    assert after_stages((1, 0), [linear.PickStage((0, 2, 1))]) == (2, 0)
+    assert after_stages((1, 0), [linear.PickStage((0, 2))]) is None
+    assert after_stages((0,), [linear.ComplementStage((1,))]) is None
+    assert after_stages(None, [linear.NegateStage()]) is None
     assert moved((), ()) == () and moved((0,), [None, 0]) == (1,)
     assert common([(0,), (0,)]) == (0,) and common([(0,), None]) is None
     assert of_pairs([(0, "v"), (1, "k2")], [("k", "k2")]) == (1,)

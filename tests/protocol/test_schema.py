@@ -6,10 +6,10 @@ from pathlib import Path
 
 import jsonschema
 
+from kpg.protocol.json_schema import schema
+from kpg.protocol.message_codec import decode
 from kpg.protocol.replies import PUSHED, REPLIES
 from kpg.protocol.requests import REQUESTS
-from kpg.protocol.schema import schema
-from kpg.protocol.wire import decode
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

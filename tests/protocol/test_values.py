@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.protocol.values import decode_value, encode_value
+from kpg.protocol.value_codec import decode_value, encode_value
 
 VALUES = (
     st.none()

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.protocol.failures import error_of, failure_of
+from kpg.protocol.error_messages import error_of, failure_of
+from kpg.protocol.json_schema import schema
+from kpg.protocol.message_codec import decode, encode, identify
 from kpg.protocol.parts import Block, Failure, Position
 from kpg.protocol.replies import PUSHED, REPLIES, Changes
 from kpg.protocol.requests import REQUESTS, Query, Transact
-from kpg.protocol.schema import schema
-from kpg.protocol.shapes import ANY_JSON, ROWS, VALUE, Between, Size, members
-from kpg.protocol.wire import decode, encode, identify
+from kpg.protocol.strict_decoder import ANY_JSON, ROWS, VALUE, Between, Size, members
 from tests.protocol.test_values import VALUES
 
 ALL = (*REQUESTS, *REPLIES, *PUSHED)

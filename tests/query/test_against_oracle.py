@@ -4,9 +4,9 @@ from hypothesis import Phase, given, note, settings
 
 import kpg
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import Written, of_symbols, programs
 
 
@@ -27,7 +27,7 @@ def check(written: Written) -> None:
     """Compare all answers at all epochs."""
     note(written.text)
     program = parse(written.text)
-    with kpg.open() as db, Running(db, compile(program)) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as running:
         before: dict[str, set] = {}
         for state in written.epochs:
             for name, rows in state.items():

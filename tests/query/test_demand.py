@@ -8,10 +8,10 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.query.demand import demanded
 from kpg.query.edn import parse_query
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.show import show_program
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import INPUTS, LAYERS, programs
 
 DERIVED = {name: arity for layer in LAYERS for name, arity in layer.items()}
@@ -40,7 +40,7 @@ def test_answers_are_the_rows_of_the_arguments(question, cut):
     made = demanded(compile(program), name, bound)
     note(written.text + "\n->\n" + show_program(made.program) + "\n" + made.reason)
     places = ["uv".index(column) for column in bound]
-    with kpg.open() as db, Running(db, made.program) as running:
+    with kpg.open() as db, InstalledProgram(db, made.program) as running:
         before, there = {}, set()
         for state, arguments in zip(written.epochs, asked, strict=True):
             change(running.inputs[made.seeds], there, arguments)
@@ -66,7 +66,7 @@ def change(relation, before, after):
 def test_constants_in_rules_are_demand_too(written):
     """A6.8: all outputs in full, but what they read by constants is only demanded."""
     program = parse(written.text)
-    with kpg.open() as db, Running(db, compile(program), demand={}) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program), demand={}) as running:
         note(show_program(running.program))
         for each, rows in written.epochs[0].items():
             running.inputs[each].insert(sorted(rows))
@@ -81,7 +81,7 @@ def test_constants_in_rules_are_demand_too(written):
 def test_reachability_costs_what_the_arguments_reach(text, column):
     """A6.8: tc(x, ?) and tc(?, x), however the rule is written, derive rows of the arguments only."""
     made = demanded(parse(text), "tc", (column,))
-    with kpg.open() as db, Running(db, made.program) as running:
+    with kpg.open() as db, InstalledProgram(db, made.program) as running:
         running.inputs["e"].insert([(n, n + 1) for n in range(40)])
         running.inputs[made.seeds].insert([(20,)])
         db.advance()
@@ -92,7 +92,7 @@ def test_reachability_costs_what_the_arguments_reach(text, column):
 
 def test_arguments_come_and_go_without_a_new_dataflow():
     """A6.8: many arguments are rows of one input."""
-    with kpg.open() as db, Running(db, compile(parse(LEFT)), demand={"tc": ("x",)}) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(LEFT)), demand={"tc": ("x",)}) as running:
         running.inputs["e"].insert([(n, n + 1) for n in range(10)])
         running.arguments["tc"].insert([(7,), (8,)])
         db.advance()
@@ -131,7 +131,7 @@ def test_computed_values_are_not_demanded_without_end():
     """A rule asks its own relation for x + 1, and it is data that says where to end."""
     text = EDGES + "tc(x, y) :- e(x, y). tc(x, y) :- tc(z, y), z = x + 1, e(x, _)."
     made = demanded(parse(text), "tc", ("x",))
-    with kpg.open() as db, Running(db, made.program, max_rounds=100) as running:
+    with kpg.open() as db, InstalledProgram(db, made.program, max_rounds=100) as running:
         running.inputs["e"].insert([(1, 7), (2, 8), (3, 9)])
         running.inputs[made.seeds].insert([(2,)])
         db.advance()
@@ -154,7 +154,7 @@ def test_parameters_of_an_edn_query_are_demand():
     rules = "[[(tc ?x ?y) [?x :edge ?y]] [(tc ?x ?z) [?x :edge ?y] (tc ?y ?z)]]"
     query = "[:find ?n ?m :in [?n ...] :where (tc ?n ?m)]"
     program = compile(parse_query(query, {":edge": ("number", "number")}, rules=rules, parameters={"n": [1]}))
-    with kpg.open() as db, Running(db, program, demand={}) as running:
+    with kpg.open() as db, InstalledProgram(db, program, demand={}) as running:
         running.state_facts()
         running.inputs[":edge"].insert([(n, n + 1) for n in range(60)])
         (name,) = running.answers

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.query.edn import Attribute, parse_query
-from kpg.query.edn.reader import read_forms
+from kpg.query.edn.edn_reader import read_forms
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 TYPES = {":knows": Attribute(int, int), ":age": Attribute(), ":name": Attribute(int, str), ":tall": (int, float)}
 FACTS = {
@@ -21,7 +21,7 @@ FACTS = {
 
 def answer(text: str, **given) -> list[tuple]:
     program = compile(parse_query(text, TYPES, **given))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         running.state_facts()
         for name, rows in FACTS.items():
             running.inputs[name].insert(rows)

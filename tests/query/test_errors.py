@@ -5,8 +5,8 @@ import pytest
 import kpg
 from kpg.api.memory import resident_bytes
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 
 DECLARED = """\
 .decl e(x: number, y: number)
@@ -93,7 +93,7 @@ def test_a_recursion_that_does_not_end_is_stopped_and_named():
     """A8.3: the limit of rounds; the error names the relation and the place of its rule."""
     program = compile(parse(".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).", "endless.dl"))
     with kpg.open() as db:
-        running = Running(db, program, max_rounds=40)
+        running = InstalledProgram(db, program, max_rounds=40)
         running.state_facts()
         db.advance()
         with pytest.raises(kpg.TooManyRounds, match=r"the recursion of n \(endless.dl:4:1\) did not settle within 40"):
@@ -102,7 +102,7 @@ def test_a_recursion_that_does_not_end_is_stopped_and_named():
 
 def test_a_row_on_which_arithmetic_fails_fails_the_answer_until_it_is_gone():
     program = compile(parse(".decl a(x: number)\n.input a\n.decl p(x: number)\n.output p\np(10 / x) :- a(x)."))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         running.inputs["a"].insert([(0,), (3,)])
         db.advance()
         with pytest.raises(kpg.DataError):
@@ -114,7 +114,7 @@ def test_a_row_on_which_arithmetic_fails_fails_the_answer_until_it_is_gone():
 
 def test_an_unsigned_number_that_would_be_negative_fails_its_row():
     text = ".decl a(x: unsigned)\n.input a\n.decl p(x: unsigned)\n.output p\np(x - 2) :- a(x)."
-    with kpg.open() as db, Running(db, compile(parse(text))) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as running:
         running.inputs["a"].insert([(5,)])
         db.advance()
         assert running.rows("p") == [(3,)]
@@ -125,7 +125,7 @@ def test_an_unsigned_number_that_would_be_negative_fails_its_row():
 
 
 def test_asking_for_what_is_no_output_says_what_there_is():
-    with kpg.open() as db, Running(db, compile(parse(DECLARED + "p(x, y) :- e(x, y)."))) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(DECLARED + "p(x, y) :- e(x, y)."))) as running:
         with pytest.raises(kpg.UndefinedName, match="'e' is not an output"):
             running.rows("e")
 
@@ -133,12 +133,15 @@ def test_asking_for_what_is_no_output_says_what_there_is():
 def test_a_product_without_bound_meets_the_memory_limit():
     """Everything with everything is allowed, shown by explain, and stopped where a limit was set."""
     text = ".decl a(x: number)\n.input a\n.decl p(x: number, y: number)\n.output p\np(x, y) :- a(x), a(y)."
-    with kpg.open() as db, Running(db, compile(parse(text))) as running:  # what it runs on is loaded before it counts
+    with (
+        kpg.open() as db,
+        InstalledProgram(db, compile(parse(text))) as running,
+    ):  # what it runs on is loaded before it counts
         running.inputs["a"].insert([(1,)])
         db.advance()
         assert running.rows("p") == [(1, 1)]
     with kpg.open(memory_limit=resident_bytes() + 150_000_000) as db:
-        running = Running(db, compile(parse(text)))
+        running = InstalledProgram(db, compile(parse(text)))
         running.inputs["a"].insert([(number,) for number in range(6_000)])
         with pytest.raises(kpg.OverBudget):
             db.advance()

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.query.datalog import parse
-from kpg.query.datalog.changes import transactions
+from kpg.query.datalog.change_files import transactions
 from kpg.query.ir.compile import compile
-from kpg.query.ir.program import Column, Relation
+from kpg.query.ir.program import Relation, RelationColumn
 
 WORDS = [
     ".decl", ".input", ".output", ".type", ".printsize", "p", "q", "x", "y", "_", "(", ")", ",", ".", ":-", ";", "!",
@@ -66,7 +66,7 @@ def test_the_words_can_make_programs():
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(["begin", "commit", "abort", "put", "p", "q", "1", ",", "+1", "-1", '"', " ", "\n"])))
 def test_any_changes_are_transactions_or_an_error(words):
-    relations = {"p": Relation("p", (Column("x", "number", "number"),)), "q": Relation("q", ())}
+    relations = {"p": Relation("p", (RelationColumn("x", "number", "number"),)), "q": Relation("q", ())}
     lines = "".join(words).split("\n")
     try:
         assert all(found.rows.keys() <= relations.keys() for found in transactions(lines, "f", relations))

@@ -5,10 +5,10 @@ import pytest
 import kpg
 from kpg.plan import nodes
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower import program as lowering
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.query.lower import lower_program as lowering
+from kpg.testing.datalog_oracle import evaluate
 
 REACH = """
 .decl e(x: number, y: number)
@@ -34,11 +34,11 @@ EDGES = [(n, n + 1) for n in range(20)]
 def run(text, db):
     edges = db.input("e", x=int, y=int)
     edges.insert(EDGES)
-    return Running(db, compile(parse(text)), inputs={"e": edges})
+    return InstalledProgram(db, compile(parse(text)), inputs={"e": edges})
 
 
 def one_operator(running, name):
-    return isinstance(running.collections[name].node, nodes.Saturated)
+    return isinstance(running.collections[name].node, nodes.SaturatedNode)
 
 
 def test_a_recursion_from_few_rows_through_a_large_relation_shares_its_index(monkeypatch):
@@ -91,7 +91,7 @@ def test_texts_that_only_the_recursion_knows_are_not_reclaimed(insert_only):
     program = parse(TEXTS)
     rows = {"u": [("a",), ("b",)], "e": [("new1", "new2"), ("new3", "new4"), ("x", "a"), ("a", "start"), ("x", "as")]}
     rows["e"] += [("b", "a"), ("new4", "x"), ("bs", "b")]
-    with kpg.open() as db, Running(db, compile(program), insert_only=insert_only) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=insert_only) as running:
         assert one_operator(running, "p")
         for name, row in [(name, row) for name, found in rows.items() for row in found]:
             running.inputs[name].insert([row])

@@ -6,12 +6,12 @@ from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.growth import members
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower.growing import keepable, saturable
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.query.lower.lower_recursion import keepable, saturable
+from kpg.seminaive import code_set
+from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import programs
 
 HEAD = """
@@ -45,7 +45,7 @@ def grown(states):
 
 def check(program, states):
     """Compare all answers with the oracle's as inputs grow."""
-    with kpg.open() as db, Running(db, compile(program), insert_only=True) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=True) as running:
         before: dict[str, set] = {}
         for state in grown(states):
             for name, rows in state.items():
@@ -80,11 +80,11 @@ def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, 
     states = [{of: {tuple(VALUES[n] for n in row) for row in rows} for of, rows in state.items()} for state in states]
     program = parse(HEAD + RECURSIONS[name])
     assert all(saturable(compile(program), each) is None for each in compile(program).strata if each.recursive)
-    was, members.DENSE_BITS = members.DENSE_BITS, dense
+    was, code_set.DENSE_BITS = code_set.DENSE_BITS, dense
     try:
         check(program, states)
     finally:
-        members.DENSE_BITS = was
+        code_set.DENSE_BITS = was
 
 
 def test_texts_saturate_too():
@@ -93,7 +93,7 @@ def test_texts_saturate_too():
 
 
 def test_rows_may_repeat_within_and_across_epochs():
-    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
         running.inputs["e"].insert([(1, 2), (1, 2)])
         db.advance()
         running.inputs["e"].insert([(1, 2), (2, 3)])
@@ -103,7 +103,7 @@ def test_rows_may_repeat_within_and_across_epochs():
 
 
 def test_several_epochs_at_once_are_worked_off_one_by_one():
-    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
         watched = running.answer("p").output("changes")
         running.inputs["e"].update_at([(1, 2), (2, 3), (3, 4)], np.array([5, 3, 3]))
         db.advance_to(9)
@@ -113,7 +113,7 @@ def test_several_epochs_at_once_are_worked_off_one_by_one():
 
 
 def test_removing_is_refused_with_a_hint():
-    with kpg.open() as db, Running(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
         running.inputs["e"].insert([(1, 2)])
         with pytest.raises(kpg.InsertOnly, match="cannot remove rows from e"):
             running.inputs["e"].remove([(1, 2)])
@@ -125,7 +125,7 @@ def test_removing_is_refused_with_a_hint():
 
 def test_a_recursion_that_does_not_end_is_stopped():
     text = HEAD + RECURSIONS["left"]
-    with kpg.open() as db, Running(db, compile(parse(text)), max_rounds=5) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), max_rounds=5) as running:
         running.inputs["e"].insert([(n, n + 1) for n in range(9)])
         db.advance()
         with pytest.raises(kpg.TooManyRounds, match="the recursion of p"):
@@ -168,7 +168,7 @@ def test_what_is_not_kept_by_levels_says_why(rules, why):
 
 def test_demand_and_insert_only_go_together():
     program = compile(parse(HEAD + RECURSIONS["left"]))
-    with kpg.open() as db, Running(db, program, demand={"p": ("x",)}) as running:
+    with kpg.open() as db, InstalledProgram(db, program, demand={"p": ("x",)}) as running:
         running.inputs["e"].insert([(1, 2), (2, 3), (3, 1), (4, 1)])
         running.arguments["p"].insert([(1,)])
         db.advance()

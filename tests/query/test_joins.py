@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 import kpg
 from kpg.cli import main
 from kpg.operators.arrange import Publisher
-from kpg.operators.extend import Extend
-from kpg.operators.weigh import Weigh
+from kpg.operators.choose_extender import ChooseExtender
+from kpg.operators.half_join import HalfJoin
 from kpg.query.datalog import parse
+from kpg.query.delta_pipelines import HalfJoin as ExtendStep
 from kpg.query.edn import parse_query
-from kpg.query.explain import explain
+from kpg.query.explain_program import explain
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower.program import Lowered
-from kpg.query.pipelines import Extend as ExtendStep
-from kpg.query.plans import parse_plans
-from kpg.query.running import Running
-from kpg.query.strategy import plan_rule, situation_of
-from kpg.testing.datalog import evaluate
-from kpg.testing.workers import Cluster
+from kpg.query.join_strategy import plan_rule, situation_of
+from kpg.query.json_plans import parse_plans
+from kpg.query.lower.lower_program import Lowered
+from kpg.testing.datalog_oracle import evaluate
+from kpg.testing.simulated_workers import SimulatedCluster
 
 INPUTS = {"e": 2, "f": 2, "u": 1, "g": 3}
 QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
@@ -91,7 +91,7 @@ def test_answers_are_those_of_the_oracle_at_every_epoch(question, joins, history
     text, epochs = question
     note(text)
     program = parse(text)
-    with kpg.open(history=history) as db, Running(db, compile(program), joins=joins) as running:
+    with kpg.open(history=history) as db, InstalledProgram(db, compile(program), joins=joins) as running:
         before = {}
         for number, state in enumerate(epochs):
             for name, row, diff in changes(before, state):
@@ -121,7 +121,7 @@ def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
             each.base()  # on every worker alike, also of what the rules do not read
         return output
 
-    cluster = Cluster(2, build)
+    cluster = SimulatedCluster(2, build)
     before = {}
     for state in epochs:
         for place, (name, row, diff) in enumerate(changes(before, state)):
@@ -135,7 +135,7 @@ def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
 @pytest.mark.parametrize("joins", ["delta", "hector"])
 def test_changes_at_one_time_make_one_result_once(joins):
     """A10.3: the thesis' example. (100, 300) is there; then (100, 200) and (200, 300) come at one time."""
-    with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), joins=joins) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as running:
         output = running.answer("p").output("changes of p", keep=False)
         running.inputs["e"].insert([(100, 300)])
         db.advance()
@@ -190,7 +190,7 @@ def test_nothing_is_kept_but_indexes_of_relations():
         output = lowered.collections["p"].output("p", keep=False)
         db.advance()
         (flow,) = [each for each in db.worker.dataflows.values() if each.name == "p"]
-        assert sum(len(rows) for each in flow.operators if isinstance(each, Extend) for rows in each.state()) == 0
+        assert sum(len(rows) for each in flow.operators if isinstance(each, HalfJoin) for rows in each.state()) == 0
         kept = [each.name for each in flow.operators if isinstance(each, Publisher)]
         assert kept == [], "each row is derived once, so not even the answer is kept"
         assert len(list(output.changes())) > 0
@@ -202,14 +202,14 @@ def test_a_star_is_done_within_the_bound_of_its_edges():
     edges = [(0, i) for i in range(1, n)] + [(i, 0) for i in range(1, n)] + [(i, i + 1) for i in range(1, n - 1)]
     text = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number)")
     program = compile(parse(text + "p(x, y, z) :- e(x, y), e(y, z), e(z, x)."))
-    with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as running:
         running.inputs["e"].insert(edges)
         db.advance()
         looked = sum(
             operator.proposed
             for dataflow in db.worker.dataflows.values()
             for operator in dataflow.operators
-            if isinstance(operator, Extend)
+            if isinstance(operator, HalfJoin)
         )
         assert len(running.rows("p")) == 3 * (n - 2)
         assert looked < 3 * len(edges), "not the square of the rays"
@@ -218,7 +218,7 @@ def test_a_star_is_done_within_the_bound_of_its_edges():
 def test_reverse_bindings_validate_the_source():
     """A11.4: all variables of the second atom are bound by the first; the thesis detects and refuses this."""
     program = compile(parse(DECLARED + "p(x, y) :- e(x, y), e(y, x), u(x)."))
-    with kpg.open() as db, Running(db, program, joins="hector") as running:
+    with kpg.open() as db, InstalledProgram(db, program, joins="hector") as running:
         running.inputs["e"].insert([(1, 2), (2, 1), (2, 3)])
         running.inputs["u"].insert([(1,), (2,)])
         db.advance()
@@ -290,7 +290,7 @@ def test_closed_inputs_have_no_pipeline():
         closed.insert([(2, 3)])
         closed.close()
         db.advance()
-        with Running(db, program, inputs={"f": closed}) as running:
+        with InstalledProgram(db, program, inputs={"f": closed}) as running:
             (plan,) = [plan for plan in running.plans if plan.rule.head.relation == "p"]
             assert len(plan.pipelines) == 2 and "f never changes" in plan.reason
             running.inputs["e"].insert([(1, 2), (1, 3)])
@@ -309,7 +309,7 @@ def test_rows_of_a_closed_input_that_came_last_meet_those_that_were_there(joins,
         db.advance()
         closed.update_at([(2, 3)], db.epoch + later) if later else closed.insert([(2, 3)])
         closed.close()
-        with Running(db, program, inputs={"e": edges, "f": closed}, joins=joins) as running:
+        with InstalledProgram(db, program, inputs={"e": edges, "f": closed}, joins=joins) as running:
             for waited in range(4):
                 db.advance()
                 assert running.rows("p") == ([(1, 3)] if waited >= later else [])
@@ -355,7 +355,7 @@ def test_a_hector_stage_is_a_hector_plan():
     aged = {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}}
     both = {"variables": [0, 1], "bindings": [attribute, back, aged, {"Constant": {"variable": 2, "value": 41}}]}
     program = compile(parse_plans({"rules": [{"name": "q", "plan": {"Hector": both}}]}, types))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         assert "hector" in {plan.strategy for plan in running.plans}
         running.inputs[":knows"].insert([(1, 2), (2, 1), (1, 3), (4, 4)])
         running.inputs[":age"].insert([(1, 41), (2, 40), (4, 41)])
@@ -381,7 +381,7 @@ def test_functions_and_ranges_propose():
 def test_unary_relations_count_propose_and_validate_by_one_index():
     """A7.7 A7.6: one sorted index of a unary relation, whatever it is asked."""
     program = compile(parse(DECLARED + "p(x, y) :- u(x), u(y), e(x, y), e(y, x)."))
-    with kpg.open() as db, Running(db, program, distinct_inputs=False) as running:
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as running:
         running.inputs["e"].insert([(1, 2), (2, 1), (2, 3), (3, 2)])
         running.inputs["u"].insert([(1,), (2,)])
         db.advance()
@@ -397,9 +397,11 @@ def test_functional_columns_need_no_counting():
     program = replace(program, relations=marked)
     weighed = {}
     for name, each in (("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))), ("single", program)):
-        cluster = Cluster(2, lambda db, each=each: Lowered(db, each, joins="hector").collections["p"].output("p"))
+        cluster = SimulatedCluster(
+            2, lambda db, each=each: Lowered(db, each, joins="hector").collections["p"].output("p")
+        )
         operators = [operator for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
-        weighed[name] = sum(isinstance(operator, Weigh) for operator in operators)
+        weighed[name] = sum(isinstance(operator, ChooseExtender) for operator in operators)
         cluster.insert(0, "u", (1,))
         cluster.insert(1, "e", (1, 2))
         cluster.insert(0, "f", (1, 2))
@@ -426,11 +428,11 @@ def test_every_atom_is_looked_up_by_something_that_is_bound(body, joins):
 
 def test_one_import_serves_all_pipelines():
     """A10.4: whether changes at the same time count is asked of the same index, not of a copy of it."""
-    with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), name="all", joins="hector"):
+    with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), name="all", joins="hector"):
         (flow,) = [each for each in db.worker.dataflows.values() if each.name == "all"]
         imports = [operator.name for operator in flow.operators if operator.name.startswith("import")]
         assert imports == ["import e"]
-        extends = [operator for operator in flow.operators if isinstance(operator, Extend)]
+        extends = [operator for operator in flow.operators if isinstance(operator, HalfJoin)]
         strict = {index.extender.strict for operator in extends for index in operator.extenders}
         traces = {id(index.handle.spine) for operator in extends for index in operator.extenders}
         assert len(extends) == 3 and strict == {True, False} and len(traces) == 2, "one for each end"
@@ -441,12 +443,12 @@ def test_rows_that_come_twice_count_once(joins):
     """A11.6 A11.7: inputs are made distinct, so multiplicities do not multiply, and counts are of distinct values."""
     looked = []
     for times in (1, 3):
-        with kpg.open() as db, Running(db, compile(parse(TRIANGLES)), joins=joins) as running:
+        with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as running:
             output = running.answer("p").output("changes of p", keep=False)
             for _ in range(times):
                 running.inputs["e"].insert([(1, 2), (2, 3), (1, 3), (1, 4), (4, 3)])
                 db.advance()
             assert list(output.changes()) == [((1, 3), 0, 1)]
             operators = [each for flow in db.worker.dataflows.values() for each in flow.operators]
-            looked.append(sum(each.proposed for each in operators if isinstance(each, Extend)))
+            looked.append(sum(each.proposed for each in operators if isinstance(each, HalfJoin)))
     assert looked[0] == looked[1]

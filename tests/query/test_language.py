@@ -6,15 +6,15 @@ import pytest
 
 import kpg
 from kpg.query.datalog import parse, parse_file
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 
 
 def answers(text: str, **given) -> dict[str, list[tuple]]:
     """The outputs of a program on some inputs, checked against the oracle where it knows all functors."""
     program = parse(text)
-    with kpg.open() as db, Running(db, compile(program)) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as running:
         running.state_facts()
         for name, rows in given.items():
             running.inputs[name].insert(rows)
@@ -230,7 +230,7 @@ def test_files_include_each_other_once(tmp_path: Path):
     includes = '#include "lib/edges.dl"\n.include "lib/edges.dl"\n'
     (tmp_path / "main.dl").write_text(includes + ".decl p(x: number)\n.output p\np(x) :- e(x).")
     program = compile(parse_file(tmp_path / "main.dl"))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         running.state_facts()
         db.advance()
         assert running.rows("p") == [(1,)]
@@ -241,7 +241,7 @@ def test_answers_share_one_dataflow_and_its_indexes():
     text = E + ".decl q(x: number, y: number)\n.output q\n"
     text += "p(x, z) :- p2(x, y), e(y, z).\nq(x, z) :- p2(x, y), e(y, z), x < z.\n"
     text += ".decl p2(x: number, y: number)\np2(x, y) :- e(x, y).\np2(x, z) :- p2(x, y), e(y, z)."
-    with kpg.open() as db, Running(db, compile(parse(text)), distinct_inputs=False) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), distinct_inputs=False) as running:
         flows = [flow for flow in db.worker.dataflows.values() if flow.name != "e"]
         assert len(flows) == 1
         indexes = [each.name for each in flows[0].operators if each.name.startswith("arrange")]
@@ -254,7 +254,7 @@ def test_answers_share_one_dataflow_and_its_indexes():
 def test_an_answer_can_be_released_while_others_stay():
     text = E + ".decl q(x: number)\n.output q\np(x, y) :- e(x, y).\nq(x) :- e(x, _)."
     with kpg.open() as db:
-        running = Running(db, compile(parse(text)))
+        running = InstalledProgram(db, compile(parse(text)))
         running.inputs["e"].insert(EDGES)
         db.advance()
         running.answers["p"].release()

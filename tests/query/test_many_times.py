@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import kpg
 from kpg.plan import nodes
 from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 from tests.query.test_joins import DECLARED, INPUTS, bodies
 
 QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
@@ -108,7 +108,7 @@ def check(question, joins, first, history):
         inputs = {name: db.input(name, **dict.fromkeys("abc"[:arity], int)) for name, arity in arities.items()}
         for number, (changes, by) in enumerate(worked):
             if number == min(first, len(worked) - 1):
-                running, began = Running(db, compile(program), inputs=dict(inputs), joins=joins), db.epoch
+                running, began = InstalledProgram(db, compile(program), inputs=dict(inputs), joins=joins), db.epoch
                 running.state_facts()
             for name, row, later, diff in changes:
                 inputs[name].update_at([row], db.epoch + later, diff)
@@ -151,4 +151,4 @@ def test_recursion_upon_recursion_is_two_operators():
     text = HEAD + "\n".join([STARTS[0], RECURSIONS[0], *ABOVE[:2]])
     changes = [("e", (n, n + 1), n % 4, 1) for n in range(6)] + [("e", (2, 3), 3, -1), ("e", (4, 5), 0, 1)]
     running = check((text, {"e": 2, "u": 1}, [(changes, 3), ([("e", (4, 5), 1, -2)], 2)]), "auto", 0, None)
-    assert all(isinstance(running.collections[name].node, nodes.Saturated) for name in ("p", "r"))
+    assert all(isinstance(running.collections[name].node, nodes.SaturatedNode) for name in ("p", "r"))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.query.edn import parse_query
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.plans import parse_plans
-from kpg.query.running import Running
+from kpg.query.json_plans import parse_plans
 
 TYPES = {":knows": (int, int), ":age": (int, int), ":name": (int, str)}
 FACTS = {
@@ -23,7 +23,7 @@ AGES = {"MatchA": [0, ":age", 2]}
 
 
 def answer(program) -> list[tuple]:
-    with kpg.open() as db, Running(db, compile(program)) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as running:
         for name, rows in FACTS.items():
             running.inputs[name].insert(rows)
         db.advance()

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from kpg.query.binary_joins import is_set
 from kpg.query.datalog import parse
-from kpg.query.explain import explain
+from kpg.query.explain_program import explain
 from kpg.query.ir.compile import RULES, compile
 from kpg.query.ir.literals import Conjunction
 from kpg.query.ir.program import Program
 from kpg.query.ir.show import show_program, show_rule
 from kpg.query.ir.verify import verify
-from kpg.query.plan import is_set
-from kpg.query.strategy import plan_rule
+from kpg.query.join_strategy import plan_rule
 
 HEAD = """.decl e(x: number, y: number) .input e
 .decl p(x: number) .decl q(x: number, y: number) .output p .output q

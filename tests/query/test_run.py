@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import kpg
 from kpg import cli, terminal
 from kpg.query.datalog import parse
-from kpg.query.datalog.run import run
-from kpg.testing.datalog import evaluate
+from kpg.query.datalog.run_files import run
+from kpg.testing.datalog_oracle import evaluate
 
 PATH = """
 .decl edge(x: symbol, y: symbol)
@@ -182,13 +182,13 @@ RULES = {
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_recursion_agrees_with_recursive_sql(name):
+    from kpg.query.installed_program import InstalledProgram
     from kpg.query.ir.compile import compile
-    from kpg.query.running import Running
 
     rules, sql = RULES[name]
     text = f".decl e(x: number, y: number)\n.input e\n.decl {name}(x: number, y: number)\n.output {name}\n{rules}"
     edges = np.unique(np.random.default_rng(7).integers(0, 60, (110, 2)), axis=0)
-    with kpg.open() as db, Running(db, compile(parse(text))) as running, duckdb.connect() as other:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as running, duckdb.connect() as other:
         for part in (edges[:80], edges[80:]):
             running.inputs["e"].insert(part)
             db.advance()
@@ -245,11 +245,11 @@ def test_the_command_works_as_a_module():
 
 def test_a_bar_shows_only_what_takes_long(monkeypatch):
     monkeypatch.setattr(terminal, "SLOW_SECONDS", 0)
-    with terminal.Bar(enabled=True) as bar:
+    with terminal.ProgressBar(enabled=True) as bar:
         bar.show("reading", 1, 2)
         bar.show("committing", 1, 0)
         assert bar.progress is not None
-    with terminal.Bar(enabled=False) as quiet:
+    with terminal.ProgressBar(enabled=False) as quiet:
         quiet.show("reading", 1, 2)
         assert quiet.progress is None
 

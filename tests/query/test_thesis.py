@@ -7,8 +7,8 @@ import pytest
 
 import kpg
 from kpg.query.edn import parse_query
+from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.running import Running
 from tests.query.alive import ALIVE
 
 Facts = dict[str, list[tuple]]
@@ -18,7 +18,7 @@ def answer(text: str, facts: Facts, types: dict[str, tuple] | None = None, **giv
     """The answer of a query on some facts."""
     attributes = dict.fromkeys(facts, (int, int)) | (types or {})
     program = compile(parse_query(text, attributes, **given))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         running.state_facts()
         for name, rows in facts.items():
             running.inputs[name].insert(rows)
@@ -143,7 +143,7 @@ def test_comments_from_a_place_that_is_a_parameter():
 """
     types = {**TEXTS, ":parameter/place-name": (int, str)}
     program = compile(parse_query(query, dict.fromkeys(COMMENTS, (int, int)) | types, rules=COMMENT))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         for name, rows in COMMENTS.items():
             running.inputs[name].insert(rows)
         running.inputs[":parameter/place-name"].insert([(0, "Bern")])
@@ -287,7 +287,7 @@ def test_salaries_are_summed_with_equal_ones(extra):
 def test_facts_are_a_set_however_often_they_are_asserted():
     """A7.4: section 14.5: distinct is the default of attributes."""
     program = compile(parse_query("[:find ?x ?y :where [?x :knows ?y]]", {":knows": (int, int)}))
-    with kpg.open() as db, Running(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as running:
         running.inputs[":knows"].insert([(1, 2), (1, 2)])
         db.advance()
         assert running.rows("query") == [(1, 2)]

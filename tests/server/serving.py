@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from kpg.server.allowance import Allowance
-from kpg.server.listener import Place
-from kpg.server.serving import Served, Settings
+from kpg.server.listener import ListenAddress
+from kpg.server.running_server import RunningServer, Settings
+from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import tokens_of
 
 ADMIN, USER = "the-admin-token", "the-user-token"
@@ -13,7 +13,7 @@ PATIENCE = 60.0  # seconds for what comes at once on a machine that is not busy
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
 
-def served(allowance: Allowance | None = None, **settings) -> Served:
+def served(allowance: SessionLimits | None = None, **settings) -> RunningServer:
     """A server to be entered."""
-    made = Settings(place=Place(port=0), tokens=TOKENS, allowance=allowance or Allowance())
-    return Served(replace(made, **settings))
+    made = Settings(place=ListenAddress(port=0), tokens=TOKENS, allowance=allowance or SessionLimits())
+    return RunningServer(replace(made, **settings))

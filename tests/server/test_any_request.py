@@ -8,9 +8,9 @@ from websockets.sync.client import connect as raw
 
 import kpg
 from kpg.protocol import parts, requests
+from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
-from kpg.protocol.wire import encode
-from kpg.server.allowance import Allowance
+from kpg.server.session_limits import SessionLimits
 from kpg.service import Limits
 from tests.protocol.test_values import VALUES
 from tests.server.serving import ADMIN, PATIENCE, USER, served
@@ -86,7 +86,7 @@ class Stranger:
 
 def test_each_request_is_answered_and_never_by_a_failure_of_ours():
     """Bad input: whatever comes, in whatever order, is done or refused with a reason; others notice nothing."""
-    soon = Allowance(wait_seconds=0.05)  # for times that do not come
+    soon = SessionLimits(wait_seconds=0.05)  # for times that do not come
     with served(soon, rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
         with raw(server.url, proxy=None) as socket:
             stranger = Stranger(socket)

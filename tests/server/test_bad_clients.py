@@ -13,9 +13,9 @@ from websockets.sync.client import connect as raw
 
 import kpg
 from kpg.protocol import requests
+from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
-from kpg.protocol.wire import encode
-from kpg.server.allowance import Allowance
+from kpg.server.session_limits import SessionLimits
 from tests.server.serving import PATIENCE, USER, served
 
 
@@ -53,7 +53,7 @@ def test_a_binary_message_is_refused_and_the_connection_ends(server, db):
 
 
 def test_an_oversize_message_ends_its_connection_and_no_other():
-    with served(Allowance(message_bytes=10_000)) as server, kpg.connect(server.url, token=USER) as other:
+    with served(SessionLimits(message_bytes=10_000)) as server, kpg.connect(server.url, token=USER) as other:
         with stranger(server, max_size=None) as made:
             greeted(made)
             made.send("x" * 20_000)
@@ -80,7 +80,7 @@ def test_nonsense_is_refused_with_its_place_and_the_session_goes_on(server):
 
 
 def test_sessions_beyond_the_limit_are_asked_to_come_later():
-    with served(Allowance(sessions=1)) as server, kpg.connect(server.url, token=USER):
+    with served(SessionLimits(sessions=1)) as server, kpg.connect(server.url, token=USER):
         with stranger(server) as made:
             assert closing(made) == 1013
 

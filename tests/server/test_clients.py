@@ -8,7 +8,7 @@ import time
 import pytest
 
 import kpg
-from kpg.server.allowance import Allowance
+from kpg.server.session_limits import SessionLimits
 from tests.server.serving import ADMIN, PATHS, PATIENCE, USER, served
 
 
@@ -100,7 +100,7 @@ def test_a_read_as_of_a_time_waits_for_it(server, db, names):
 
 
 def test_a_read_as_of_a_time_that_does_not_come_says_so():
-    with served(Allowance(wait_seconds=0.05)) as server, kpg.connect(server.url, token=USER) as db:
+    with served(SessionLimits(wait_seconds=0.05)) as server, kpg.connect(server.url, token=USER) as db:
         db.create_relation("edge", {"x": int})
         with pytest.raises(kpg.TimeNotReached, match="time 99 did not come"):
             db.query("edge", as_of=99)

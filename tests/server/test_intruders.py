@@ -12,8 +12,8 @@ import pytest
 import kpg
 from kpg.errors import OverLimit
 from kpg.observe.sinks import open_sink
-from kpg.protocol.wire import read
-from kpg.server.allowance import Allowance
+from kpg.protocol.message_codec import read
+from kpg.server.session_limits import SessionLimits
 from kpg.service.templates import TOKEN
 from tests.server.serving import PATIENCE, USER, served
 from tests.server.test_bad_clients import closing, greeted, said, stranger
@@ -122,7 +122,7 @@ def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine(serve
 
 
 def test_a_page_that_waits_for_a_time_says_so_before_its_connection_is_cut():
-    with served(Allowance(greeting_seconds=2.0)) as server, kpg.connect(server.url, token=USER) as db:
+    with served(SessionLimits(greeting_seconds=2.0)) as server, kpg.connect(server.url, token=USER) as db:
         db.create_relation("edge", {"x": int})
         with pytest.raises(HTTPError) as caught:
             fetched(server, "/query?text=edge&as_of=99")

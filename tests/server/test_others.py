@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.server.allowance import Allowance
+from kpg.server.session_limits import SessionLimits
 from kpg.service import Limits
 from tests.server.serving import PATHS, USER, served
 
@@ -76,7 +76,7 @@ def test_an_answer_that_fails_says_so_and_heals():
 
 def test_an_answer_over_its_limit_is_refused_to_who_asked():
     limits = Limits(rows=10)
-    with served(Allowance(rows=5, queries=1), limits=limits) as server, kpg.connect(server.url, token=USER) as db:
+    with served(SessionLimits(rows=5, queries=1), limits=limits) as server, kpg.connect(server.url, token=USER) as db:
         db.create_relation("n", {"x": int})
         db.insert("n", [(k,) for k in range(8)])
         found = db.query("n")

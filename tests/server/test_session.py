@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from kpg.errors import KpgError, UndefinedName
 from kpg.protocol import parts, replies, requests
+from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
-from kpg.protocol.wire import encode
-from kpg.server.allowance import Allowance
 from kpg.server.session import Allow, Ask, Hang, Say, Session
+from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, tokens_of
 
 TOKENS = tokens_of([("admin", "an-admin-token"), ("user", "a-user-token")])
-SMALL = Allowance(message_bytes=2_000, queries=2, rules=1, pending=3)
+SMALL = SessionLimits(message_bytes=2_000, queries=2, rules=1, pending=3)
 
 
-def opened(token: str = "a-user-token", allowance: Allowance = SMALL) -> Session:
+def opened(token: str = "a-user-token", allowance: SessionLimits = SMALL) -> Session:
     session = Session(7, TOKENS, allowance)
     (said,) = session.receive(encode(requests.Hello(0, VERSION, token)))
     assert isinstance(said.message, replies.Welcome)
@@ -55,7 +55,7 @@ def test_strangers_must_say_hello_first_and_get_no_second_try(first):
 
 
 def test_what_waits_for_replies_is_bounded_in_bytes_too():
-    session = opened(allowance=Allowance(message_bytes=2_000, pending_bytes=2_500))
+    session = opened(allowance=SessionLimits(message_bytes=2_000, pending_bytes=2_500))
     large = [requests.Query(number, "x" * 1_500) for number in (1, 2)]
     assert session.receive(encode(large[0])) == [Ask(large[0])]
     assert refusal(session.receive(encode(large[1]))).error == "ResourceError"

@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 import kpg
-from kpg.server.listener import Place
-from kpg.server.serving import Settings
+from kpg.server.listener import ListenAddress
+from kpg.server.running_server import Settings
 from tests.server.serving import USER, served
 
 
@@ -25,7 +25,7 @@ def certificate(tmp_path_factory):
 
 def test_who_trusts_the_certificate_talks_in_secret_and_others_are_warned(certificate):
     cert, key = certificate
-    with served(place=Place(port=0, tls_cert=cert, tls_key=key)) as server:
+    with served(place=ListenAddress(port=0, tls_cert=cert, tls_key=key)) as server:
         assert server.url.startswith("wss://")
         with kpg.connect(server.url, token=USER, authorities=cert) as db:
             db.create_relation("edge", {"x": int})
@@ -40,11 +40,11 @@ def test_who_trusts_the_certificate_talks_in_secret_and_others_are_warned(certif
 def test_a_certificate_that_cannot_be_used_is_said_before_anything_is_opened(certificate, tmp_path):
     cert, key = certificate
     with pytest.raises(kpg.InputError, match="both"):
-        Place(tls_cert=cert).context()
+        ListenAddress(tls_cert=cert).context()
     with pytest.raises(kpg.Unavailable, match="cannot use the certificate"):
-        served(place=Place(port=0, tls_cert=cert, tls_key=tmp_path / "none")).start()
+        served(place=ListenAddress(port=0, tls_cert=cert, tls_key=tmp_path / "none")).start()
     (tmp_path / "bad").write_text("not a key")
     with pytest.raises(kpg.Unavailable, match="cannot use the certificate"):
-        Settings(place=Place(tls_cert=cert, tls_key=tmp_path / "bad")).place.context()
+        Settings(place=ListenAddress(tls_cert=cert, tls_key=tmp_path / "bad")).place.context()
     with pytest.raises(kpg.Unavailable, match="cannot read the certificates"):
         kpg.connect("wss://127.0.0.1:1", authorities=tmp_path / "none")

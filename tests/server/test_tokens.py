@@ -3,8 +3,8 @@
 import pytest
 
 import kpg
-from kpg.server.listener import Place
-from kpg.server.serving import Settings
+from kpg.server.listener import ListenAddress
+from kpg.server.running_server import Settings
 from kpg.server.tokens import Tokens, read_tokens, tokens_of
 
 
@@ -48,7 +48,7 @@ def test_without_tokens_everybody_is_admin():
 
 def test_beyond_this_machine_a_token_is_needed():
     with pytest.raises(kpg.InputError, match="listens on this machine alone"):
-        Settings(place=Place(host="0.0.0.0"), open_to_all=True).keys()
+        Settings(place=ListenAddress(host="0.0.0.0"), open_to_all=True).keys()
 
 
 def test_tokens_come_from_the_environment_or_are_made(monkeypatch):

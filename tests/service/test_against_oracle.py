@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.query.datalog import parse
 from kpg.service import Change, Service
-from kpg.testing.datalog import evaluate
+from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import programs
 
 SHARINGS = ("auto", "trunk", "nothing")

@@ -6,10 +6,10 @@ import pytest
 
 import kpg
 from kpg.observe.attributes import NAME
-from kpg.observe.log import Log
+from kpg.observe.event_log import EventLog
 from kpg.service.changes import Change
 from kpg.service.service import Service
-from kpg.testing.clock import ManualClock
+from kpg.testing.manual_clock import ManualClock
 from tests.query.alive import ALIVE
 
 RULES = "twice(x) :- number(x), number(y), y = x * 2."
@@ -114,7 +114,7 @@ def test_without_a_directory_clients_have_no_sinks(tmp_path):
 
 def test_an_interest_can_switch_off_its_own_logging(service):
     """A13.4: what it builds is not in the log; what others build is."""
-    with Log(service.db, [NAME]) as log:
+    with EventLog(service.db, [NAME]) as log:
         silent = service.interest("twice", log=False)
         put(service, 1, 2)
         assert "answer twice" not in {each.dataflow for each in log.operators()}

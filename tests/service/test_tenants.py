@@ -1,6 +1,7 @@
 """Tenants on one dataflow: each sees exactly what a naive evaluation gives it, whatever the others do."""
 
 from collections import Counter
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -59,12 +60,12 @@ def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
         service = Service(db)
         service.create_relation("edge", {"x": int, "y": int})
         service.register(TC)
-        edges, tenants = set(), []
+        edges, tenants, owners = set(), [], count()
         for action, *given_ in actions:
             tenant = tenants[given_[0] % len(tenants)] if action in CHOOSE and tenants else None
             if action == "connect":
                 argument, sharing = given_
-                made = service.interest("tc", arguments={"x": argument}, owner=len(tenants), sharing=sharing)
+                made = service.interest("tc", arguments={"x": argument}, owner=next(owners), sharing=sharing)
                 tenants.append(Naive(made, argument))
             elif action == "put":
                 service.transact([Change("edge", (x, y), diff) for x, y, diff in given_[0]])

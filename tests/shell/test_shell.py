@@ -23,7 +23,7 @@ from rich.console import Console
 
 import kpg
 from kpg.cli import main
-from kpg.client.feed import Step
+from kpg.client.change_feed import Step
 from kpg.columns.schema import Schema
 from kpg.shell.interpreter import COMMANDS, Interpreter
 from kpg.shell.live import Picture, heeding

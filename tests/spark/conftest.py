@@ -14,7 +14,7 @@ DRIVER = Path("/usr/share/java/postgresql.jar")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
-    from kpg.spark.light import light
+    from kpg.spark.small_session import light
 
     session = light("local[6]", {"spark.jars": str(DRIVER)} if DRIVER.exists() else None)
     yield session

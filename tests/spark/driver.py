@@ -85,10 +85,10 @@ def read_on(reader: Any, begin: int) -> tuple[int, list[tuple[Edge, int]]]:
 
 def reader_of(db: Any) -> Any:
     """The named reader, as Spark makes it for a stream."""
-    from kpg.spark.follower import Follower
-    from kpg.spark.source import bound
+    from kpg.spark.data_source import bound
+    from kpg.spark.stream_reader import StreamReader
 
-    return Follower(bound(db.site)({"relation": "reach", "changes": "true", "name": "archiver"}))
+    return StreamReader(bound(db.site)({"relation": "reach", "changes": "true", "name": "archiver"}))
 
 
 def say(text: str) -> None:
@@ -99,7 +99,7 @@ def say(text: str) -> None:
 
 def main(place: str) -> None:
     """Transact until killed."""
-    from kpg.spark.light import light
+    from kpg.spark.small_session import light
 
     db: Any = kpg.open(place, spark=light("local[3]"), workers=2, checkpoint_bytes=4000)
     edges, reach = install(db)

@@ -16,7 +16,7 @@ import time
 import psutil
 
 import kpg
-from kpg.spark.light import light
+from kpg.spark.small_session import light
 
 
 def main(master: str, place: str, how: str = "") -> dict[str, object]:

@@ -9,10 +9,10 @@ import pytest
 import kpg
 from kpg.spark.client import Client
 from kpg.spark.ledger import check_order, is_repeated, origin_of
-from kpg.spark.push import Change, Pusher
 from kpg.spark.residents import reason_of, resident
-from kpg.spark.session import check_session
+from kpg.spark.row_pusher import Pusher, RowKind
 from kpg.spark.site import Site
+from kpg.spark.spark_session import check_session
 from tests.spark.streams import ended
 
 
@@ -107,7 +107,7 @@ def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_p
 def test_what_was_staged_before_a_loss_cannot_be_published(db):
     db.input("lost", k=int)
     client = Client(db.site)
-    pusher = Pusher(client, client.place("lost"), ["w", 0], Change())
+    pusher = Pusher(client, client.place("lost"), ["w", 0], RowKind())
     pusher.push(pa.RecordBatch.from_pydict({"k": [1]}))
     attempt = {**pusher.finish(), "generation": 0}
     with pytest.raises(kpg.errors.WorkerLost, match="before a worker was lost"):

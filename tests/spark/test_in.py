@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import kpg
-from kpg.columns.owners import plain_owners
+from kpg.columns.row_owners import plain_owners
 from kpg.columns.symbols import Symbols
 from kpg.operators.exchange import owners_of
 from kpg.spark.client import Client
 from kpg.spark.ledger import origin_of, origin_prefix
-from kpg.spark.push import Change, Pusher
+from kpg.spark.row_pusher import Pusher, RowKind
 from tests.spark.streams import ended, going
 
 
@@ -133,11 +133,11 @@ def test_rows_of_tasks_that_run_twice_are_published_once(db):
     client = Client(db.site)
     attempts = []
     for attempt in (1, 2):
-        pusher = Pusher(client, client.place("twice"), ["q", 0, 0, attempt], Change())
+        pusher = Pusher(client, client.place("twice"), ["q", 0, 0, attempt], RowKind())
         pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
         attempts.append(pusher.finish())
     client.ask("publish", relation="twice", attempts=attempts[1:], prefix=["q", 0])
-    pusher = Pusher(client, client.place("twice"), ["q", 0, 0, 3], Change())  # a straggler, after the commit
+    pusher = Pusher(client, client.place("twice"), ["q", 0, 0, 3], RowKind())  # a straggler, after the commit
     pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
     pusher.finish()
     assert twice.output().rows() == [(1,), (2,), (3,)]

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import kpg
-from kpg.spark.follower import Follower
-from kpg.spark.source import bound
+from kpg.spark.data_source import bound
+from kpg.spark.stream_reader import StreamReader
 from tests.spark.streams import ended, going
 
 
@@ -50,7 +50,7 @@ def test_a_relation_is_read_as_of_a_time_until_that_is_forgotten(spark):
 
 
 def test_a_filter_on_the_key_is_a_look_up(db, sales, spark):
-    from kpg.spark.reader import BatchReader
+    from kpg.spark.batch_reader import BatchReader
 
     frame = db.to_spark("sales")
     assert [tuple(row) for row in frame.where("id = 17").collect()] == [(17, "shop 2", 17)]
@@ -126,7 +126,7 @@ def test_a_reader_that_had_read_everything_outlives_a_worker(spark, tmp_path):
         answer = source.output("lived out")
         source.insert([(1,)])
         durable.advance()
-        reader = Follower(bound(durable.site)({"relation": "lived out", "changes": "true", "name": "r"}))
+        reader = StreamReader(bound(durable.site)({"relation": "lived out", "changes": "true", "name": "r"}))
         end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
         reader.commit(end)
         os.kill(durable.coordinator.members[1].pid, signal.SIGKILL)

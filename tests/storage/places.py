@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.arrow import decode, encode
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Updates, constant, spread
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.storage import Recovered, Storage

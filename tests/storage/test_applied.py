@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.storage.applied import Applied
+from kpg.storage.applied_batches import AppliedBatches
 from kpg.storage.record import Origin
 
 ORIGINS = st.builds(Origin, st.sampled_from(["a", "b"]), st.integers(-3, 12))
@@ -11,10 +11,10 @@ ORIGINS = st.builds(Origin, st.sampled_from(["a", "b"]), st.integers(-3, 12))
 
 @given(st.lists(ORIGINS))
 def test_it_is_the_set_of_what_was_added(origins):
-    applied = Applied()
+    applied = AppliedBatches()
     for origin in origins:
         applied.add(origin)
-    again = Applied(applied.to_json())
+    again = AppliedBatches(applied.to_json())
     for source in ("a", "b", "c"):
         for batch in range(-5, 15):
             assert (Origin(source, batch) in again) == (Origin(source, batch) in origins)
@@ -22,26 +22,26 @@ def test_it_is_the_set_of_what_was_added(origins):
 
 
 def test_a_writer_that_counts_up_takes_two_numbers():
-    applied = Applied()
+    applied = AppliedBatches()
     for batch in range(1000):
         applied.add(Origin("w", batch))
     assert applied.to_json() == {"w": [[0, 999]]}
 
 
 def test_the_writers_that_wrote_last_are_remembered():
-    applied = Applied(writers=2)
+    applied = AppliedBatches(writers=2)
     for number, source in enumerate(["a", "b", "a", "c"]):
         applied.add(Origin(source, 1))
         applied.add(Origin(source, 2 + number))
     assert Origin("a", 1) in applied and Origin("c", 1) in applied and Origin("b", 1) not in applied
-    again = Applied(applied.to_json(), writers=2)
+    again = AppliedBatches(applied.to_json(), writers=2)
     again.add(Origin("d", 1))
     assert list(again.to_json()) == ["c", "d"]
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), ORIGINS), max_size=30))
 def test_what_was_added_and_not_taken_back_is_there(steps):
-    applied, model = Applied(), set()
+    applied, model = AppliedBatches(), set()
     for adds, origin in steps:
         (applied.add if adds else applied.discard)(origin)
         (model.add if adds else model.discard)(origin)

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.arrow import decode, encode
-from kpg.columns.consolidate import consolidate
+from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import NULL, Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Updates, constant, spread
-from kpg.storage.batches import read_updates, write_updates
+from kpg.storage.batch_files import read_updates, write_updates
 from kpg.storage.record import Origin, Transaction, decode_transaction, encode_transaction, upper_of
 
 SCHEMA = Schema.of({"n": int, "s": str | None, "b": bytes, "maybe": int | None})

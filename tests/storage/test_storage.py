@@ -12,10 +12,10 @@ from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, Corrupt, InUse, SchemaMismatch, Unavailable
 from kpg.storage.checkpoint import Content
-from kpg.storage.log import Log, read_log
-from kpg.storage.readers import Reader
+from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.storage import Storage
+from kpg.storage.transaction_log import TransactionLog, read_log
 from tests.storage.places import EDGES, change, commit, copy_of, files_of, flip, rows_of
 
 
@@ -156,7 +156,7 @@ def checkpointed(place, epochs):
         storage.close()
         storage, symbols, _ = opened(place)
         storage.register(f"rule {epoch}", {"epoch": epoch})
-        storage.set_reader("reader", Reader((epoch,), frozenset({"rows"})))
+        storage.set_reader("reader", NamedReader((epoch,), frozenset({"rows"})))
         storage.checkpoint({}, symbols)
         storage.close()
 
@@ -179,7 +179,7 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
     storage, symbols, found = opened(place)
     assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
     assert found.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
-    assert found.readers == {"reader": Reader((3,), frozenset({"rows"}))}
+    assert found.readers == {"reader": NamedReader((3,), frozenset({"rows"}))}
     if not (harm == "missing" and kind == "manifest-*"):
         assert newest.name in storage.describe()["trouble"]
     commit(storage, symbols, 4, [(4, "x")])
@@ -425,7 +425,7 @@ def test_relaxed_records_are_in_the_hands_of_the_system(tmp_path):
 def test_what_waits_when_the_log_is_closed_is_written(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db")
     frame = storage.log.next_frame
-    log: Log = storage.log
+    log: TransactionLog = storage.log
     log.append(b"N{}")
     log.close()
     with pytest.raises(Closed):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kpg.testing.clock import ManualClock
+from kpg.testing.manual_clock import ManualClock
 
 
 def test_time_stands_still_until_advanced():

@@ -12,8 +12,8 @@ from kpg.errors import Closed, TimeTooEarly
 from kpg.testing import kernels_trace as naive
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import read
 from kpg.trace.handle import TraceHandle
+from kpg.trace.key_history import read
 from kpg.trace.spine import Spine
 
 

@@ -20,8 +20,8 @@ from kpg.plan import streams
 from kpg.testing.strategies import rows
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.gather import read
 from kpg.trace.handle import TraceHandle
+from kpg.trace.key_history import read
 from kpg.trace.spine import Spine
 from tests.api.plays import examples
 

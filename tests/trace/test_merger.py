@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import join
-from kpg.columns import room
+from kpg.columns import output_buffer
 from kpg.columns.updates import Updates, constant
 from kpg.testing import kernels_trace as naive
 from kpg.testing.model import accumulate
@@ -45,7 +45,7 @@ def test_a_merge_is_both_batches_compacted(data, lanes, depth, fuel, small):
     since = data.draw(frontiers(depth, 5)).join(older.since).join(newer.since)
     before = naive.rows(older.updates) + naive.rows(newer.updates)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "SMALL", small)
+        patch.setattr(output_buffer, "SMALL", small)
         merge, read = Merge(older, newer, since), 0
         while not merge.done:
             read += merge.work(fuel)

@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import join
-from kpg.columns import room
-from kpg.columns.consolidate import consolidate
+from kpg.columns import output_buffer
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.testing import kernels_trace as naive
 from kpg.testing.model import accumulate
@@ -53,7 +53,7 @@ class TraceMachine(RuleBasedStateMachine):
         self.patch.setattr(layer, "TAIL_ROWS", tail)
         self.patch.setattr(layer, "ROOM_ROWS", 2 * tail)
         self.patch.setattr(spine, "SIP", tail)
-        self.patch.setattr(room, "SMALL", small)
+        self.patch.setattr(output_buffer, "SMALL", small)
         self.patch.setattr(spine, "ASKING_ROWS", asking)
         self.trace = Spine(min(lanes, 1), lanes, depth, width, effort)
         self.handles = [TraceHandle(self.trace, "first", Frontier.start(depth))]

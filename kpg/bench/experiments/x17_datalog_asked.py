@@ -20,7 +20,7 @@ from kpg.bench.peers.datalog_engines import BOUND
 from kpg.bench.run import Run, TooLong
 from kpg.opening import open as open_database
 from kpg.query.demand import demanded
-from kpg.query.running import Running
+from kpg.query.installed_program import InstalledProgram
 
 ARGUMENTS = 100
 OTHERS = 20  # arguments for a peer
@@ -49,7 +49,7 @@ def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
     rows, place = expected(case), 0 if column == "x" else 1
     columns = np.stack([rows // case.nodes, rows % case.nodes])
     made, clock = demanded(programs.load(case.program), case.program, (column,)), Clock()
-    with open_database() as db, Running(db, made.program, distinct_inputs=False) as running:
+    with open_database() as db, InstalledProgram(db, made.program, distinct_inputs=False) as running:
         running.inputs["e"].insert(case.edges)
         db.advance()
         seeds, before = running.inputs[made.seeds], None

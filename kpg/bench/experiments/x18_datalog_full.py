@@ -20,7 +20,7 @@ from kpg.bench.peers.apart import Apart
 from kpg.bench.peers.datalog_engines import ENGINES
 from kpg.bench.run import Run, TooLong
 from kpg.opening import open as open_database
-from kpg.query.running import Running
+from kpg.query.installed_program import InstalledProgram
 
 PATIENCE = 30.0  # seconds that a peer may take for one answer
 
@@ -83,7 +83,7 @@ def by_others(run: Run, apart: Apart, case: Case, rows: int) -> dict[str, float 
 
 def by_kpg(run: Run, case: Case) -> tuple[float, int]:
     """Seconds from the edges to the answer, and its rows, checked."""
-    with open_database() as db, Running(db, programs.load(case.program), distinct_inputs=False) as running:
+    with open_database() as db, InstalledProgram(db, programs.load(case.program), distinct_inputs=False) as running:
         began = time.perf_counter()
         running.inputs["e"].insert(case.edges)
         db.advance()

@@ -19,7 +19,7 @@ from kpg.bench.data.programs import Analysed, dataflow_program
 from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least, graspan
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
-from kpg.query.running import Running
+from kpg.query.installed_program import InstalledProgram
 
 VARIABLES, RETRACTIONS = 4_000_000, 1_000
 
@@ -66,7 +66,7 @@ def made(run: Run) -> Analysed:
 def datalog(run: Run, analysed: Analysed, expected: Ints) -> None:
     """The program as it is shipped."""
     run.say("Datalog", 0, 0)
-    with open_database() as db, Running(db, programs.load("dataflow"), distinct_inputs=False) as running:
+    with open_database() as db, InstalledProgram(db, programs.load("dataflow"), distinct_inputs=False) as running:
         began = time.perf_counter()
         running.inputs["assign"].insert(analysed.assign)
         running.inputs["null"].insert(analysed.null)

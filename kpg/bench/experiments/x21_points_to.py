@@ -22,7 +22,7 @@ from kpg.bench.experiment import LAPTOP, Experiment, Printed, at_least, graspan
 from kpg.bench.run import Run
 from kpg.columns.functions import lit
 from kpg.opening import open as open_database
-from kpg.query.running import Running
+from kpg.query.installed_program import InstalledProgram
 
 VARIABLES = 400_000
 CHECKED_NODES = 6_000  # more are too many for matrices
@@ -97,7 +97,7 @@ def by_collections(analysed: Analysed, analysis: Analysis) -> tuple[float, Answe
 
 def by_datalog(analysed: Analysed, program: str) -> tuple[float, Answers]:
     """The same for a program of a file."""
-    with open_database() as db, Running(db, programs.load(program), distinct_inputs=False) as running:
+    with open_database() as db, InstalledProgram(db, programs.load(program), distinct_inputs=False) as running:
         began = time.process_time()
         running.inputs["assign"].insert(analysed.assign)
         running.inputs["deref"].insert(analysed.deref)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.ir.program import NamedType
 from kpg.query.ir.terms import Kind
-from kpg.query.source import Position, did_you_mean, failure
+from kpg.query.source_text import Position, did_you_mean, failure
 
 PRIMITIVE: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
 

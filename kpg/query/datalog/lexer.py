@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kpg.errors import ParseError
-from kpg.query.source import Position, Source, failure
+from kpg.query.source_text import Position, SourceText, failure
 
 TOKEN = re.compile(
     r"""
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 class Lexer:
     """Walks over a text, knowing line and column."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.text = source.text
         self.offset = 0

@@ -14,14 +14,14 @@ from os import PathLike
 from pathlib import Path
 
 from kpg.errors import BadPlan, ParseError, Unavailable
-from kpg.query.datalog.bodies import Bodies
 from kpg.query.datalog.declarations import Types
 from kpg.query.datalog.lexer import Token
+from kpg.query.datalog.rule_parser import Bodies
 from kpg.query.ir.literals import Atom, Conjunction, Truth
-from kpg.query.ir.program import Column, Directive, Fact, Program, Relation, Rule
-from kpg.query.ir.terms import Constant
-from kpg.query.source import NOWHERE, Position, Source, did_you_mean, failure
-from kpg.query.strategy import check_hint
+from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
+from kpg.query.ir.terms import ConstantTerm
+from kpg.query.join_strategy import check_hint
+from kpg.query.source_text import NOWHERE, Position, SourceText, did_you_mean, failure
 
 DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
 REFUSED = {
@@ -40,19 +40,19 @@ INSERT_ONLY = "insert-only"
 
 def parse(text: str, name: str = "program", includes: bool = True) -> Program:
     """The program that a text says; without `includes` a text that names files is refused and none is opened."""
-    reader = Reader(includes)
-    reader.read(Source(name, text), Path("."))
+    reader = TokenReader(includes)
+    reader.read(SourceText(name, text), Path("."))
     return reader.program()
 
 
 def parse_file(path: str | PathLike[str]) -> Program:
     """The program in a file."""
-    reader = Reader()
+    reader = TokenReader()
     reader.read_file(Path(path), None)
     return reader.program()
 
 
-class Reader:
+class TokenReader:
     """What has been read so far, of one file or several."""
 
     def __init__(self, includes: bool = True) -> None:
@@ -103,10 +103,10 @@ class Reader:
             raise failure(ParseError, f"files are included more than {MOST_INCLUDES} deep", at or NOWHERE)
         self.seen.add(found)
         self.open.append(found)
-        self.read(Source(str(path), text), path.parent)
+        self.read(SourceText(str(path), text), path.parent)
         self.open.pop()
 
-    def read(self, source: Source, folder: Path) -> None:
+    def read(self, source: SourceText, folder: Path) -> None:
         """Read a text."""
         Statements(source, self, folder).all()
 
@@ -114,7 +114,7 @@ class Reader:
 class Statements(Bodies):
     """The statements of one text."""
 
-    def __init__(self, source: Source, reader: Reader, folder: Path) -> None:
+    def __init__(self, source: SourceText, reader: TokenReader, folder: Path) -> None:
         super().__init__(source, reader.types)
         self.reader = reader
         self.folder = folder
@@ -188,10 +188,10 @@ class Statements(Bodies):
         while self.token.sort == "name" and not self.follows("(", ",", ":-", "."):
             self.qualifier(self.advance(), names)
 
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[RelationColumn, ...]:
         """`(x: number, y: symbol)`"""
         self.expect_symbol("(", "the columns, as in (x: number)")
-        columns: list[Column] = []
+        columns: list[RelationColumn] = []
         while not self.take(")"):
             if columns:
                 self.expect_symbol(",", "',' or ')'")
@@ -199,7 +199,7 @@ class Statements(Bodies):
             self.expect_symbol(":", f"the type of {name.text}, as in {name.text}: number")
             type_ = self.expect_type()
             self.reader.type_at[name.at] = type_.at
-            columns.append(Column(name.text, type_.text, "number", name.at))  # its kind comes when all is read
+            columns.append(RelationColumn(name.text, type_.text, "number", name.at))  # its kind comes when all is read
         return tuple(columns)
 
     def expect_type(self) -> Token:
@@ -330,6 +330,6 @@ def fact_of(head: Atom, arities: dict[str, int]) -> Fact | None:
     """A head without body as a row, if it is nothing but constants; marked unsigned ones are for a rule to check."""
     if arities.get(head.relation) != len(head.arguments):
         return None
-    if not all(isinstance(term, Constant) and term.kind != "unsigned" for term in head.arguments):
+    if not all(isinstance(term, ConstantTerm) and term.kind != "unsigned" for term in head.arguments):
         return None
-    return Fact(head.relation, tuple(term.value for term in head.arguments if isinstance(term, Constant)), head.at)
+    return Fact(head.relation, tuple(term.value for term in head.arguments if isinstance(term, ConstantTerm)), head.at)

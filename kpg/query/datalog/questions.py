@@ -17,8 +17,8 @@ from kpg.errors import ParseError, ProgramError, TypeMismatch, UndefinedName
 from kpg.query.datalog.parser import parse
 from kpg.query.ir.literals import Atom, Conjunction
 from kpg.query.ir.program import Directive, Program, Relation
-from kpg.query.ir.terms import Constant, Term, Value
-from kpg.query.source import did_you_mean
+from kpg.query.ir.terms import ConstantTerm, Term, Value
+from kpg.query.source_text import did_you_mean
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Questions:
     def ask(self, atom: Atom, text: str) -> None:
         """One more question."""
         relation = self._relation(atom, text)
-        given = [(c, t) for c, t in zip(relation.columns, atom.arguments, strict=True) if isinstance(t, Constant)]
+        given = [(c, t) for c, t in zip(relation.columns, atom.arguments, strict=True) if isinstance(t, ConstantTerm)]
         columns = tuple(column.name for column, _ in given)
         if self.bound.setdefault(relation.name, columns) != columns:
             raise ProgramError(
@@ -80,7 +80,7 @@ def atom_of(text: str) -> Atom:
 
 def converted(term: Term, kind: str, text: str) -> Value:
     """A constant as a value of its column's kind."""
-    assert isinstance(term, Constant)
+    assert isinstance(term, ConstantTerm)
     value = float(term.value) if kind == "float" and isinstance(term.value, int) else term.value
     fits = {"symbol": str, "float": float, "bool": bool}.get(kind, int)
     if not isinstance(value, fits):

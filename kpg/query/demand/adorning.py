@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kpg.query.demand.linear import beginnings, hands_through, others, recursive_atom
-from kpg.query.demand.names import Asked
+from kpg.query.demand.names import DemandedRelation
 from kpg.query.demand.passing import Passing, given_first, in_order, is_known
-from kpg.query.ir.bodies import literals
+from kpg.query.demand.right_linear import beginnings, hands_through, others, recursive_atom
+from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation, atoms
-from kpg.query.ir.program import Program, Reduction, Relation, Rule
-from kpg.query.ir.terms import Constant, Kind, Term, Variable
+from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule
+from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm
 
 OUTSIDE = ".outside"  # how a rule names the rows of its own relation that come from outside
 
@@ -42,11 +42,11 @@ class Adorning:
     full: frozenset[str]
     whole: frozenset[str]
     rules: list[Rule] = field(default_factory=list)
-    reductions: list[Reduction] = field(default_factory=list)
+    reductions: list[AggregateReduction] = field(default_factory=list)
     relations: dict[str, Relation] = field(default_factory=dict)
     unasked: dict[str, str] = field(default_factory=dict)  # relations that turned out to be read whole, and why
-    asked: dict[str, Asked] = field(default_factory=dict)
-    _waiting: list[Asked] = field(default_factory=list)
+    asked: dict[str, DemandedRelation] = field(default_factory=dict)
+    _waiting: list[DemandedRelation] = field(default_factory=list)
     _known: dict[str, Relation] = field(default_factory=dict)
     _component: dict[str, int] = field(default_factory=dict)
 
@@ -55,9 +55,9 @@ class Adorning:
         for number, stratum in enumerate(self.program.strata):
             self._component |= dict.fromkeys(stratum.relations, number)
 
-    def need(self, relation: str, places: tuple[int, ...] = ()) -> Asked:
+    def need(self, relation: str, places: tuple[int, ...] = ()) -> DemandedRelation:
         """That the rows of a relation are needed, those asked for by some columns."""
-        asked = Asked(self._known[relation], places)
+        asked = DemandedRelation(self._known[relation], places)
         if asked.name not in self.asked:
             self.asked[asked.name] = asked
             self._waiting.append(asked)
@@ -81,7 +81,7 @@ class Adorning:
 
     # Relations
 
-    def _make_asked(self, asked: Asked) -> None:
+    def _make_asked(self, asked: DemandedRelation) -> None:
         """The demanded rows of a relation."""
         name = asked.relation.name
         self.relations[asked.name] = asked.rows()
@@ -110,7 +110,7 @@ class Adorning:
                 for atom, _ in atoms(rule.body):
                     self.need(atom.relation)
             else:
-                self._make_rule(rule, Asked(relation, ()), None)
+                self._make_rule(rule, DemandedRelation(relation, ()), None)
 
     def _read_whole(self, name: str, why: str) -> None:
         """That a relation is read without asking."""
@@ -118,24 +118,24 @@ class Adorning:
             self.unasked.setdefault(name, why)
         self.need(name)
 
-    def _reductions_of(self, name: str) -> list[Reduction]:
+    def _reductions_of(self, name: str) -> list[AggregateReduction]:
         return [each for each in self.program.reductions if each.relation == name]
 
-    def _own_rows(self, asked: Asked) -> list[Rule]:
+    def _own_rows(self, asked: DemandedRelation) -> list[Rule]:
         """A rule that reads rows from outside, for a relation that has some beside those of its rules."""
         name, at = asked.relation.name, asked.relation.at
         stated = any(fact.relation == name for fact in self.program.facts)
         if not stated and not any(each.kind == "input" and each.relation == name for each in self.program.directives):
             return []
         self.relations[name] = asked.relation
-        every = tuple(Variable(f"own#{place}", at) for place in range(asked.relation.arity))
+        every = tuple(VariableTerm(f"own#{place}", at) for place in range(asked.relation.arity))
         kinds = tuple((each.name, column.kind) for each, column in zip(every, asked.relation.columns, strict=True))
         return [Rule((Atom(name, every, at),), Conjunction((Atom(f"{name}{OUTSIDE}", every, at),), at), at, kinds)]
 
-    def _make_reduction(self, reduction: Reduction, asked: Asked) -> None:
+    def _make_reduction(self, reduction: AggregateReduction, asked: DemandedRelation) -> None:
         """An aggregate of the groups that are demanded."""
         inner, at = self.need(reduction.source, asked.places), reduction.at
-        keys = tuple(Variable(column.name, at) for column in asked.columns)
+        keys = tuple(VariableTerm(column.name, at) for column in asked.columns)
         kinds = tuple((column.name, column.kind) for column in asked.columns)
         body = Conjunction((Atom(asked.demand, keys, at),), at)
         self.rules.append(Rule((Atom(inner.demand, keys, at),), body, at, kinds))
@@ -143,7 +143,7 @@ class Adorning:
 
     # Rules
 
-    def _make_rule(self, rule: Rule, asked: Asked, start: Start | None) -> None:
+    def _make_rule(self, rule: Rule, asked: DemandedRelation, start: Start | None) -> None:
         """A rule for demanded rows, and the rules for what it demands."""
         head = replace(rule.head, relation=asked.name)
         if start is None:
@@ -156,7 +156,7 @@ class Adorning:
             made = [same, *in_order([each for each in made[1:] if each is not same], same)]
         self._add(rule, head, made, start.kinds)
 
-    def _make_way(self, rules: list[Rule], asked: Asked) -> None:
+    def _make_way(self, rules: list[Rule], asked: DemandedRelation) -> None:
         """The rules of a relation whose answers are handed through, by the ways that demand takes."""
         self.relations[asked.way] = asked.of_ways()
         at, first = asked.relation.at, beginnings(asked)
@@ -223,15 +223,15 @@ class Adorning:
             self.rules.append(made)
 
 
-def start_of(rule: Rule, asked: Asked, relation: str, before: tuple[Term, ...] = ()) -> Start:
+def start_of(rule: Rule, asked: DemandedRelation, relation: str, before: tuple[Term, ...] = ()) -> Start:
     """What the body of a rule starts with, from what its head is asked by."""
     terms: list[Term] = []
     tests: list[Literal] = []
     kinds: dict[str, Kind] = {}
     for place, column in zip(asked.places, asked.columns, strict=True):
         term = rule.head.arguments[place]
-        if not isinstance(term, (Variable, Constant)):
-            made = Variable(f"asked#{place}", term.at)
+        if not isinstance(term, (VariableTerm, ConstantTerm)):
+            made = VariableTerm(f"asked#{place}", term.at)
             kinds[made.name] = column.kind
             tests.append(Comparison("=", made, term, term.at))
             term = made
@@ -239,7 +239,7 @@ def start_of(rule: Rule, asked: Asked, relation: str, before: tuple[Term, ...] =
     return Start(Atom(relation, (*before, *terms), rule.at), tuple(tests), kinds)
 
 
-def says_so(literal: Literal, asked: Asked, start: Atom) -> bool:
+def says_so(literal: Literal, asked: DemandedRelation, start: Atom) -> bool:
     """Whether a literal holds only where the head is demanded."""
     if not isinstance(literal, Atom) or literal.relation != asked.name:
         return False

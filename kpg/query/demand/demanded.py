@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 
 from kpg.errors import UndefinedName
 from kpg.query.demand.adorning import Adorning
-from kpg.query.demand.names import Asked
+from kpg.query.demand.names import DemandedRelation
 from kpg.query.ir.compile import RULES, compile
 from kpg.query.ir.literals import Atom, Conjunction
 from kpg.query.ir.program import Directive, Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.blank_unused import blank_unused
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.stratify import dependencies, stratify, strongly_connected
-from kpg.query.ir.terms import Variable
+from kpg.query.ir.terms import VariableTerm
 from kpg.query.ir.verify import verify
-from kpg.query.source import did_you_mean
+from kpg.query.source_text import did_you_mean
 
 GROWTH = 10  # as many times more rules are too many
 
@@ -78,7 +78,7 @@ def ready(program: Program, wanted: Iterable[str]) -> Program:
     return compile(replace(program, directives=(*program.directives, *(Directive("output", each) for each in missing))))
 
 
-def asked_by(program: Program, name: str, columns: tuple[str, ...]) -> Asked:
+def asked_by(program: Program, name: str, columns: tuple[str, ...]) -> DemandedRelation:
     """A relation by the columns that are bound."""
     relations = program.by_name()
     if name not in relations:
@@ -87,10 +87,12 @@ def asked_by(program: Program, name: str, columns: tuple[str, ...]) -> Asked:
     for column in columns:
         if column not in places:
             raise UndefinedName(f"{name} has no column {column!r}", hint=did_you_mean(column, places))
-    return Asked(relations[name], tuple(sorted({places[column] for column in columns})))
+    return DemandedRelation(relations[name], tuple(sorted({places[column] for column in columns})))
 
 
-def settle(program: Program, goals: Mapping[str, Asked], keep: Iterable[str]) -> tuple[Adorning, dict[str, str]]:
+def settle(
+    program: Program, goals: Mapping[str, DemandedRelation], keep: Iterable[str]
+) -> tuple[Adorning, dict[str, str]]:
     """Attempts, each with more relations in full, until one holds together; and why each is in full."""
     unbound = [name for name, asked in goals.items() if not asked.places]
     reasons = dict.fromkeys(unbound, "no argument is bound")
@@ -150,7 +152,7 @@ def unstratified(attempt: Adorning) -> set[str]:
 
 
 def assembled(
-    program: Program, attempt: Adorning, goals: Mapping[str, Asked], keep: list[str], reasons: dict[str, str]
+    program: Program, attempt: Adorning, goals: Mapping[str, DemandedRelation], keep: list[str], reasons: dict[str, str]
 ) -> Together:
     """The program of an attempt, with the relations of arguments and answers."""
     relations, rules = dict(attempt.relations), list(attempt.rules)
@@ -204,18 +206,18 @@ def with_unread(made: Program, seeds: list[Relation]) -> Program:
     return replace(made, relations=(*made.relations, *lost), strata=(*strata, *made.strata))
 
 
-def reading(asked: Asked, head: str, body: str) -> Rule:
+def reading(asked: DemandedRelation, head: str, body: str) -> Rule:
     """A rule that copies arguments."""
     at = asked.relation.at
-    terms = tuple(Variable(column.name, at) for column in asked.columns)
+    terms = tuple(VariableTerm(column.name, at) for column in asked.columns)
     kinds = tuple((column.name, column.kind) for column in asked.columns)
     return Rule((Atom(head, terms, at),), Conjunction((Atom(body, terms, at),), at), at, kinds)
 
 
-def answering(asked: Asked, rows: str) -> Rule:
+def answering(asked: DemandedRelation, rows: str) -> Rule:
     """The rule for the rows that belong to arguments."""
     at = asked.relation.at
-    every = tuple(Variable(column.name, at) for column in asked.relation.columns)
+    every = tuple(VariableTerm(column.name, at) for column in asked.relation.columns)
     given = tuple(every[place] for place in asked.places)
     body = (*((Atom(asked.arguments, given, at),) if given else ()), Atom(rows, every, at))
     kinds = tuple((column.name, column.kind) for column in asked.relation.columns)
@@ -232,7 +234,7 @@ def renamed(rule: Rule, old: str, new: str) -> Rule:
     return replace(rule, body=replace(rule.body, parts=parts))
 
 
-def explained(made: Program, goals: Mapping[str, Asked], reasons: dict[str, str]) -> str:
+def explained(made: Program, goals: Mapping[str, DemandedRelation], reasons: dict[str, str]) -> str:
     """How each goal is computed, and what is computed in full, and why."""
     left = made.by_name()
     derived = {rule.head.relation for rule in made.rules}

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kpg.query.ir.program import Column, Relation
+from kpg.query.ir.program import Relation, RelationColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DemandedRelation:
     """A relation asked by the columns at some places."""
 
     relation: Relation
@@ -28,7 +28,7 @@ class Asked:
         return f"{self.relation.name}@{columns}" if self.places else self.relation.name
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[RelationColumn, ...]:
         """The columns that it is asked by."""
         return tuple(self.relation.columns[place] for place in self.places)
 
@@ -62,5 +62,5 @@ class Asked:
 
     def of_ways(self) -> Relation:
         """Arguments, then what they came to."""
-        arguments = tuple(Column(f"{each.name}'", each.type, each.kind, each.at) for each in self.columns)
+        arguments = tuple(RelationColumn(f"{each.name}'", each.type, each.kind, each.at) for each in self.columns)
         return Relation(self.way, (*arguments, *self.columns), self.relation.at)

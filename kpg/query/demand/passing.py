@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kpg.query.ir.bodies import bound_by, definitions, is_ready, uses
+from kpg.query.ir.body_variables import bound_by, definitions, is_ready, uses
 from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, variables
 from kpg.query.ir.program import PARAMETER
 from kpg.query.ir.rewrites.order_joins import known as how_known
 from kpg.query.ir.rewrites.order_joins import next_ready
-from kpg.query.ir.terms import Call, Constant, Term, Variable, subterms
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Term, VariableTerm, subterms
 
 
 def in_order(body: Iterable[Literal], start: Atom) -> list[Literal]:
@@ -46,7 +46,7 @@ def given_first(body: Iterable[Literal]) -> list[Literal]:
 
 def is_known(term: Term, known: set[str]) -> bool:
     """Whether a term has a value that can be passed on."""
-    return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in known)
+    return isinstance(term, ConstantTerm) or (isinstance(term, VariableTerm) and term.name in known)
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Passing:
         for variable, term in definitions(equation):
             if variable.name not in self.given and is_ready(term, self.given):
                 self.given.add(variable.name)
-                if any(isinstance(each, Call) for each in subterms(term)) or uses(equation) & self.computed:
+                if any(isinstance(each, CallTerm) for each in subterms(term)) or uses(equation) & self.computed:
                     self.computed.add(variable.name)
                 return True
         return False

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kpg.errors import ParseError, UndefinedName
-from kpg.query.edn.reader import Form
-from kpg.query.ir.bodies import bound_by
+from kpg.query.edn.edn_reader import Form
+from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, variables
-from kpg.query.ir.program import Column, Relation, Rule
-from kpg.query.ir.terms import Call, Constant, Kind, Term, Value, Variable, Wildcard
-from kpg.query.source import did_you_mean, failure
+from kpg.query.ir.program import Relation, RelationColumn, Rule
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
+from kpg.query.source_text import did_you_mean, failure
 
 COMPARE = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "==": "=", "!=": "!=", "not=": "!=", "<>": "!="}
 FUNCTIONS = {
@@ -75,7 +75,7 @@ class Clauses:
         if name.value not in self.attributes:
             nearest = did_you_mean(name.value, self.attributes)
             raise failure(UndefinedName, f"no attribute is called {name.value}", name.at, hint=nearest)
-        value = self.term(items[2]) if len(items) == 3 else Wildcard(form.at)
+        value = self.term(items[2]) if len(items) == 3 else WildcardTerm(form.at)
         return Atom(name.value, (self.term(items[0]), value), form.at)
 
     def computed(self, form: Form, items: tuple[Form, ...]) -> Formula:
@@ -96,7 +96,7 @@ class Clauses:
             nearest = did_you_mean(name.value, FUNCTIONS)
             raise failure(UndefinedName, f"no function is called {name.value!r}", name.at, hint=nearest)
         arguments = tuple(map(self.term, call.value[1:]))
-        return Comparison("=", self.term(items[1]), Call(FUNCTIONS[name.value], arguments, None, call.at), form.at)
+        return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], arguments, None, call.at), form.at)
 
     def comparison(self, name: Form, arguments: tuple[Form, ...]) -> Formula:
         """`(< ?a ?b)`"""
@@ -111,7 +111,7 @@ class Clauses:
             raise failure(UndefinedName, f"no rule is called {name.value!r}", name.at, hint=hint)
         if arguments and arguments[-1].is_symbol("..."):
             missing = max(0, self.rules[name.value] - len(arguments) + 1)
-            terms = (*map(self.term, arguments[:-1]), *(Wildcard(arguments[-1].at),) * missing)
+            terms = (*map(self.term, arguments[:-1]), *(WildcardTerm(arguments[-1].at),) * missing)
         else:
             terms = tuple(map(self.term, arguments))
         return Atom(name.value, terms, name.at)
@@ -142,8 +142,10 @@ class Clauses:
     def relation_of(self, word: str, names: list[str], bodies: list[Conjunction], form: Form) -> Atom:
         """A relation of some variables that holds where one of some bodies does."""
         name = f"@{word}.{len(self.relations) + 1}"
-        head = Atom(name, tuple(Variable(each, form.at) for each in names), form.at)
-        self.relations.append(Relation(name, tuple(Column(each, "", "number") for each in names), form.at, made=True))
+        head = Atom(name, tuple(VariableTerm(each, form.at) for each in names), form.at)
+        self.relations.append(
+            Relation(name, tuple(RelationColumn(each, "", "number") for each in names), form.at, made=True)
+        )
         self.made += [Rule((head,), body, form.at) for body in bodies]
         return head
 
@@ -151,30 +153,30 @@ class Clauses:
         """A variable, a wildcard, a parameter or a constant."""
         match form.sort:
             case "number":
-                return Constant(form.value, None, form.at)
+                return ConstantTerm(form.value, None, form.at)
             case "float":
-                return Constant(form.value, "float", form.at)
+                return ConstantTerm(form.value, "float", form.at)
             case "string" | "keyword":
-                return Constant(form.value, "symbol", form.at)
+                return ConstantTerm(form.value, "symbol", form.at)
             case "bool":
-                return Constant(form.value, "bool", form.at)
+                return ConstantTerm(form.value, "bool", form.at)
             case "symbol" if form.value == "_":
-                return Wildcard(form.at)
+                return WildcardTerm(form.at)
             case "symbol" if form.value.startswith("<") and form.value.endswith(">"):
                 return self.parameter(form.value[1:-1], form)
             case "symbol":
                 name = variable_name(form)
-                return self.parameter(name, form) if name in self.fixed else Variable(name, form.at)
+                return self.parameter(name, form) if name in self.fixed else VariableTerm(name, form.at)
         raise failure(ParseError, "not a variable or a value", form.at)
 
-    def parameter(self, name: str, form: Form) -> Constant:
+    def parameter(self, name: str, form: Form) -> ConstantTerm:
         """The value that a parameter was given."""
         if name not in self.parameters:
             hint = did_you_mean(name, self.parameters) or "Give it with parameters={...}."
             raise failure(UndefinedName, f"no parameter is called {name!r}", form.at, hint=hint)
         value = self.parameters[name]
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
-        return Constant(value, "float" if isinstance(value, float) else kind, form.at)
+        return ConstantTerm(value, "float" if isinstance(value, float) else kind, form.at)
 
 
 def is_group(form: Form) -> bool:

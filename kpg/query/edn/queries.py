@@ -20,15 +20,15 @@ from typing import Any
 
 from kpg.errors import BadPlan, ParseError, ProgramError, UnsafeRule
 from kpg.query.edn.clauses import Clauses, names_in, variable_name
-from kpg.query.edn.reader import Form, read_forms
+from kpg.query.edn.edn_reader import Form, read_forms
 from kpg.query.edn.structure import arities, is_query, rules_in, sections_of, where
-from kpg.query.ir.bodies import bound_by
+from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.literals import Atom, Conjunction, Formula
-from kpg.query.ir.program import PARAMETER, Column, Directive, Fact, Program, Reduction, Relation, Rule
-from kpg.query.ir.terms import Kind, Term, Value, Variable, Wildcard
+from kpg.query.ir.program import PARAMETER, AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
+from kpg.query.ir.terms import Kind, Term, Value, VariableTerm, WildcardTerm
 from kpg.query.ir.undeclared import with_kinds
-from kpg.query.source import did_you_mean, failure
-from kpg.query.strategy import check_hint
+from kpg.query.join_strategy import check_hint
+from kpg.query.source_text import did_you_mean, failure
 
 QUERY = "query"
 AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean", "mean": "mean"}
@@ -84,7 +84,7 @@ class Reading:
         self.name = name
         self.rules: list[Rule] = []
         self.relations: list[Relation] = []
-        self.reductions: list[Reduction] = []
+        self.reductions: list[AggregateReduction] = []
         self.facts: list[Fact] = []
         self.joins = ""
         self.given: dict[str, tuple[Kind, ...]] = {}
@@ -133,8 +133,8 @@ class Reading:
         terms: list[Term] = []
         for each in head.value[1:]:
             if each.is_symbol("..."):
-                taken = {term.name for term in terms if isinstance(term, Variable)}
-                terms += [Variable(name, each.at) for name in names_in(formula) if name not in taken]
+                taken = {term.name for term in terms if isinstance(term, VariableTerm)}
+                terms += [VariableTerm(name, each.at) for name in names_in(formula) if name not in taken]
             else:
                 terms.append(self.clauses.term(each))
         self.rules.append(Rule((Atom(head.value[0].value, tuple(terms), head.at),), formula, form.at))
@@ -194,7 +194,7 @@ class Reading:
         self.facts += [Fact(relation, row, form.at) for row in dict.fromkeys(rows)]
         self.given[relation] = tuple(SAME.get(type(value), "number") for value in rows[0]) if rows else ()
         self.relations.append(Relation(relation, columns(len(names), tuple(names)), form.at))
-        self.bindings.append(Atom(relation, tuple(Variable(each, form.at) for each in names), form.at))
+        self.bindings.append(Atom(relation, tuple(VariableTerm(each, form.at) for each in names), form.at))
 
     def expanded(self, found: list[Form], body: Conjunction) -> list[Form]:
         """What is asked for; `...` stands for all variables that are not named, in order."""
@@ -225,12 +225,12 @@ class Reading:
         atoms: list[Formula] = []
         for number, each in enumerate(found):
             if each.sort == "symbol":
-                result.append(Variable(variable_name(each), each.at))
+                result.append(VariableTerm(variable_name(each), each.at))
                 continue
             op, place = self.aggregate(each, solutions)
-            name, value = f"@{op} {number} of {self.name}", Variable(f"{op}#{number}", each.at)
+            name, value = f"@{op} {number} of {self.name}", VariableTerm(f"{op}#{number}", each.at)
             self.relations.append(Relation(name, columns(len(keys) + 1), each.at, made=True))
-            self.reductions.append(Reduction(name, source, len(keys), op, place, each.at))
+            self.reductions.append(AggregateReduction(name, source, len(keys), op, place, each.at))
             atoms.append(Atom(name, (*variables_of(keys, form), value), each.at))
             result.append(value)
         self.relations.append(Relation(self.name, columns(len(result), unique(found)), form.at, bag=True))
@@ -262,9 +262,9 @@ def joins_of(forms: list[Form]) -> str:
     return " ".join(words)
 
 
-def columns(size: int, names: tuple[str, ...] = ()) -> tuple[Column, ...]:
+def columns(size: int, names: tuple[str, ...] = ()) -> tuple[RelationColumn, ...]:
     """Columns whose kinds are not known yet."""
-    return tuple(Column(names[place] if names else f"c{place}", "", "number") for place in range(size))
+    return tuple(RelationColumn(names[place] if names else f"c{place}", "", "number") for place in range(size))
 
 
 def unique(found: list[Form]) -> tuple[str, ...]:
@@ -276,9 +276,9 @@ def unique(found: list[Form]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def variables_of(names: list[str], form: Form) -> tuple[Variable, ...]:
+def variables_of(names: list[str], form: Form) -> tuple[VariableTerm, ...]:
     """Variables by name."""
-    return tuple(Variable(name, form.at) for name in names)
+    return tuple(VariableTerm(name, form.at) for name in names)
 
 
 def named_wildcards(body: Conjunction) -> Conjunction:
@@ -287,7 +287,7 @@ def named_wildcards(body: Conjunction) -> Conjunction:
     for number, part in enumerate(body.parts):
         if isinstance(part, Atom):
             terms = (
-                Variable(f"_{number}.{place}", term.at) if isinstance(term, Wildcard) else term
+                VariableTerm(f"_{number}.{place}", term.at) if isinstance(term, WildcardTerm) else term
                 for place, term in enumerate(part.arguments)
             )
             part = Atom(part.relation, tuple(terms), part.at)

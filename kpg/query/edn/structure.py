@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kpg.errors import ParseError, ProgramError
 from kpg.query.edn.clauses import variable_name
-from kpg.query.edn.reader import Form
-from kpg.query.source import Position, did_you_mean, failure
+from kpg.query.edn.edn_reader import Form
+from kpg.query.source_text import Position, did_you_mean, failure
 
 SECTIONS = (":find", ":with", ":in", ":where", ":rules", ":joins")
 

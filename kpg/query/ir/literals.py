@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from kpg.query.ir.terms import Aggregate, Term, Variable, change, subterms
+from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, change, subterms
 from kpg.query.ir.terms import variables as variables_of_term
-from kpg.query.source import NOWHERE, Position
+from kpg.query.source_text import NOWHERE, Position
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -105,19 +105,19 @@ def terms(formula: Formula) -> Iterator[Term]:
                 yield from terms(part)
 
 
-def aggregates(formula: Formula) -> Iterator[Aggregate]:
+def aggregates(formula: Formula) -> Iterator[AggregateTerm]:
     """The outermost aggregates of a formula."""
     for term in terms(formula):
-        yield from (each for each in subterms(term) if isinstance(each, Aggregate))
+        yield from (each for each in subterms(term) if isinstance(each, AggregateTerm))
 
 
-def variables(formula: Formula) -> Iterator[Variable]:
+def variables(formula: Formula) -> Iterator[VariableTerm]:
     """The variables of a formula, those inside aggregates left out."""
     for term in terms(formula):
         yield from variables_of_term(term)
 
 
-def all_variables(formula: Formula) -> Iterator[Variable]:
+def all_variables(formula: Formula) -> Iterator[VariableTerm]:
     """The variables of a formula, those inside aggregates too."""
     yield from variables(formula)
     for aggregate in aggregates(formula):
@@ -147,7 +147,7 @@ def change_terms(formula: Formula, function: Callable[[Term], Term], *, inside: 
     """The formula with `function` done to every term, innermost first; with `inside`, in aggregates as well."""
 
     def everywhere(term: Term) -> Term:
-        if inside and isinstance(term, Aggregate):
+        if inside and isinstance(term, AggregateTerm):
             target = None if term.target is None else change(term.target, everywhere)
             term = replace(term, target=target, body=change_terms(term.body, function, inside=True))
         return function(term)

@@ -1,7 +1,7 @@
 """Programs: relations, rules, facts, and what goes in and out.
 
 A rule as written has any number of heads and any formula as body; rewrites bring it to one head and a tuple of
-literals. Aggregates become `Reduction`s: a relation that is, for each value of its keys, a value computed from another.
+literals. Aggregates become `AggregateReduction`s: a relation that is, for each value of its keys, a value computed from another.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from kpg.query.ir.literals import Atom, Formula
 from kpg.query.ir.terms import Kind, Value
-from kpg.query.source import NOWHERE, Position
+from kpg.query.source_text import NOWHERE, Position
 
 PARAMETER = "@in."  # how the names of relations begin that hold what a query was given
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RelationColumn:
     """A column of a relation: its name, its declared type, and what kind of values that means."""
 
     name: str
@@ -33,7 +33,7 @@ class Relation:
     """
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     made: bool = False  # by a rewrite, so nobody asks for it by name
     bag: bool = False
@@ -62,7 +62,7 @@ class Rule:
     body: Formula
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     kinds: tuple[tuple[str, Kind], ...] = field(default=(), repr=False)
-    joins: str = ""  # how it shall be joined, if somebody said so: see kpg.query.strategy
+    joins: str = ""  # how it shall be joined, if somebody said so: see kpg.query.join_strategy
 
     @property
     def head(self) -> Atom:
@@ -76,7 +76,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class AggregateReduction:
     """A relation computed from another: its first `keys` columns group, `op` of column `value` comes last.
 
     With no column a count; the rows of `source` are the solutions, each once.
@@ -130,7 +130,7 @@ class Program:
     facts: tuple[Fact, ...] = ()
     directives: tuple[Directive, ...] = ()
     types: tuple[NamedType, ...] = ()
-    reductions: tuple[Reduction, ...] = ()
+    reductions: tuple[AggregateReduction, ...] = ()
     strata: tuple[Stratum, ...] = ()
     stage: int = 0  # how many rewrites are done
     insert_only: bool = False  # no row of an input is ever removed

@@ -14,8 +14,8 @@ from kpg.query.ir.literals import (
     Test,
     Truth,
 )
-from kpg.query.ir.program import Program, Reduction, Relation, Rule
-from kpg.query.ir.terms import Aggregate, Call, Constant, Term, Variable, Wildcard
+from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule
+from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
 
 INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor"}
 
@@ -23,18 +23,18 @@ INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "l
 def show_term(term: Term) -> str:
     """A term as it would be written."""
     match term:
-        case Variable():
+        case VariableTerm():
             return term.name
-        case Wildcard():
+        case WildcardTerm():
             return "_"
-        case Constant():
+        case ConstantTerm():
             return json.dumps(term.value, ensure_ascii=False)
-        case Call():
+        case CallTerm():
             shown = [show_term(each) for each in term.arguments]
             if term.functor in INFIX and len(shown) == 2:
                 return f"({shown[0]} {term.functor} {shown[1]})"
             return f"{term.functor}({', '.join(shown)})"
-        case Aggregate():
+        case AggregateTerm():
             target = "" if term.target is None else f" {show_term(term.target)}"
             return f"{term.op}{target} : {{ {show(term.body)} }}"
 
@@ -67,7 +67,7 @@ def show_rule(rule: Rule) -> str:
     return f"{heads} :- {body}." if body and body != "true" else f"{heads}."
 
 
-def show_reduction(reduction: Reduction) -> str:
+def show_reduction(reduction: AggregateReduction) -> str:
     """A reduction, in words."""
     of = "" if reduction.value is None else f" of column {reduction.value}"
     return f"{reduction.relation} = {reduction.op}{of} of {reduction.source} by its first {reduction.keys} columns."

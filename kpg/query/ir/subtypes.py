@@ -5,8 +5,8 @@ from __future__ import annotations
 from kpg.errors import TypeMismatch
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import NamedType, Relation, Rule
-from kpg.query.ir.terms import Variable
-from kpg.query.source import failure
+from kpg.query.ir.terms import VariableTerm
+from kpg.query.source_text import failure
 
 
 def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType]) -> None:
@@ -14,7 +14,7 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
     found: dict[str, list[str]] = {}
     for atom, positive in atoms(rule.body):
         for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
-            if isinstance(term, Variable) and positive:
+            if isinstance(term, VariableTerm) and positive:
                 found.setdefault(term.name, []).append(column.type)
                 if not meet(found[term.name], types):
                     types_of = " and ".join(dict.fromkeys(found[term.name]))
@@ -26,7 +26,7 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
                     )
     for head in rule.heads:
         for term, column in zip(head.arguments, relations[head.relation].columns, strict=True):
-            if isinstance(term, Variable) and term.name in found:
+            if isinstance(term, VariableTerm) and term.name in found:
                 given = meet(found[term.name], types)
                 if not any(column.type in above(name, types) for name in given):
                     raise failure(

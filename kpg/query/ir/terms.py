@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from kpg.query.source import NOWHERE, Position
+from kpg.query.source_text import NOWHERE, Position
 
 if TYPE_CHECKING:
     from kpg.query.ir.literals import Formula
@@ -24,7 +24,7 @@ AGGREGATES = ("count", "sum", "min", "max", "mean")
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableTerm:
     """A name for a value; a "#" begins a mark that rewrites add to tell namesakes apart."""
 
     name: str
@@ -37,14 +37,14 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Wildcard:
+class WildcardTerm:
     """Any value, not to be used again."""
 
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantTerm:
     """A value; `kind` is None for a whole number that may still become any kind of number."""
 
     value: Value
@@ -53,7 +53,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallTerm:
     """A functor and its arguments; `kind` is what it gives, once known."""
 
     functor: str
@@ -63,7 +63,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class AggregateTerm:
     """A value computed from all solutions of a body; variables that also occur outside are those of outside."""
 
     op: str
@@ -72,24 +72,24 @@ class Aggregate:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-Term: TypeAlias = Variable | Wildcard | Constant | Call | Aggregate
+Term: TypeAlias = VariableTerm | WildcardTerm | ConstantTerm | CallTerm | AggregateTerm
 
 
 def subterms(term: Term) -> Iterator[Term]:
     """The term and what it is made of; an aggregate is one thing."""
     yield term
-    if isinstance(term, Call):
+    if isinstance(term, CallTerm):
         for argument in term.arguments:
             yield from subterms(argument)
 
 
-def variables(term: Term) -> Iterator[Variable]:
+def variables(term: Term) -> Iterator[VariableTerm]:
     """The variables of a term, left to right, those inside aggregates left out."""
-    return (each for each in subterms(term) if isinstance(each, Variable))
+    return (each for each in subterms(term) if isinstance(each, VariableTerm))
 
 
 def change(term: Term, function: Callable[[Term], Term]) -> Term:
     """The term with `function` done to everything in it, innermost first; not inside aggregates."""
-    if isinstance(term, Call):
+    if isinstance(term, CallTerm):
         term = replace(term, arguments=tuple(change(argument, function) for argument in term.arguments))
     return function(term)

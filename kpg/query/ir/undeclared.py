@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from kpg.query.ir.functors import FUNCTORS
 from kpg.query.ir.literals import Comparison, atoms
-from kpg.query.ir.program import Column, Program, Reduction, Relation, Rule
+from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.check_names import parts
-from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 
 Known = dict[tuple[str, int], Kind]
 
@@ -36,7 +36,7 @@ def settled(relation: Relation, known: Known) -> Relation:
     columns = []
     for place, column in enumerate(relation.columns):
         kind = known.get((relation.name, place), "number")
-        columns.append(Column(column.name, kind, kind, column.at))
+        columns.append(RelationColumn(column.name, kind, kind, column.at))
     return replace(relation, columns=tuple(columns))
 
 
@@ -45,7 +45,7 @@ def learn(rule: Rule, known: Known) -> None:
     kinds: dict[str, Kind] = {}
     for atom, _ in atoms(rule.body):
         for place, term in enumerate(atom.arguments):
-            if isinstance(term, Variable) and (atom.relation, place) in known:
+            if isinstance(term, VariableTerm) and (atom.relation, place) in known:
                 kinds.setdefault(term.name, known[atom.relation, place])
     for part in (*parts(rule.body), *parts(rule.body)):  # twice: an equation may stand before what it needs
         if isinstance(part, Comparison) and part.op == "=":
@@ -61,28 +61,30 @@ def learn_equation(part: Comparison, kinds: dict[str, Kind]) -> None:
     """What a variable holds, from what it equals."""
     for this, that in ((part.left, part.right), (part.right, part.left)):
         kind = kind_of(that, kinds)
-        if isinstance(this, Variable) and kind is not None:
+        if isinstance(this, VariableTerm) and kind is not None:
             kinds.setdefault(this.name, kind)
 
 
 def kind_of(term: Term, kinds: dict[str, Kind]) -> Kind | None:
     """What a term holds, if it is known."""
     match term:
-        case Variable():
+        case VariableTerm():
             return kinds.get(term.name)
-        case Constant():
+        case ConstantTerm():
             return term.kind or "number"
-        case Call():
+        case CallTerm():
             results = {result for _, result in FUNCTORS[term.functor].alternatives}
             if len(results) == 1:
                 return next(iter(results))
             inner = [kind_of(each, kinds) for each in term.arguments]
-            firm = [kind for each, kind in zip(term.arguments, inner, strict=True) if not isinstance(each, Constant)]
+            firm = [
+                kind for each, kind in zip(term.arguments, inner, strict=True) if not isinstance(each, ConstantTerm)
+            ]
             return next((kind for kind in (*firm, *inner) if kind is not None), None)
     return None
 
 
-def learn_reduction(reduction: Reduction, known: Known) -> None:
+def learn_reduction(reduction: AggregateReduction, known: Known) -> None:
     """What a reduction holds, from what it is taken of."""
     for place in range(reduction.keys):
         if (reduction.source, place) in known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kpg.query.ir.literals import Atom, Formula, Negation, aggregates, all_variables, atoms
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Call, Constant, Variable, Wildcard, subterms
+from kpg.query.ir.terms import CallTerm, ConstantTerm, VariableTerm, WildcardTerm, subterms
 
 
 def verify(program: Program, done: tuple[str, ...]) -> None:
@@ -45,7 +45,7 @@ def verify_rule(rule: Rule, done: tuple[str, ...]) -> None:
     if "single_head" in done:
         assert len(rule.heads) == 1
     if "expand_disjunction" in done:
-        from kpg.query.ir.bodies import literals
+        from kpg.query.ir.body_variables import literals
 
         body = literals(rule)
         assert all(isinstance(part.formula, Atom) for part in body if isinstance(part, Negation))
@@ -62,8 +62,8 @@ def verify_rule(rule: Rule, done: tuple[str, ...]) -> None:
 def verify_arguments(body: Formula) -> None:
     """Assert that atoms hold nothing that must be computed."""
     for atom, _ in atoms(body):
-        assert all(isinstance(term, (Variable, Wildcard, Constant)) for term in atom.arguments)
-        assert not any(isinstance(each, Call) for term in atom.arguments for each in subterms(term))
+        assert all(isinstance(term, (VariableTerm, WildcardTerm, ConstantTerm)) for term in atom.arguments)
+        assert not any(isinstance(each, CallTerm) for term in atom.arguments for each in subterms(term))
 
 
 def verify_strata(program: Program) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from kpg.columns.expression import Expression
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
 from kpg.columns.symbols import Symbols
-from kpg.columns.syntax import Expression
 from kpg.errors import KpgError, Overflow
 from kpg.query.ir.literals import COMPARE, Comparison, Test
-from kpg.query.ir.terms import Call, Constant, Kind, Term, Variable
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 
 BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
 POSIX = re.compile(r"\[:([a-z]+):\]")
@@ -39,11 +39,11 @@ class Terms:
     def expression(self, term: Term) -> Expression:
         """A term as an expression."""
         match term:
-            case Variable():
+            case VariableTerm():
                 return col(self.names[term.name])
-            case Constant():
+            case ConstantTerm():
                 return lit(term.value)
-            case Call():
+            case CallTerm():
                 made = self.call(term)
                 risky = term.kind == "unsigned" and term.functor in ("-", "neg", "to_unsigned")
                 return when(made >= 0, made).otherwise(None).not_null() if risky else made
@@ -61,12 +61,12 @@ class Terms:
 
     def kind(self, term: Term) -> Kind:
         """What a term holds."""
-        if isinstance(term, Variable):
+        if isinstance(term, VariableTerm):
             return self.kinds[term.name]
-        assert isinstance(term, (Constant, Call)) and term.kind is not None
+        assert isinstance(term, (ConstantTerm, CallTerm)) and term.kind is not None
         return term.kind
 
-    def call(self, term: Call) -> Expression:
+    def call(self, term: CallTerm) -> Expression:
         """A functor as an expression."""
         arguments = [self.expression(argument) for argument in term.arguments]
         name = term.functor

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, variables
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Variable, Wildcard
+from kpg.query.ir.terms import VariableTerm, WildcardTerm
 
 
 def blank_unused(program: Program) -> Program:
@@ -26,7 +26,7 @@ def blanked(rule: Rule) -> Rule:
         match formula:
             case Atom():
                 return replace(formula, arguments=tuple(
-                    Wildcard(term.at) if isinstance(term, Variable) and times[term.name] == 1 else term
+                    WildcardTerm(term.at) if isinstance(term, VariableTerm) and times[term.name] == 1 else term
                     for term in formula.arguments
                 ))  # fmt: skip
             case Negation():

@@ -8,8 +8,8 @@ from kpg.errors import ProgramError, TypeMismatch, UndefinedName
 from kpg.query.ir.functors import FUNCTORS, MANY, TESTS
 from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Test, aggregates, terms
 from kpg.query.ir.program import Program, Relation
-from kpg.query.ir.terms import Call, Term, subterms
-from kpg.query.source import did_you_mean, failure
+from kpg.query.ir.terms import CallTerm, Term, subterms
+from kpg.query.source_text import did_you_mean, failure
 
 
 def check_names(program: Program) -> Program:
@@ -89,7 +89,7 @@ def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
 
 def check_call(term: Term) -> None:
     """Refuse an unknown functor, or a wrong number of arguments."""
-    if not isinstance(term, Call):
+    if not isinstance(term, CallTerm):
         return
     functor = FUNCTORS.get(term.functor)
     if functor is None:

@@ -7,11 +7,11 @@ beside a comparison every variable must be bound, because there would be infinit
 from __future__ import annotations
 
 from kpg.errors import UnsafeRule
-from kpg.query.ir.bodies import bound_by, literals
+from kpg.query.ir.body_variables import bound_by, literals
 from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test, terms
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Call, Variable, Wildcard, subterms
-from kpg.query.source import Position, failure
+from kpg.query.ir.terms import CallTerm, VariableTerm, WildcardTerm, subterms
+from kpg.query.source_text import Position, failure
 
 
 def check_safety(program: Program) -> Program:
@@ -40,9 +40,9 @@ def check_used(part: Literal, where: str, bound: set[str]) -> None:
     """Refuse what is not bound in a place that only uses variables."""
     for term in terms(part):
         for each in subterms(term):
-            if isinstance(each, Variable) and each.name not in bound:
+            if isinstance(each, VariableTerm) and each.name not in bound:
                 raise unbound(each, where)
-            if isinstance(each, Wildcard) and (where != "a negation" or each is not term):
+            if isinstance(each, WildcardTerm) and (where != "a negation" or each is not term):
                 raise failure(
                     UnsafeRule, f"'_' in {where}", each.at, hint="A wildcard has no value: name it and bind it."
                 )
@@ -51,15 +51,15 @@ def check_used(part: Literal, where: str, bound: set[str]) -> None:
 def check_used_in_calls(atom: Atom, bound: set[str]) -> None:
     """Refuse what is not bound inside computed arguments of a positive atom."""
     for term in atom.arguments:
-        if isinstance(term, Call):
+        if isinstance(term, CallTerm):
             for each in subterms(term):
-                if isinstance(each, Wildcard):
+                if isinstance(each, WildcardTerm):
                     raise failure(UnsafeRule, "'_' in a computed argument", each.at)
-                if isinstance(each, Variable) and each.name not in bound:
+                if isinstance(each, VariableTerm) and each.name not in bound:
                     raise unbound(each, "a computed argument")
 
 
-def unbound(variable: Variable, where: str) -> UnsafeRule:
+def unbound(variable: VariableTerm, where: str) -> UnsafeRule:
     """The error for a variable without a binding."""
     at: Position = variable.at
     return failure(

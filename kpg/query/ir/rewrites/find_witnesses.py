@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from kpg.query.ir.bodies import bound_by, is_ready, literals
+from kpg.query.ir.body_variables import bound_by, is_ready, literals
 from kpg.query.ir.literals import (
     Comparison,
     Conjunction,
@@ -28,7 +28,7 @@ from kpg.query.ir.literals import (
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.rewrites.expand_disjunction import expanded
 from kpg.query.ir.rewrites.lift_aggregates import result_kind
-from kpg.query.ir.terms import Aggregate, Constant, Term, Variable, change
+from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Term, VariableTerm, change
 from kpg.query.ir.terms import variables as variables_of_term
 
 ATTAINED = ("min", "max")
@@ -49,18 +49,18 @@ def find_witnesses(program: Program) -> Program:
     return program.with_rules(tuple(rules))
 
 
-def aggregates_of(rule: Rule) -> list[Aggregate]:
+def aggregates_of(rule: Rule) -> list[AggregateTerm]:
     """The aggregates of a rule, each once."""
     return list(dict.fromkeys(each for part in (rule.head, rule.body) for each in aggregates(part)))
 
 
-def witnesses(rule: Rule, aggregate: Aggregate) -> set[str]:
+def witnesses(rule: Rule, aggregate: AggregateTerm) -> set[str]:
     """The variables that an aggregate shares with its rule and that the rest of the rule does not bind."""
     outside = {each.name for part in (rule.head, rule.body) for each in variables(part)}
     return (inside(aggregate) & outside) - bound_outside(rule, outside)
 
 
-def inside(aggregate: Aggregate) -> set[str]:
+def inside(aggregate: AggregateTerm) -> set[str]:
     """The variables of an aggregate."""
     target = [] if aggregate.target is None else [each.name for each in variables_of_term(aggregate.target)]
     return {each.name for each in all_variables(aggregate.body)} | set(target)
@@ -85,14 +85,14 @@ def results(literal: Literal, bound: set[str], outside: set[str]) -> Iterator[st
         return
 
     def known(term: Term) -> Term:
-        return Constant(0, None) if isinstance(term, Aggregate) else term
+        return ConstantTerm(0, None) if isinstance(term, AggregateTerm) else term
 
     for this, that in ((literal.left, literal.right), (literal.right, literal.left)):
-        if isinstance(this, Variable) and is_ready(change(that, known), bound):
+        if isinstance(this, VariableTerm) and is_ready(change(that, known), bound):
             yield this.name
 
 
-def with_witnesses(rule: Rule, aggregate: Aggregate, numbers: Iterator[int]) -> Rule:
+def with_witnesses(rule: Rule, aggregate: AggregateTerm, numbers: Iterator[int]) -> Rule:
     """The rule with the body of an aggregate beside it, where its value is attained."""
     assert aggregate.target is not None
     mark = f"#w{next(numbers)}"
@@ -100,7 +100,7 @@ def with_witnesses(rule: Rule, aggregate: Aggregate, numbers: Iterator[int]) -> 
     bound = bound_outside(rule, outside)
 
     def rename(term: Term) -> Term:
-        if isinstance(term, Variable) and term.name not in bound:
+        if isinstance(term, VariableTerm) and term.name not in bound:
             return replace(term, name=f"{term.name}{mark}")
         return term
 
@@ -111,7 +111,7 @@ def with_witnesses(rule: Rule, aggregate: Aggregate, numbers: Iterator[int]) -> 
         target=change(aggregate.target, rename),
         body=change_terms(aggregate.body, rename, inside=True),
     )
-    result = Variable(f"{aggregate.op}{mark}", aggregate.at)
+    result = VariableTerm(f"{aggregate.op}{mark}", aggregate.at)
     kinds[result.name] = result_kind(aggregate, kinds)
 
     def put(term: Term) -> Term:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpg.query.ir.bodies import literals
+from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Call, Kind, Term, Variable
+from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
 
 
 def flatten_arguments(program: Program) -> Program:
@@ -24,10 +24,10 @@ def flattened(rule: Rule) -> Rule:
     equations: list[Literal] = []
 
     def name(term: Term) -> Term:
-        if not isinstance(term, Call):
+        if not isinstance(term, CallTerm):
             return term
         assert term.kind is not None
-        variable = Variable(f"value#{len(made)}", term.at)
+        variable = VariableTerm(f"value#{len(made)}", term.at)
         made.append((variable.name, term.kind))
         equations.append(Comparison("=", variable, term, term.at))
         return variable

@@ -22,11 +22,11 @@ from kpg.query.ir.literals import (
     atoms,
 )
 from kpg.query.ir.program import NamedType, Program, Relation, Rule
+from kpg.query.ir.resolve_kinds import PREFERRED, KindResolver, constant_kinds, one_of, typed_fact, within
 from kpg.query.ir.rewrites.check_names import parts
-from kpg.query.ir.settling import PREFERRED, Settling, constant_kinds, one_of, typed_fact, within
 from kpg.query.ir.subtypes import check_subtypes
-from kpg.query.ir.terms import KINDS, NUMBERS, Aggregate, Call, Constant, Kind, Term, Variable
-from kpg.query.source import failure
+from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.source_text import failure
 
 ANY: frozenset[Kind] = frozenset(KINDS)
 
@@ -50,7 +50,7 @@ class Inference:
     def narrow(self, term: Term, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """What a term may be, given where it stands; refuses what it cannot be."""
         match term:
-            case Variable():
+            case VariableTerm():
                 now = self.kinds.get(term.name, ANY)
                 left = now & allowed
                 if not left:
@@ -60,15 +60,15 @@ class Inference:
                     if left != ANY:
                         self.places.setdefault(term.name, (left, where))
                 return left
-            case Constant():
+            case ConstantTerm():
                 return within(constant_kinds(term), allowed, term.at, f"{term.value!r}", where)
-            case Call():
+            case CallTerm():
                 return self.narrow_call(term, allowed, where)
-            case Aggregate():
+            case AggregateTerm():
                 return self.narrow_aggregate(term, allowed, where)
         return allowed
 
-    def narrow_call(self, term: Call, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
+    def narrow_call(self, term: CallTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """What a call may give, each argument narrowed to what fits."""
         functor = FUNCTORS[term.functor]
         options = functor.alternatives
@@ -85,7 +85,7 @@ class Inference:
             self.narrow(argument, frozenset(functor.kinds_at(place, kinds) for kinds, _ in options), inside)
         return left
 
-    def narrow_aggregate(self, term: Aggregate, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
+    def narrow_aggregate(self, term: AggregateTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """What an aggregate may give, and what it is taken of."""
         self.visit(term.body)
         if term.op == "count":
@@ -118,7 +118,7 @@ class Inference:
         for aggregate in aggregates(formula):
             self.visit_atoms(aggregate.body, relations)
 
-    def conflict(self, term: Variable, now: frozenset[Kind], allowed: frozenset[Kind], where: str) -> TypeMismatch:
+    def conflict(self, term: VariableTerm, now: frozenset[Kind], allowed: frozenset[Kind], where: str) -> TypeMismatch:
         """The error for a variable that would have to be two things."""
         first, place = self.places.get(term.name, (now, ""))
         return failure(
@@ -147,6 +147,6 @@ def typed(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType
         inference.changed = True
     kinds = {name: next(iter(found)) for name, found in inference.kinds.items()}
     check_subtypes(rule, relations, types)
-    settle = Settling(kinds, relations)
+    settle = KindResolver(kinds, relations)
     heads = tuple(settle.atom(head) for head in rule.heads)
     return replace(rule, heads=heads, body=settle.formula(rule.body), kinds=tuple(sorted(kinds.items())))

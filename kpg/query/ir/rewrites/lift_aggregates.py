@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kpg.errors import UnsafeRule
-from kpg.query.ir.bodies import bound_by, literals, literals_of, uses
+from kpg.query.ir.body_variables import bound_by, literals, literals_of, uses
 from kpg.query.ir.literals import (
     Atom,
     Comparison,
@@ -36,13 +36,13 @@ from kpg.query.ir.literals import (
     change_terms,
     variables,
 )
-from kpg.query.ir.program import Column, Program, Reduction, Relation, Rule
+from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.expand_disjunction import alternatives, expanded
 from kpg.query.ir.rewrites.stratify import SEED, strongly_connected
-from kpg.query.ir.terms import Aggregate, Constant, Kind, Term, Variable, Wildcard
+from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
 from kpg.query.ir.terms import variables as variables_of_term
 from kpg.query.ir.verify import atoms_of
-from kpg.query.source import failure
+from kpg.query.source_text import failure
 
 ZERO_OF_NOTHING = ("count", "sum")
 
@@ -80,7 +80,7 @@ class Lifting:
 
     component: dict[str, int]
     relations: list[Relation] = field(default_factory=list)
-    reductions: list[Reduction] = field(default_factory=list)
+    reductions: list[AggregateReduction] = field(default_factory=list)
     number: int = 0
 
     def lift_one(self, rule: Rule) -> list[Rule] | None:
@@ -103,12 +103,12 @@ class Lifting:
             hint="Let it stand in a positive atom beside the aggregate, or use another name inside.",
         )
 
-    def lift(self, rule: Rule, aggregate: Aggregate, keys: list[Variable], plain: list[Literal]) -> list[Rule]:
+    def lift(self, rule: Rule, aggregate: AggregateTerm, keys: list[VariableTerm], plain: list[Literal]) -> list[Rule]:
         """The rule with an atom in place of an aggregate, and what that atom stands for."""
         self.number += 1
         name = f"@{self.number}"
         kinds = dict(rule.kinds)
-        result = Variable(f"{aggregate.op}#{name}", aggregate.at)
+        result = VariableTerm(f"{aggregate.op}#{name}", aggregate.at)
         kinds[result.name] = result_kind(aggregate, kinds)
         seed, made = None, list[Rule]()
         if needs_binding(aggregate, keys):
@@ -116,20 +116,20 @@ class Lifting:
             self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, made=True))
             made.append(rule_of(seed, self.asking(rule, keys, plain), rule))
         made += self.body(name, aggregate, keys, seed, rule)
-        value = Column("value", "", kinds[result.name])
+        value = RelationColumn("value", "", kinds[result.name])
         self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, made=True))
         place = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
-        self.reductions.append(Reduction(name, f"{name}.body", len(keys), aggregate.op, place, aggregate.at))
+        self.reductions.append(AggregateReduction(name, f"{name}.body", len(keys), aggregate.op, place, aggregate.at))
         group = Atom(name, (*keys, result), aggregate.at)
         rule = replace(rule, kinds=tuple(sorted(kinds.items())))
         made.append(replaced(rule, aggregate, result, group))
         if aggregate.op in ZERO_OF_NOTHING:
-            zero = Constant(0.0 if kinds[result.name] == "float" else 0, kinds[result.name], aggregate.at)
-            empty = Negation(replace(group, arguments=(*keys, Wildcard(aggregate.at))), aggregate.at)
+            zero = ConstantTerm(0.0 if kinds[result.name] == "float" else 0, kinds[result.name], aggregate.at)
+            empty = Negation(replace(group, arguments=(*keys, WildcardTerm(aggregate.at))), aggregate.at)
             made.append(replaced(rule, aggregate, zero, empty))
         return made
 
-    def asking(self, rule: Rule, keys: list[Variable], plain: list[Literal]) -> list[Literal]:
+    def asking(self, rule: Rule, keys: list[VariableTerm], plain: list[Literal]) -> list[Literal]:
         """The literals of a rule that say for which keys it asks: at least those it does ask for."""
         here = self.component.get(rule.head.relation)
         steady = [
@@ -141,13 +141,15 @@ class Lifting:
         known = bound_by(chosen)
         return [literal for literal in chosen if uses(literal) <= known]
 
-    def body(self, name: str, aggregate: Aggregate, keys: list[Variable], seed: Atom | None, rule: Rule) -> list[Rule]:
+    def body(
+        self, name: str, aggregate: AggregateTerm, keys: list[VariableTerm], seed: Atom | None, rule: Rule
+    ) -> list[Rule]:
         """The rules for the solutions of an aggregate's body: keys, then all else, what is aggregated last."""
         kinds = dict(rule.kinds)
         formula, target = aggregate.body, aggregate.target
         local = own_variables(formula, keys)
         if target is not None:
-            value = Variable(f"value#{name}", aggregate.at)
+            value = VariableTerm(f"value#{name}", aggregate.at)
             kinds[value.name] = target_kind(target, kinds)
             formula = Conjunction((formula, Comparison("=", value, target, aggregate.at)), aggregate.at)
             local = [*local, value]
@@ -162,7 +164,7 @@ class Lifting:
         return next(relation for relation in self.relations if relation.name == name)
 
 
-def replaced(rule: Rule, aggregate: Aggregate, by: Term, group: Literal) -> Rule:
+def replaced(rule: Rule, aggregate: AggregateTerm, by: Term, group: Literal) -> Rule:
     """A rule with a value in place of an aggregate, and a literal that says which."""
 
     def put(term: Term) -> Term:
@@ -173,7 +175,7 @@ def replaced(rule: Rule, aggregate: Aggregate, by: Term, group: Literal) -> Rule
     return replace(rule, heads=heads, body=body)
 
 
-def shared(aggregate: Aggregate, outside: dict[str, Variable]) -> list[Variable]:
+def shared(aggregate: AggregateTerm, outside: dict[str, VariableTerm]) -> list[VariableTerm]:
     """The variables that an aggregate shares with its rule, in order."""
     inside = [*all_variables(aggregate.body)]
     if aggregate.target is not None:
@@ -181,7 +183,7 @@ def shared(aggregate: Aggregate, outside: dict[str, Variable]) -> list[Variable]
     return list(dict.fromkeys(each for each in inside if each.name in outside))
 
 
-def own_variables(formula: Formula, keys: Iterable[Variable]) -> list[Variable]:
+def own_variables(formula: Formula, keys: Iterable[VariableTerm]) -> list[VariableTerm]:
     """The variables of a body that are in all of its alternatives, keys left out."""
     known = set(keys)
     found = [variable for variable in dict.fromkeys(variables(formula)) if variable not in known]
@@ -194,14 +196,14 @@ def own_variables(formula: Formula, keys: Iterable[Variable]) -> list[Variable]:
     ]
 
 
-def needs_binding(aggregate: Aggregate, keys: list[Variable]) -> bool:
+def needs_binding(aggregate: AggregateTerm, keys: list[VariableTerm]) -> bool:
     """Whether the body of an aggregate does not bind all its keys by itself."""
     return any(key.name not in bound_by(way) for way in alternatives(aggregate.body) for key in keys)
 
 
-def columns_of(keys: Iterable[Variable], kinds: dict[str, Kind]) -> tuple[Column, ...]:
+def columns_of(keys: Iterable[VariableTerm], kinds: dict[str, Kind]) -> tuple[RelationColumn, ...]:
     """A column for each variable."""
-    return tuple(Column(key.name, "", kinds[key.name], key.at) for key in keys)
+    return tuple(RelationColumn(key.name, "", kinds[key.name], key.at) for key in keys)
 
 
 def rule_of(head: Atom, body: Iterable[Literal], model: Rule) -> Rule:
@@ -212,16 +214,16 @@ def rule_of(head: Atom, body: Iterable[Literal], model: Rule) -> Rule:
 def target_kind(target: Term, kinds: dict[str, Kind]) -> Kind:
     """What is aggregated holds."""
     match target:
-        case Variable():
+        case VariableTerm():
             return kinds[target.name]
-        case Wildcard():
+        case WildcardTerm():
             return "number"
-        case Aggregate():
+        case AggregateTerm():
             return result_kind(target, kinds)
     return target.kind or "number"
 
 
-def result_kind(aggregate: Aggregate, kinds: dict[str, Kind]) -> Kind:
+def result_kind(aggregate: AggregateTerm, kinds: dict[str, Kind]) -> Kind:
     """What an aggregate holds."""
     if aggregate.op == "count":
         return "number"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpg.query.ir.bodies import bound_by, definitions, is_ready, literals, uses
+from kpg.query.ir.body_variables import bound_by, definitions, is_ready, literals, uses
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Constant, Variable
+from kpg.query.ir.terms import ConstantTerm, VariableTerm
 
 
 def order_joins(program: Program) -> Program:
@@ -57,13 +57,13 @@ def next_atom(waiting: list[Literal], bound: set[str], first: bool) -> Literal |
     """The atom to go on with."""
     atoms = [literal for literal in waiting if isinstance(literal, Atom)]
     if first:
-        return max(atoms, key=lambda atom: any(isinstance(term, Constant) for term in atom.arguments), default=None)
+        return max(atoms, key=lambda atom: any(isinstance(term, ConstantTerm) for term in atom.arguments), default=None)
     return max(atoms, key=lambda atom: known(atom, bound), default=None)
 
 
 def known(atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:
     """How much of an atom is known: whether all, whether some, how many arguments."""
-    arguments = [term for term in atom.arguments if isinstance(term, (Variable, Constant))]
-    fixed = [term for term in arguments if isinstance(term, Constant) or term.name in bound]
-    meets = [term for term in fixed if isinstance(term, Variable)]
+    arguments = [term for term in atom.arguments if isinstance(term, (VariableTerm, ConstantTerm))]
+    fixed = [term for term in arguments if isinstance(term, ConstantTerm) or term.name in bound]
+    meets = [term for term in fixed if isinstance(term, VariableTerm)]
     return len(fixed) == len(atom.arguments) and bool(meets), bool(meets), len(fixed)

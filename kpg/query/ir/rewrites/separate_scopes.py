@@ -15,7 +15,7 @@ from itertools import count
 
 from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, change_atom, change_terms, variables
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Aggregate, Term, Variable, Wildcard, change
+from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, WildcardTerm, change
 from kpg.query.ir.terms import variables as variables_of_term
 
 
@@ -41,12 +41,12 @@ def entering(outer: set[str], numbers: Iterator[int]) -> Callable[[Term], Term]:
     """What gives an aggregate a scope of its own inside `outer`."""
 
     def enter(term: Term) -> Term:
-        return scoped(term, outer, next(numbers), numbers) if isinstance(term, Aggregate) else term
+        return scoped(term, outer, next(numbers), numbers) if isinstance(term, AggregateTerm) else term
 
     return enter
 
 
-def scoped(aggregate: Aggregate, outer: set[str], number: int, numbers: Iterator[int]) -> Aggregate:
+def scoped(aggregate: AggregateTerm, outer: set[str], number: int, numbers: Iterator[int]) -> AggregateTerm:
     """An aggregate with its local variables marked."""
     target = [] if aggregate.target is None else [each.name for each in variables_of_term(aggregate.target)]
     own = {each.name for each in variables(aggregate.body)}
@@ -54,7 +54,7 @@ def scoped(aggregate: Aggregate, outer: set[str], number: int, numbers: Iterator
     aggregate = replace(aggregate, body=named_wildcards(aggregate.body, number, count(1)))
 
     def mark(term: Term) -> Term:
-        if isinstance(term, Variable) and term.name in local:
+        if isinstance(term, VariableTerm) and term.name in local:
             return replace(term, name=f"{term.name}#{number}")
         return term
 
@@ -69,7 +69,7 @@ def named_wildcards(formula: Formula, number: int, numbers: Iterator[int]) -> Fo
     match formula:
         case Atom():
             arguments = (
-                Variable(f"_#{number}.{next(numbers)}", term.at) if isinstance(term, Wildcard) else term
+                VariableTerm(f"_#{number}.{next(numbers)}", term.at) if isinstance(term, WildcardTerm) else term
                 for term in formula.arguments
             )
             return replace(formula, arguments=tuple(arguments))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpg.query.ir.bodies import literals
+from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import COMPARE, Comparison, Conjunction, Literal, change_atom, change_terms
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import Constant, Term, Value, Variable
+from kpg.query.ir.terms import ConstantTerm, Term, Value, VariableTerm
 
 
 def solve_equations(program: Program) -> Program:
@@ -27,7 +27,7 @@ def solve(rule: Rule) -> Rule | None:
         for literal in literals(rule):
             if not isinstance(literal, Comparison):
                 continue
-            if isinstance(literal.left, Constant) and isinstance(literal.right, Constant):
+            if isinstance(literal.left, ConstantTerm) and isinstance(literal.right, ConstantTerm):
                 if not holds(literal.op, literal.left.value, literal.right.value):
                     return None
                 rule = without(rule, literal)
@@ -45,12 +45,12 @@ def holds(op: str, left: Value, right: Value) -> bool:
     return bool(COMPARE[op](left, right))
 
 
-def solves(literal: Comparison) -> tuple[Variable, Term] | None:
+def solves(literal: Comparison) -> tuple[VariableTerm, Term] | None:
     """The variable that an equation makes needless, and what to put in its place."""
     if literal.op != "=":
         return None
     for this, that in ((literal.left, literal.right), (literal.right, literal.left)):
-        if isinstance(this, Variable) and isinstance(that, (Variable, Constant)):
+        if isinstance(this, VariableTerm) and isinstance(that, (VariableTerm, ConstantTerm)):
             return this, that
     return None
 
@@ -60,7 +60,7 @@ def without(rule: Rule, literal: Literal) -> Rule:
     return replace(rule, body=Conjunction(tuple(each for each in literals(rule) if each is not literal), rule.body.at))
 
 
-def substitute(rule: Rule, variable: Variable, by: Term) -> Rule:
+def substitute(rule: Rule, variable: VariableTerm, by: Term) -> Rule:
     """A rule with something in place of a variable."""
 
     def put(term: Term) -> Term:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from kpg.errors import NotStratified
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Stratum
-from kpg.query.source import Position, failure
+from kpg.query.source_text import Position, failure
 
 SEED = ".seed"  # how the names of relations end that say which groups are asked for
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class RelationReads:
     """That one relation is computed from another, where, and whether it must be complete before."""
 
     reader: str
@@ -41,7 +41,7 @@ def stratify(program: Program) -> Program:
     return replace(program, strata=strata)
 
 
-def check_stratified(edges: list[Reads], graph: dict[str, list[str]], program: Program) -> None:
+def check_stratified(edges: list[RelationReads], graph: dict[str, list[str]], program: Program) -> None:
     """Refuse a negation or an aggregate of something that depends on it."""
     counted = {name: [] if name.endswith(SEED) else read for name, read in graph.items()}
     place = {name: number for number, part in enumerate(strongly_connected(counted)) for name in part}
@@ -50,18 +50,20 @@ def check_stratified(edges: list[Reads], graph: dict[str, list[str]], program: P
             raise not_stratified(edge, counted, program)
 
 
-def dependencies(program: Program) -> list[Reads]:
+def dependencies(program: Program) -> list[RelationReads]:
     """Who reads whom."""
-    found = [Reads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions]
+    found = [
+        RelationReads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions
+    ]
     found += [
-        Reads(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
+        RelationReads(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
         for rule in program.rules
         for atom, positive in atoms(rule.body)
     ]
     return found
 
 
-def not_stratified(edge: Reads, graph: dict[str, list[str]], program: Program) -> NotStratified:
+def not_stratified(edge: RelationReads, graph: dict[str, list[str]], program: Program) -> NotStratified:
     """The error for a cycle through a negation or an aggregate."""
     made = {relation.name for relation in program.relations if relation.made}
     way = [name for name in path(graph, edge.read, edge.reader) if name not in made]

@@ -1,0 +1,137 @@
+"""What a client knows of an answer it follows: steps that wait to be read, and the rows that those read add up to.
+
+    rows()  ==  the answer at all times below `upto`          after each step that was read
+
+A step is the changes from one complete time to the next, however many messages it took. Each is read once, one by one
+or all together; only then is the server told that there is room for more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kpg.columns.schema import Schema
+from kpg.errors import KpgError
+from kpg.protocol.error_messages import error_of
+from kpg.protocol.parts import Failure
+from kpg.protocol.replies import Changes, Ended, Interested
+from kpg.protocol.table_messages import schema_from, table_of
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Changes of an answer: iterate for (row, time, diff). After it the answer is exact at all times below `upto`."""
+
+    upto: int
+    changes: tuple[tuple[Row, int, int], ...]
+    schema: Schema
+    failed: KpgError | None = None  # why the answer has no value now; it heals with a later step
+
+    def __iter__(self) -> Iterator[tuple[Row, int, int]]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows with columns `_time` and `_diff`."""
+        table = table_of(self.schema, [row for row, _, _ in self.changes])
+        table = table.append_column("_time", pa.array([time for _, time, _ in self.changes], pa.int64()))
+        return table.append_column("_diff", pa.array([diff for _, _, diff in self.changes], pa.int64()))
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+
+class Feed:
+    """One interest of a client."""
+
+    def __init__(self, made: Interested) -> None:
+        self.interest = made.interest
+        self.name = made.name
+        self.schema = schema_from(made.columns)
+        self.upto = 0
+        self.ended: Failure | bool = False
+        self.failed: KpgError | None = None
+        self._counts: dict[Row, int] = {}
+        self._steps: deque[Step] = deque()
+        self._partial: list[tuple[Row, int, int]] = []
+
+    def receive(self, message: Changes | Ended) -> None:
+        """A message of this interest came."""
+        if isinstance(message, Ended):
+            self.ended = message.reason or True
+            return
+        self._partial += zip(message.rows, message.times, message.diffs, strict=True)
+        if message.more:
+            return
+        failed = error_of(message.failed) if message.failed else None
+        self._steps.append(Step(message.upto, tuple(self._partial), self.schema, failed))
+        self._partial = []
+
+    @property
+    def waiting(self) -> int:
+        """How many steps wait to be read."""
+        return len(self._steps)
+
+    def read(self) -> Step:
+        """The next step, added to the rows."""
+        step = self._steps.popleft()
+        for row, _, diff in step.changes:
+            count = self._counts.get(row, 0) + diff
+            if count:
+                self._counts[row] = count
+            else:
+                self._counts.pop(row, None)
+        self.upto, self.failed = step.upto, step.failed
+        return step
+
+    def rows(self) -> list[Row]:
+        """The rows of what was read, each as often as it is there."""
+        if isinstance(self.ended, Failure):
+            raise error_of(self.ended)
+        if self.failed is not None:
+            raise self.failed
+        return [row for row, count in self._counts.items() for _ in range(count)]
+
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        return table_of(self.schema, self.rows())
+
+
+class Followed:
+    """What a subscription of either driver says of itself."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    @property
+    def name(self) -> str:
+        """What is followed."""
+        return self._feed.name
+
+    @property
+    def id(self) -> int:
+        """The number of the interest."""
+        return self._feed.interest
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._feed.schema.names
+
+    @property
+    def upto(self) -> int:
+        """What was read is exact at all times below this one."""
+        return self._feed.upto
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, upto={self.upto})"

@@ -1,0 +1,122 @@
+"""Named holds of those who read from outside: a trace keeps its history from a time on until they let go.
+
+    put(name, installed, time)   times from `time` on can be told apart from now on; it only moves forward
+    between(…, start, end)       the updates at times in [start, end), as they were, if `start` is beyond the hold
+
+A reader that has seen everything before `start` holds start - 1: what is earlier may be advanced to that, never to
+`start` itself. Times have one coordinate here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.columns.consolidation import consolidate
+from kpg.columns.schema import Schema
+from kpg.columns.selection import keep
+from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
+from kpg.errors import TimeTooEarly, UndefinedName
+from kpg.trace.batch import Batch
+from kpg.trace.handle import TraceHandle
+
+
+class ReaderHold(NamedTuple):
+    """A hold on one trace."""
+
+    installed: InstalledArrangement
+    handle: TraceHandle
+
+    @property
+    def since(self) -> int:
+        """The first time that can be told apart."""
+        return first_of(self.handle.since)
+
+
+class ReaderHolds:
+    """The holds of a rank."""
+
+    def __init__(self) -> None:
+        self._holds: dict[str, ReaderHold] = {}
+
+    def put(self, name: str, installed: InstalledArrangement, time: int | None) -> int:
+        """Begin a hold or move it forward; where it is now. No time: as far back as can be read, or where it was."""
+        hold = self._holds.get(name)
+        if hold is None or hold.installed is not installed:
+            if hold is not None:
+                hold.handle.release()
+            handle = installed.handle.clone(f"reader {name}")
+            handle.set_physical(CLOSED)
+            hold = self._holds[name] = ReaderHold(installed, handle)
+        if time is not None and time > hold.since:
+            hold.handle.set_since(Frontier.at((time,)))
+        if time is not None and time < hold.since:
+            since = hold.since
+            self.release(name)
+            raise TimeTooEarly(
+                f"{installed.name} cannot be followed from time {time + 1} any more",
+                detail=f"Its history is kept since {since}.",
+                hint="Give the reader a name, so that history waits for it, or open the db with history=; "
+                "to go on from what is there now, begin with a new checkpoint.",
+            )
+        return hold.since
+
+    def find(self, name: str) -> ReaderHold:
+        """The hold of that name."""
+        if name not in self._holds:
+            raise UndefinedName(f"there is no reader {name}", hint="Its hold has ended: read again.")
+        return self._holds[name]
+
+    def release(self, name: str) -> None:
+        """End a hold; may be repeated."""
+        hold = self._holds.pop(name, None)
+        if hold is not None:
+            hold.handle.release()
+
+    def names(self) -> list[str]:
+        """Who holds something."""
+        return sorted(self._holds)
+
+
+def between(hold: ReaderHold, schema: Schema, start: int, end: int) -> Updates:
+    """The updates at times in [start, end), lanes as in `schema`; a start at the since or before it means all."""
+    parts = [within(batch.updates, start, end, hold.since) for batch in _overlapping(hold, start, end)]
+    found = concatenate([part for part in parts if len(part)] or [no_updates(len(schema), 1)])
+    order = [hold.installed.schema.index(name) for name in schema.names]
+    return consolidate(Updates(np.ascontiguousarray(found.data[order]), found.times, found.diffs))
+
+
+def counts_between(hold: ReaderHold, start: int, end: int) -> tuple[Ints, Ints]:
+    """Times in [start, end) that have updates, and how many each."""
+    parts = [within(batch.updates, start, end, hold.since) for batch in _overlapping(hold, start, end)]
+    times = [spread(part.times, len(part))[0] for part in parts if len(part)]
+    return np.unique(np.concatenate(times), return_counts=True) if times else (np.empty(0, np.int64),) * 2
+
+
+def within(updates: Updates, start: int, end: int, since: int) -> Updates:
+    """The updates at times in [start, end), times before the since advanced to it."""
+    times = np.maximum(updates.times, since) if start <= since else updates.times
+    advanced = Updates(updates.data, times, updates.diffs)
+    if times.shape[1] == 1:
+        return advanced if start <= int(times[0, 0]) < end else _none(updates)
+    return keep(advanced, (times[0] >= start) & (times[0] < end))
+
+
+def _none(updates: Updates) -> Updates:
+    return Updates(updates.data[:, :0], updates.times, constant((1,)))
+
+
+def _overlapping(hold: ReaderHold, start: int, end: int) -> list[Batch]:
+    return [
+        batch
+        for batch in hold.handle.batches(None)
+        if len(batch) and first_of(batch.lower) < end and (not batch.upper or first_of(batch.upper) > start)
+    ]
+
+
+def first_of(frontier: Frontier) -> int:
+    """The one time of a frontier of one coordinate."""
+    return int(frontier.elements[0][0]) if frontier else 1 << 62

@@ -1,0 +1,112 @@
+"""Sums that can be taken back exactly: a value as lanes that are added as integers.
+
+    value  →  (1, part, part, ...)  or zeros for null;    Σ of these over a group  →  count, sum, average
+
+Integers, decimals and times are split in two parts of 32 bits, so that a sum has 96 bits and is checked only when read.
+Floats are split in six parts of 32 bits, fixed point from 2^-128 to 2^63: additions are exact, so retracting a value
+undoes it to the last bit, in any order. A float outside that range, infinite or not a number has no such parts: it is
+an outlier (see kpg.operators.exact_float_sums).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kpg.columns.floats import from_lane, to_lane
+from kpg.columns.schema import NULL, Type
+from kpg.columns.updates import Ints
+
+MASK = np.int64(0xFFFFFFFF)
+FLOAT_PARTS = 6
+FLOAT_BITS_BELOW = 128
+
+
+def part_count(type_: Type) -> int:
+    """How many lanes a value of this type is split into, its count included."""
+    return 1 + (FLOAT_PARTS if type_.kind == "float64" else 2)
+
+
+def split(values: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+    """The lanes of each value, and which values have none."""
+    present = values != NULL if type_.nullable else np.ones(len(values), np.bool_)
+    if type_.kind == "float64":
+        return _split_floats(values, present)
+    parts = np.empty((3, len(values)), np.int64)
+    parts[0] = present
+    np.bitwise_and(values, MASK, out=parts[1])
+    np.right_shift(values, 32, out=parts[2])
+    if type_.nullable:
+        parts[1:, ~present] = 0
+    return parts, None
+
+
+def _split_floats(values: Ints, present: npt.NDArray[np.bool_]) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+    floats = np.where(present, from_lane(values), 0.0)
+    finite = np.isfinite(floats)
+    mantissa, exponent = np.frexp(np.where(finite, floats, 0.0))
+    whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    position = exponent.astype(np.int64) - 53 + FLOAT_BITS_BELOW
+    low = np.clip(-position, 0, 53)  # bits that would fall below the point of the accumulator
+    lost = (whole & ((np.int64(1) << low) - 1)) != 0
+    whole, position = whole >> low, np.maximum(position, 0)
+    failed = ~finite | lost | (exponent > 63)
+    whole = np.where(failed, 0, whole)
+    lane, offset = np.where(failed, 0, position // 32), position % 32
+    first = (whole & MASK) << offset
+    carry = ((first >> 32) & MASK) + ((whole >> 32) << offset)
+    pieces = (first & MASK, carry & MASK, carry >> 32)
+    sign = np.where(floats < 0, -1, 1)
+    parts = np.zeros((1 + FLOAT_PARTS, len(values)), np.int64)
+    parts[0] = present
+    for index in range(FLOAT_PARTS):
+        for piece, bits in enumerate(pieces):
+            parts[1 + index] += np.where(lane + piece == index, bits, 0)
+        parts[1 + index] *= sign
+    return parts, failed if failed.any() else None
+
+
+def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """The sum that some accumulated lanes stand for, as a lane of the type; and where it does not fit."""
+    count = parts[0]
+    if type_.kind == "float64":
+        values, failed = to_lane(_float_total(parts[1:])), np.zeros(parts.shape[1], np.bool_)
+    else:
+        carry = parts[1] >> 32
+        high = parts[2] + carry
+        failed = (high > np.int64(2**31 - 1)) | (high < -np.int64(2**31))
+        values = (high << 32) + (parts[1] & MASK)
+    return np.where(count == 0, NULL, values) if type_.nullable else values, failed
+
+
+def _float_total(parts: Ints) -> npt.NDArray[np.float64]:
+    digits, carry = np.empty_like(parts), np.zeros(parts.shape[1], np.int64)
+    negative = _is_negative(parts)
+    signed = np.where(negative, -parts, parts)
+    for index in range(FLOAT_PARTS):
+        whole = signed[index] + carry
+        digits[index], carry = whole & MASK, whole >> 32
+    result = np.zeros(parts.shape[1])
+    for index in range(FLOAT_PARTS):
+        result += np.ldexp(digits[index].astype(np.float64), 32 * index - FLOAT_BITS_BELOW)
+    result += np.ldexp(carry.astype(np.float64), 32 * FLOAT_PARTS - FLOAT_BITS_BELOW)
+    return np.where(negative, -result, result)
+
+
+def _is_negative(parts: Ints) -> npt.NDArray[np.bool_]:
+    carry = np.zeros(parts.shape[1], np.int64)
+    for index in range(FLOAT_PARTS):
+        carry = (parts[index] + carry) >> 32
+    return carry < 0
+
+
+def average(parts: Ints, type_: Type) -> Ints:
+    """The mean that some accumulated lanes stand for, as a float64 lane; null where nothing was counted."""
+    count = parts[0].astype(np.float64)
+    if type_.kind == "float64":
+        sums = _float_total(parts[1:])
+    else:
+        sums = (parts[1].astype(np.float64) + parts[2].astype(np.float64) * 2.0**32) / 10.0**type_.scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = to_lane(sums / count)
+    return np.where(parts[0] == 0, NULL, means)

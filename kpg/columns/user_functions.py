@@ -1,0 +1,157 @@
+"""Users' functions of columns, and what becomes of their exceptions.
+
+A function of arrays is called once a batch. If it raises, or returns what is not a column of its type, the batch is
+halved until the rows at fault are alone; only they fail, with the exception as message. So a function must give each
+row the same value whatever rows it is given with, and must not change the arrays, which are read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.columns import floats
+from kpg.columns.bound_nodes import (
+    Answer,
+    BindingScope,
+    BoundNode,
+    any_nullable,
+    first_code,
+    null_of,
+    run_all,
+    spread_to,
+)
+from kpg.columns.decode_column import decode_arrow, decode_list
+from kpg.columns.expression import Apply
+from kpg.columns.scalar_values import encode_value
+from kpg.columns.schema import NULL, Type
+from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import encode_column
+from kpg.columns.updates import Ints
+from kpg.errors import KpgError
+
+_MESSAGE_LENGTH = 300
+
+
+def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """The rule of udf and row_udf."""
+    if expression.kind == "arrow":
+        return Batched(expression.returns, expression, arguments, scope)
+    type_ = expression.returns.optional(expression.returns.nullable or any_nullable(arguments))
+    return (ByRow if expression.kind == "rows" else Batched)(type_, expression, arguments, scope)
+
+
+class UserFunctionNode(BoundNode):
+    """A user's function of values; NumPy and row functions are spared rows with a null, which give null."""
+
+    __slots__ = ("_arguments", "_expression", "_nullable", "_scope")
+
+    def __init__(self, type_: Type, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
+        super().__init__(type_, arguments, True)
+        self._expression = expression
+        self._arguments = tuple(arguments)
+        self._scope = scope
+        spared = expression.kind != "arrow"
+        self._nullable = tuple(place for place, a in enumerate(arguments) if a.type.nullable and spared)
+
+    def run(self, data: Ints) -> Answer:
+        n = data.shape[1]
+        values, codes = run_all(self._arguments, data)
+        lanes = [spread_to(value, n) for value in values]
+        keep = np.ones(n, np.bool_) if codes is None else spread_to(codes, n) == 0
+        if self._nullable:
+            keep &= ~null_of(lanes, self._nullable)
+        kept = int(np.count_nonzero(keep))
+        if kept == n > 0:
+            answer, found = self._call(lanes, n)
+        else:
+            answer, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+            if kept:
+                answer[keep], found[keep] = self._call([lane[keep] for lane in lanes], kept)
+        return answer, first_code(codes, found if np.count_nonzero(found) else None)
+
+    def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
+        raise NotImplementedError
+
+    def _code(self, error: Exception) -> int:
+        said = error.detail or error.what if isinstance(error, KpgError) else str(error)
+        return self._scope.code(f"{self._expression.name} raised {type(error).__name__}: {said}"[:_MESSAGE_LENGTH])
+
+
+class Batched(UserFunctionNode):
+    """A function of arrays."""
+
+    __slots__ = ()
+
+    def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
+        answer, codes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        pending = [(0, n)]
+        while pending:
+            start, stop = pending.pop()
+            try:
+                answer[start:stop] = self._attempt([lane[start:stop] for lane in lanes], stop - start)
+            except Exception as error:  # whatever a user's function raises is the row's failure
+                if stop - start == 1:
+                    codes[start] = self._code(error)
+                else:
+                    middle = (start + stop) // 2
+                    pending += [(middle, stop), (start, middle)]
+        return answer, codes
+
+    def _attempt(self, lanes: list[Ints], n: int) -> Ints:
+        present = as_arrow if self._expression.kind == "arrow" else as_numpy
+        symbols = self._scope.symbols
+        given = [present(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
+        result = self._expression.function(*given)
+        if not hasattr(result, "__len__") or isinstance(result, (str, bytes)) or len(result) != n:
+            size = f"{len(result)} values" if hasattr(result, "__len__") else type(result).__name__
+            raise ValueError(f"it returned {size} for {n} rows")
+        out = np.empty(n, np.int64)
+        encode_column(self._expression.returns, result, self._expression.name, symbols, out)
+        return out
+
+
+class ByRow(UserFunctionNode):
+    """A function of one row's values."""
+
+    __slots__ = ()
+
+    def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
+        symbols = self._scope.symbols
+        answer, codes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        columns = [decode_list(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
+        for row in range(n):
+            try:
+                value = self._expression.function(*(column[row] for column in columns))
+                answer[row] = encode_value(self._expression.returns, value, symbols)
+            except Exception as error:  # whatever a user's function raises is the row's failure
+                codes[row] = self._code(error)
+        return answer, codes
+
+
+def as_arrow(type_: Type, lane: Ints, symbols: Symbols) -> Any:
+    """A lane as an Arrow array."""
+    array = decode_arrow(type_, lane, symbols)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def as_numpy(type_: Type, lane: Ints, symbols: Symbols) -> Any:
+    """A lane without nulls as the NumPy array of its type, read-only; of objects for strings, binary and decimals."""
+    if type_.kind == "int64":
+        array: Any = lane.view()
+    elif type_.kind == "float64":
+        array = floats.from_lane(lane)
+    elif type_.kind == "bool":
+        array = lane == 1
+    elif type_.kind == "date":
+        array = lane.view("M8[D]")
+    elif type_.kind == "timestamp":
+        array = lane.view("M8[us]")
+    else:
+        array = np.empty(len(lane), object)
+        array[:] = decode_list(type_, lane, symbols)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,178 @@
+"""Put the rows of each datum into order again after their times were moved, and sum those that became equal.
+
+Rows are sorted by data; a *group* is the rows of one datum. Works in place on the end of a block that is being written
+(kpg.kernels.merge_runs): complete groups are settled and moved to the left, the last one waits for more. With `timed` 0 all
+rows of a group are of one time. Cost: linear where times are in order, n log n in the rows of a group where not.
+Twin: kpg.testing.kernels_trace.merge.
+"""
+
+from kpg.kernels.consolidate_rows import is_zero
+from kpg.kernels.jit import inlined, jit
+from kpg.kernels.sort_rows import compare
+
+
+@jit
+def mark(data, group, start, end, same):
+    """Note for each row of [start, end) whether it has the data of the row before it; returns how many have.
+
+    `group` is where the first group begins, and has no row before it.
+    """
+    for k in range(end - start):
+        same[k] = 1
+    for lane in range(data.shape[0]):
+        values = data[lane]
+        for k in range(max(0, group + 1 - start), end - start):
+            same[k] &= values[start + k] == values[start + k - 1]
+    if group == start and end > start:
+        same[0] = 0
+    count = 0
+    for k in range(end - start):
+        count += same[k]
+    return count
+
+
+@inlined
+def swap(block, i, j):
+    """Exchange two columns."""
+    for lane in range(block.shape[0]):
+        block[lane, i], block[lane, j] = block[lane, j], block[lane, i]
+
+
+@inlined
+def settle_pair(times, diffs, start):
+    """Settle a group of two columns, as most are: what was, and what it became. A call would cost more than that."""
+    sign = compare(times, start, times, start + 1)
+    if sign > 0:
+        swap(times, start, start + 1)
+        swap(diffs, start, start + 1)
+    if sign != 0:
+        return start + 2
+    for lane in range(diffs.shape[0]):
+        diffs[lane, start] += diffs[lane, start + 1]
+    return start if is_zero(diffs, start) else start + 1
+
+
+@jit
+def settle(data, times, diffs, timed, group, start, end, same):
+    """Sort and sum the groups of equal data that are complete, and close the gaps.
+
+    Rows [group, start) are one group, rows from `start` on are new and marked. Returns where the last group now begins
+    and ends. The marks are written over: with 1 for each row that is left out.
+    """
+    first = max(start, group + 1)
+    while first < end and same[first - start] == 1:
+        first += 1
+    if first == end:
+        return group, end
+    kept = settle_group(times, diffs, timed, group, first)
+    group = first
+    gone = 0
+    for row in range(first + 1, end):
+        if same[row - start] == 0:
+            if row - group > 1:
+                if row - group == 2 and timed == 1:
+                    group_end = settle_pair(times, diffs, group)
+                else:
+                    group_end = settle_group(times, diffs, timed, group, row)
+                gone += row - group_end
+                for i in range(group, row):
+                    same[i - start] = 1 if i >= group_end else 0
+            group = row
+    for row in range(group, end):
+        same[row - start] = 0
+    if kept == first and gone == 0:
+        return group, end
+    close_gaps(data, first, end, same, start, kept)
+    close_gaps(diffs, first, end, same, start, kept)
+    if timed == 1:
+        close_gaps(times, first, end, same, start, kept)
+    last = kept + end - first - gone
+    return last - (end - group), last
+
+
+@jit
+def close_gaps(block, first, end, gone, start, to):
+    """Move the columns [first, end) that are not gone to the left."""
+    for lane in range(block.shape[0]):
+        values = block[lane]
+        at = to
+        for i in range(first, end):
+            values[at] = values[i]
+            at += 1 - gone[i - start]
+
+
+@jit
+def settle_group(times, diffs, timed, start, end):
+    """Sort the columns [start, end), all of one datum, by time and sum those of equal time; returns the new end."""
+    if end - start == 1:
+        return end
+    if timed == 0:
+        for lane in range(diffs.shape[0]):
+            for i in range(start + 1, end):
+                diffs[lane, start] += diffs[lane, i]
+        return start if is_zero(diffs, start) else start + 1
+    ordered = True
+    for i in range(start + 1, end):
+        if compare(times, i - 1, times, i) >= 0:
+            ordered = False
+            break
+    if ordered:
+        return end
+    sort_times(times, diffs, start, end)
+    kept = start
+    for i in range(start, end):
+        if kept > start and compare(times, kept - 1, times, i) == 0:
+            for lane in range(diffs.shape[0]):
+                diffs[lane, kept - 1] += diffs[lane, i]
+            if is_zero(diffs, kept - 1):
+                kept -= 1
+        else:
+            for lane in range(times.shape[0]):
+                times[lane, kept] = times[lane, i]
+            for lane in range(diffs.shape[0]):
+                diffs[lane, kept] = diffs[lane, i]
+            kept += 1
+    return kept
+
+
+@jit
+def sort_times(times, diffs, start, end):
+    """Sort the columns [start, end) by time: by insertion if few, else as a heap; nothing if they are in order."""
+    n = end - start
+    ordered = True
+    for i in range(start + 1, end):
+        if compare(times, i - 1, times, i) > 0:
+            ordered = False
+            break
+    if ordered:
+        return
+    if n <= 16:
+        for i in range(start + 1, end):
+            j = i
+            while j > start and compare(times, j - 1, times, j) > 0:
+                swap(times, j - 1, j)
+                swap(diffs, j - 1, j)
+                j -= 1
+        return
+    for root in range(n // 2 - 1, -1, -1):
+        sift(times, diffs, start, root, n)
+    for last in range(n - 1, 0, -1):
+        swap(times, start, start + last)
+        swap(diffs, start, start + last)
+        sift(times, diffs, start, 0, last)
+
+
+@jit
+def sift(times, diffs, start, root, n):
+    """Let a column sink to its place in the heap of n columns from `start`."""
+    while True:
+        child = 2 * root + 1
+        if child >= n:
+            return
+        if child + 1 < n and compare(times, start + child, times, start + child + 1) < 0:
+            child += 1
+        if compare(times, start + root, times, start + child) >= 0:
+            return
+        swap(times, start + root, start + child)
+        swap(diffs, start + root, start + child)
+        root = child

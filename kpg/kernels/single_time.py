@@ -1,0 +1,108 @@
+"""What changes in sums or presence when new updates come at one time after all others.
+
+    changed   for each key:  new = old + Σ diffs of its new rows
+              PRESENCE   a row without values, +1 or −1 where "lane 0 is at least …" changes
+              SUMS       −old +new, a row being the sums themselves, none where all are zero; the lesser first
+
+`keys` are the keys of the new rows, sorted and distinct; the new rows of key k are columns offsets[k] to offsets[k + 1]
+of `diffs`, or column k if there are no offsets. `old`, int64[width, m], are the sums before. Rows come out as a batch
+has them: key, then values, in order. Cost: one pass over keys and new rows; counts and sums of one lane, the most
+frequent, are written without branches, for nobody can foretell whether a count rises or falls.
+Twins: kpg.testing.kernels_operators.sums_changes and .presence_changes.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.jit import inlined, jit
+from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
+
+
+@inlined
+def put(keys, k, sums, values, diff, out, out_diffs, n):
+    """Write a row; returns how many there are then."""
+    lanes = keys.shape[0]
+    for lane in range(lanes):
+        out[lane, n] = keys[lane, k]
+    for lane in range(values):
+        out[lanes + lane, n] = sums[lane]
+    out_diffs[0, n] = diff
+    return n + 1
+
+
+@jit
+def changed_lane(keys, offsets, diffs, old, out, out_diffs):
+    """The same for sums of one lane: both rows are always written, and those that do not count written over."""
+    lanes = keys.shape[0]
+    step = 1 if diffs.shape[1] > 1 else 0
+    values, signs = out[lanes], out_diffs[0]
+    n = 0
+    for k in range(keys.shape[1]):
+        was = old[0, k]
+        now = was
+        if len(offsets) == 0:
+            now += diffs[0, k * step]
+        else:
+            for i in range(offsets[k], offsets[k + 1]):
+                now += diffs[0, i * step]
+        sign = 2 * np.int64(was > now) - 1  # of the lesser
+        moved = np.int64(was != now)
+        for lane in range(lanes):
+            out[lane, n] = keys[lane, k]
+        values[n], signs[n] = min(was, now), sign
+        n += moved & np.int64(min(was, now) != 0)
+        for lane in range(lanes):
+            out[lane, n] = keys[lane, k]
+        values[n], signs[n] = max(was, now), -sign
+        n += moved & np.int64(max(was, now) != 0)
+    return n
+
+
+@jit
+def changed(kind, at_least, keys, offsets, diffs, old, out, out_diffs):
+    """Write the changes of all keys; returns how many. There is room for two of each, or one if nothing is known."""
+    width = diffs.shape[0]
+    if kind == SUMS and width == 1 and out.shape[1] >= 2 * keys.shape[1]:
+        return changed_lane(keys, offsets, diffs, old, out, out_diffs)
+    step = 1 if diffs.shape[1] > 1 else 0
+    before, new = np.empty(width, np.int64), np.empty(width, np.int64)
+    n = 0
+    for k in range(keys.shape[1]):
+        first, last = (offsets[k], offsets[k + 1]) if len(offsets) > 0 else (k, k + 1)
+        order = 0
+        was, now = False, False
+        for lane in range(width):
+            total = before[lane] = old[lane, k]
+            if step == 0:
+                total += (last - first) * diffs[lane, 0]
+            else:
+                for i in range(first, last):
+                    total += diffs[lane, i]
+            new[lane] = total
+            if order == 0:
+                order = (1 if old[lane, k] > total else 0) - (1 if old[lane, k] < total else 0)
+            was = was or old[lane, k] != 0
+            now = now or total != 0
+        if kind == PRESENCE:
+            there = 1 if new[0] >= at_least else 0
+            there -= 1 if old[0, k] >= at_least else 0
+            if there != 0:
+                n = put(keys, k, new, 0, there, out, out_diffs, n)
+        elif order < 0:
+            if was:
+                n = put(keys, k, before, width, -1, out, out_diffs, n)
+            if now:
+                n = put(keys, k, new, width, 1, out, out_diffs, n)
+        elif order > 0:
+            if now:
+                n = put(keys, k, new, width, 1, out, out_diffs, n)
+            if was:
+                n = put(keys, k, before, width, -1, out, out_diffs, n)
+    return n
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls this kernel."""
+    yield changed, (NUMBER, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE)

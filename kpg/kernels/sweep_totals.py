@@ -1,0 +1,307 @@
+"""Totals by key through a total order of times, and the changes they make to an answer, without an output trace.
+
+Of each key we know the total before (int64[width, keys]) and its new updates, none of them before any known:
+
+    running             the totals after each new time: per key (offsets), in order of time
+    presence_changes    where "total of lane 0 is at least …" changes: a row without lanes, diff ±1
+    sums_changes        where the totals change: −old +new, a row being the totals themselves, none when all are zero
+    sums_in_order       the same from updates whose times are in order, as rows of a batch
+
+Times of a key may come in any order; constant times or diffs are one column. Cost: one pass, and a sort of the times of
+those keys whose times are not sorted.
+Twins: kpg.testing.kernels_operators.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kpg.kernels.compare_rows import ORDER, ZERO, sort_columns
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.jit import jit
+
+MANY = 64  # changes of one key that are worth a table of their totals
+
+
+@jit
+def most_rows(offsets):
+    """The most rows of any key."""
+    most = 0
+    for key in range(offsets.shape[0] - 1):
+        most = max(most, offsets[key + 1] - offsets[key])
+    return most
+
+
+@jit
+def running_at_once(offsets, time, diffs, before, step_offsets, step_times, totals):
+    """Fill the totals when all updates are at one time."""
+    step = 1 if diffs.shape[1] > 1 else 0
+    keys = offsets.shape[0] - 1
+    n = 0
+    for key in range(keys):
+        if offsets[key] < offsets[key + 1]:
+            step_times[0, n] = time
+            n += 1
+        step_offsets[key + 1] = n
+    for w in range(before.shape[0]):
+        for key in range(keys):
+            lo = offsets[key]
+            hi = offsets[key + 1]
+            if lo < hi:
+                total = before[w, key]
+                if step == 0:
+                    total += (hi - lo) * diffs[w, 0]
+                else:
+                    for row in range(lo, hi):
+                        total += diffs[w, row]
+                totals[w, step_offsets[key]] = total
+
+
+@jit
+def running(offsets, times, diffs, before):
+    """(offsets, times, totals) of the totals after each distinct new time of each key."""
+    keys = offsets.shape[0] - 1
+    width = before.shape[0]
+    one_time = times.shape[1] == 1
+    step = 1 if diffs.shape[1] > 1 else 0
+    room = min(keys, offsets[keys]) if one_time else offsets[keys]
+    step_offsets = np.zeros(keys + 1, np.int64)
+    step_times = np.empty((1, room), np.int64)
+    totals = np.empty((width, room), np.int64)
+    if one_time:
+        running_at_once(offsets, times[0, 0], diffs, before, step_offsets, step_times, totals)
+        return step_offsets, step_times, totals
+    work = np.empty((2, most_rows(offsets)), np.int64)
+    n = 0
+    for key in range(keys):
+        lo = offsets[key]
+        hi = offsets[key + 1]
+        in_order = True
+        for row in range(lo + 1, hi):
+            in_order = in_order and times[0, row - 1] <= times[0, row]
+        if not in_order:
+            for row in range(lo, hi):
+                work[ORDER, row - lo] = row
+            sort_columns(times, ZERO, times.shape[0], work, hi - lo)
+        start = n
+        for row in range(lo, hi):
+            at = row if in_order else work[ORDER, row - lo]
+            if n == start or times[0, at] != step_times[0, n - 1]:
+                step_times[0, n] = times[0, at]
+                for w in range(width):
+                    totals[w, n] = before[w, key] if n == start else totals[w, n - 1]
+                n += 1
+            for w in range(width):
+                totals[w, n - 1] += diffs[w, at * step]
+        step_offsets[key + 1] = n
+    return step_offsets, step_times, totals
+
+
+@jit
+def presence_changes(at_least, before, step_offsets, step_times, totals):
+    """(keys, times, diffs) of the changes of presence, sorted by key and time."""
+    keys = step_offsets.shape[0] - 1
+    count = 0
+    for key in range(keys):
+        present = before[0, key] >= at_least
+        for s in range(step_offsets[key], step_offsets[key + 1]):
+            now = totals[0, s] >= at_least
+            if now != present:
+                count += 1
+            present = now
+    out_keys = np.empty(count, np.int64)
+    out_times = np.empty((1, count), np.int64)
+    out_diffs = np.empty((1, count), np.int64)
+    n = 0
+    for key in range(keys):
+        present = before[0, key] >= at_least
+        for s in range(step_offsets[key], step_offsets[key + 1]):
+            now = totals[0, s] >= at_least
+            if now != present:
+                out_keys[n] = key
+                out_times[0, n] = step_times[0, s]
+                out_diffs[0, n] = 1 if now else -1
+                n += 1
+            present = now
+    return out_keys, out_times, out_diffs
+
+
+@jit
+def count_changes(before, step_offsets, totals):
+    """How many changes of totals there are, and how many of one key at most."""
+    count = 0
+    most = 0
+    for key in range(step_offsets.shape[0] - 1):
+        start = count
+        for s in range(step_offsets[key], step_offsets[key + 1]):
+            differ = False
+            old = False
+            new = False
+            for w in range(before.shape[0]):
+                was = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                differ = differ or was != totals[w, s]
+                old = old or was != 0
+                new = new or totals[w, s] != 0
+            if differ:
+                count += (1 if old else 0) + (1 if new else 0)
+        most = max(most, count - start)
+    return count, most
+
+
+@jit
+def grows(totals, lo, hi):
+    """Whether totals in order of time are in order already, as they are where they only grow."""
+    for i in range(lo + 1, hi):
+        if totals[i - 1] > totals[i]:
+            return False
+    return True
+
+
+@jit
+def order_by_count(totals, lo, hi, low, places, work):
+    """Write the order of the rows lo to hi by totals of one lane, none below `low`, in few enough places: linear."""
+    counts = np.zeros(places + 1, np.int64)
+    for i in range(lo, hi):
+        counts[totals[i] - low + 1] += 1
+    for place in range(places):
+        counts[place + 1] += counts[place]
+    for i in range(lo, hi):
+        place = totals[i] - low
+        work[ORDER, counts[place]] = i
+        counts[place] += 1
+
+
+@jit
+def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
+    """Sort the changes lo to hi, made in order of time, by totals; those of equal totals stay in order."""
+    low, high = ZERO, ZERO
+    if out.shape[0] == 1 and hi > lo:
+        if grows(out[0], lo, hi):
+            return
+        low = high = out[0, lo]
+        for i in range(lo + 1, hi):
+            low = min(low, out[0, i])
+            high = max(high, out[0, i])
+    if out.shape[0] == 1 and hi - lo > MANY and 0 <= high - low < 4 * (hi - lo):
+        order_by_count(out[0], lo, hi, low, high - low + 1, work)
+    else:
+        for i in range(lo, hi):
+            work[ORDER, i - lo] = i
+        sort_columns(out, ZERO, out.shape[0], work, hi - lo)
+    for lane in range(out.shape[0] + 2):
+        block = out_times if lane == out.shape[0] else out_diffs if lane > out.shape[0] else out
+        row = lane if lane < out.shape[0] else 0
+        for i in range(hi - lo):
+            scratch[i] = block[row, work[ORDER, i]]
+        for i in range(hi - lo):
+            block[row, lo + i] = scratch[i]
+
+
+@jit
+def sums_changes(before, step_offsets, step_times, totals):
+    """(keys, totals, times, diffs) of the changes of the totals, sorted by key, totals, time."""
+    keys = step_offsets.shape[0] - 1
+    width = before.shape[0]
+    count, most = count_changes(before, step_offsets, totals)
+    out_keys = np.empty(count, np.int64)
+    out = np.empty((width, count), np.int64)
+    out_times = np.empty((1, count), np.int64)
+    out_diffs = np.empty((1, count), np.int64)
+    work = np.empty((2, most), np.int64)
+    scratch = np.empty(most, np.int64)
+    n = ZERO
+    for key in range(keys):
+        start = n
+        for s in range(step_offsets[key], step_offsets[key + 1]):
+            order = 0  # of the old totals among the new: before 0, after 0
+            old = False
+            new = False
+            for w in range(width):
+                was = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                if order == 0:
+                    order = (1 if was > totals[w, s] else 0) - (1 if was < totals[w, s] else 0)
+                old = old or was != 0
+                new = new or totals[w, s] != 0
+            if order != 0:
+                old_at = n + 1 if order > 0 and new else n
+                new_at = n + 1 if order < 0 and old else n
+                if old:
+                    for w in range(width):
+                        out[w, old_at] = before[w, key] if s == step_offsets[key] else totals[w, s - 1]
+                    out_diffs[0, old_at] = -1
+                if new:
+                    for w in range(width):
+                        out[w, new_at] = totals[w, s]
+                    out_diffs[0, new_at] = 1
+                end = n + (1 if old else 0) + (1 if new else 0)
+                for i in range(n, end):
+                    out_keys[i] = key
+                    out_times[0, i] = step_times[0, s]
+                n = end
+        if step_offsets[key + 1] - step_offsets[key] > 1:
+            sort_changes(start, n, work, scratch, out, out_times, out_diffs)
+    return out_keys, out, out_times, out_diffs
+
+
+@jit
+def sums_in_order(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
+    """What `sums_changes` makes of `running`, as rows of a batch and without either's arrays, if times are in order.
+
+    `out` has room for two rows of each update, the key first; `values` are its lanes after the key. Returns how many
+    rows there are, or −1 if the times of a key are out of order.
+    """
+    width = before.shape[0]
+    step = 1 if diffs.shape[1] > 1 else 0
+    old, new = np.empty(width, np.int64), np.empty(width, np.int64)
+    n = ZERO
+    for key in range(offsets.shape[0] - 1):
+        start = n
+        for w in range(width):
+            new[w] = before[w, key]
+        row = offsets[key]
+        while row < offsets[key + 1]:
+            time = times[0, row]
+            for w in range(width):
+                old[w] = new[w]
+            while row < offsets[key + 1] and times[0, row] == time:
+                for w in range(width):
+                    new[w] += diffs[w, row * step]
+                row += 1
+            if row < offsets[key + 1] and times[0, row] < time:
+                return -1
+            order = 0  # of the old totals among the new: before 0, after 0
+            was, now = False, False
+            for w in range(width):
+                if order == 0:
+                    order = (1 if old[w] > new[w] else 0) - (1 if old[w] < new[w] else 0)
+                was = was or old[w] != 0
+                now = now or new[w] != 0
+            if order != 0:
+                old_at = n + 1 if order > 0 and now else n
+                new_at = n + 1 if order < 0 and was else n
+                if was:
+                    for w in range(width):
+                        values[w, old_at] = old[w]
+                    out_diffs[0, old_at] = -1
+                if now:
+                    for w in range(width):
+                        values[w, new_at] = new[w]
+                    out_diffs[0, new_at] = 1
+                end = n + (1 if was else 0) + (1 if now else 0)
+                for i in range(n, end):
+                    out_times[0, i] = time
+                    for lane in range(keys.shape[0]):
+                        out[lane, i] = keys[lane, key]
+                n = end
+        if n - start > 1 and not (width == 1 and grows(values[0], start, n)):
+            work, scratch = np.empty((2, n - start), np.int64), np.empty(n - start, np.int64)
+            sort_changes(start, n, work, scratch, values, out_times, out_diffs)
+    return n
+
+
+def examples() -> Iterator[Example]:
+    """How the engine calls these kernels."""
+    yield running, (COLUMN, TABLE, TABLE, TABLE)
+    yield presence_changes, (NUMBER, TABLE, COLUMN, TABLE, TABLE)
+    yield sums_changes, (TABLE, COLUMN, TABLE, TABLE)
+    yield sums_in_order, (TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)

@@ -1,0 +1,227 @@
+"""The primitives of reduce: which times of a key to look at again, and what to correct there.
+
+    interesting_times   from a key's seeds (new and pending times) to the times to evaluate and those that must wait
+    evaluate_…          at each of these times t, in order:   f(Σ input at times ≤ t)  −  Σ output at times ≤ t
+    sweep_…             the same for a total order, from totals alone, without an output trace
+
+After a call with frontier `upper`, for every time t not beyond it:   Σ output ≤ t  =  f(Σ input ≤ t).
+
+Why the minimal pending times are enough. Input and output at t depend only on which of their times are ≤ t, so the
+output can be wrong only at joins of such times. Claim: wherever it is wrong beyond upper, some pending time is ≤ t. A
+call evaluates all joins with a seed that are not beyond upper; it leaves wrong only joins that are beyond upper and at
+or after a seed, and all of these are in the closure, so at or after one of its minimal times beyond upper. Conversely a
+later call joins each pending time with all times of the history then: if p ≤ t and t is a join of such times, it meets
+t. Compaction to any frontier that the pending times are beyond leaves these joins as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.updates import Ints, trim
+from kpg.kernels.correct_output import correct
+from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, accumulate
+from kpg.kernels.interesting_times import interesting
+from kpg.kernels.sweep_totals import presence_changes, running, sums_changes
+from kpg.trace.key_history import KeyHistory
+
+WANTED_ROWS = 1 << 22  # at most about so many rows are accumulated at once
+FEW_READS = 200  # rows read for all evaluation times of a key, rather than replay it
+
+Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InterestingTimes:
+    """Per key the times to evaluate now, and the minimal ones that must wait; sorted, distinct."""
+
+    eval_offsets: Ints
+    eval_times: Ints
+    pending_offsets: Ints
+    pending_times: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrections:
+    """Updates of an output, sorted by (key_index, data, time), consolidated; times and diffs may be constants."""
+
+    key_index: Ints
+    data: Ints
+    times: Ints
+    diffs: Ints
+
+    def __len__(self) -> int:
+        return int(self.key_index.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetOutput:
+    """The rows an output should have at each evaluation time, sorted by value; a diff of zero is no row."""
+
+    spans: Ints  # int64[2, evaluation times]: where the rows of each begin and end; without columns, one row each
+    data: Ints
+    diffs: Ints
+
+
+def interesting_times(
+    seed_offsets: Ints, seed_times: Ints, inputs: KeyHistory, outputs: KeyHistory, upper: Frontier
+) -> InterestingTimes:
+    """Close each key's seeds under join with its seeds, input and output times; split at `upper`."""
+    depth, seeds = seed_times.shape
+    keys = seed_offsets.shape[0] - 1
+    bounds = np.array(upper.elements, np.int64).reshape(len(upper), depth)
+    eval_offsets, pending_offsets = np.zeros(keys + 1, np.int64), np.zeros(keys + 1, np.int64)
+    eval_times = np.empty((depth, seeds + seeds // 4 + 16), np.int64)
+    pending_times = np.empty((depth, seeds + 16), np.int64)
+    key = evals = pending = 0
+    while True:
+        key, evals, pending = interesting(
+            key, evals, pending, seed_offsets, seed_times, inputs.offsets, inputs.times, outputs.offsets, outputs.times,
+            bounds, eval_offsets, eval_times, pending_offsets, pending_times,
+        )  # fmt: skip
+        if key == keys:
+            break
+        eval_times, pending_times = _grow(eval_times, evals), _grow(pending_times, pending)
+    return InterestingTimes(eval_offsets, trim(eval_times, evals), pending_offsets, trim(pending_times, pending))
+
+
+def evaluate_presence(at_least: int, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+    """One row without lanes where a key's accumulated diff is at least so much."""
+    return _correct(times, _accumulate(PRESENCE, at_least, 0, times, inputs), outputs)
+
+
+def evaluate_sums(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+    """One row whose lanes are the key's accumulated diff, where any of it is not zero."""
+    return _correct(times, _accumulate(SUMS, 0, inputs.diffs.shape[0], times, inputs), outputs)
+
+
+def evaluate_first(
+    limit: int, by_copies: int, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory
+) -> Corrections:
+    """A key's first `limit` values of positive multiplicity: each once, or as many copies as are among the first."""
+    kind = COPIES if by_copies else FIRST
+    return _correct(times, _accumulate(kind, limit, inputs.data.shape[0], times, inputs), outputs)
+
+
+def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+    """What a Python function makes of a key's rows.
+
+    function(key index, values[lanes, g], counts[g]) gives (rows[output lanes, k], diffs[k]). Values are sorted and
+    counts not zero; there is no call for an empty group. The rows it gives may come in any order, and repeat.
+    """
+    evals = times.eval_times.shape[1]
+    key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets)).tolist()
+    rows: list[Ints] = [np.empty((outputs.data.shape[0], 0), np.int64)]
+    diffs: list[Ints] = [np.empty(0, np.int64)]
+    sizes = np.zeros(evals, np.int64)
+    done = 0
+    while done < evals:
+        part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
+        for i, (lo, hi) in enumerate(part.spans.T.tolist(), done):
+            if lo < hi:
+                made, made_diffs = function(key_of[i], part.data[:, lo:hi], part.diffs[0, lo:hi])
+                rows.append(made)
+                diffs.append(made_diffs)
+                sizes[i] = made.shape[1]
+        done += part.spans.shape[1]
+    return _correct(times, _in_order(sizes, np.concatenate(rows, axis=1), np.concatenate(diffs)), outputs)
+
+
+def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
+    """Where "the accumulated diff is at least so much" changes, in a total order of times."""
+    assert times.shape[0] == 1, "sweeps need a total order of times"
+    keys, changed_times, changed = presence_changes(at_least, before, *running(offsets, times, diffs, before))
+    return Corrections(keys, np.empty((0, keys.shape[0]), np.int64), changed_times, changed)
+
+
+def sweep_sums(offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
+    """Where the accumulated diff changes, in a total order of times: −old +new."""
+    assert times.shape[0] == 1, "sweeps need a total order of times"
+    return Corrections(*sums_changes(before, *running(offsets, times, diffs, before)))
+
+
+def _accumulate(kind: int, limit: int, lanes: int, times: InterestingTimes, inputs: KeyHistory) -> TargetOutput:
+    """The wanted rows of all evaluation times."""
+    first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
+    evals = times.eval_times.shape[1]
+    done = first.spans.shape[1]
+    if done == evals or kind == PRESENCE or kind == SUMS:
+        return first
+    parts = [first]
+    while done < evals:
+        parts.append(_accumulate_part(kind, limit, lanes, done, times, inputs))
+        done += parts[-1].spans.shape[1]
+    starts = np.cumsum([0] + [part.diffs.shape[1] for part in parts])
+    return TargetOutput(
+        np.concatenate([part.spans + start for part, start in zip(parts, starts, strict=False)], axis=1),
+        np.concatenate([part.data for part in parts], axis=1),
+        np.concatenate([part.diffs for part in parts], axis=1),
+    )
+
+
+def _accumulate_part(
+    kind: int, limit: int, lanes: int, done: int, times: InterestingTimes, inputs: KeyHistory
+) -> TargetOutput:
+    """The wanted rows of evaluation times from `done` on, as many as fit."""
+    evals = times.eval_times.shape[1]
+    room = evals - done
+    one_each = kind == PRESENCE or kind == SUMS
+    if not one_each:  # at least what one time may want
+        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), min(limit, inputs.data.shape[1]))
+    spans = np.empty((2, 0 if one_each else evals - done), np.int64)
+    data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
+    end, rows = accumulate(
+        kind, limit, FEW_READS, done, times.eval_offsets, times.eval_times,
+        inputs.offsets, inputs.data, inputs.times, inputs.diffs, spans, data, diffs,
+    )  # fmt: skip
+    return TargetOutput(trim(spans, 0 if one_each else end - done), trim(data, rows), trim(diffs, rows))
+
+
+def _correct(times: InterestingTimes, wanted: TargetOutput, outputs: KeyHistory) -> Corrections:
+    depth, evals = times.eval_times.shape
+    keys = times.eval_offsets.shape[0] - 1
+    room = evals + wanted.diffs.shape[1] + 16
+    index = np.empty((1, room), np.int64)
+    data = np.empty((wanted.data.shape[0], room), np.int64)
+    corrected = np.empty((depth, room), np.int64)
+    diffs = np.empty((1, room), np.int64)
+    key = n = 0
+    while True:
+        key, n = correct(
+            FEW_READS, key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
+            outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
+        )  # fmt: skip
+        if key == keys:
+            return Corrections(_cut(index, n)[0], _cut(data, n), _cut(corrected, n), _cut(diffs, n))
+        index, data, corrected, diffs = (_grow(block, n) for block in (index, data, corrected, diffs))
+
+
+def _grow(block: Ints, n: int) -> Ints:
+    """A block of twice the room with the same first n columns."""
+    grown = np.empty((block.shape[0], 2 * block.shape[1]), np.int64)
+    grown[:, :n] = block[:, :n]
+    return grown
+
+
+def _cut(block: Ints, n: int) -> Ints:
+    """The first n columns, contiguous; no copy of a single lane that is mostly used."""
+    return block[:, :n] if block.shape[0] <= 1 and 2 * n >= block.shape[1] else trim(block, n)
+
+
+def _in_order(sizes: Ints, rows: Ints, diffs: Ints) -> TargetOutput:
+    """What a reducer gave, so many rows at each evaluation time: there sorted by value, equal ones summed."""
+    if sizes.max(initial=0) > 1:
+        at = np.repeat(np.arange(sizes.shape[0]), sizes)
+        order = np.lexsort((*rows[::-1], at))
+        at, rows, diffs = at[order], rows.take(order, axis=1), diffs[order]
+        new = (at[1:] != at[:-1]) | (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+        heads = np.flatnonzero(np.concatenate([[True], new]))
+        rows, diffs = rows.take(heads, axis=1), np.add.reduceat(diffs, heads)
+        sizes = np.bincount(at[heads], minlength=sizes.shape[0])
+    ends = np.cumsum(sizes)
+    return TargetOutput(np.stack([ends - sizes, ends]), rows, diffs.reshape(1, -1))

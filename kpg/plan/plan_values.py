@@ -1,0 +1,151 @@
+"""The values in a plan as JSON: schemas, expressions, constants and the names of functions.
+
+read_x(write_x(value))  is the same value, in whatever process
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named
+from kpg.columns.schema import Schema, Type, parse_type
+from kpg.errors import BadPlan, ProtocolError
+
+
+def write_schema(schema: Schema) -> list[list[str]]:
+    """Names and types of columns."""
+    return [[name, str(type_)] for name, type_ in zip(schema.names, schema.types, strict=True)]
+
+
+def read_schema(written: list[list[str]]) -> Schema:
+    """Columns from names and types."""
+    return Schema(tuple(name for name, _ in written), tuple(parse_type(type_) for _, type_ in written))
+
+
+def write_expression(expression: Expression) -> list[Any]:
+    """An expression as nested lists."""
+    match expression:
+        case ColumnReference():
+            return ["column", expression.name]
+        case Literal():
+            return ["literal", write_constant(expression.value)]
+        case FunctionCall():
+            options = [
+                ["type", str(option)] if isinstance(option, Type) else
+                write_expression(option) if isinstance(option, Expression) else ["option", write_constant(option)]
+                for option in expression.options
+            ]  # fmt: skip
+            return ["call", expression.op, [write_expression(each) for each in expression.arguments], options]
+        case Named():
+            return ["named", expression.name, write_expression(expression.expression)]
+        case Apply():
+            arguments = [write_expression(each) for each in expression.arguments]
+            name = name_of_function(expression.function)
+            return ["apply", name, str(expression.returns), expression.kind, arguments]
+    raise BadPlan(f"{expression!r} cannot be sent to a worker")
+
+
+def read_expression(written: list[Any]) -> Expression:
+    """An expression from nested lists."""
+    match written:
+        case ["column", str(name)]:
+            return ColumnReference(name)
+        case ["literal", value]:
+            return Literal(read_constant(value))
+        case ["call", str(op), arguments, options]:
+            return FunctionCall(op, tuple(map(read_expression, arguments)), tuple(map(_read_option, options)))
+        case ["named", str(name), inner]:
+            return Named(read_expression(inner), name)
+        case ["apply", str(name), str(returns), str(kind), arguments]:
+            return Apply(function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments)))
+    raise ProtocolError("a plan holds no such expression", detail=repr(written)[:200])
+
+
+def _read_option(written: list[Any]) -> Any:
+    match written:
+        case ["type", str(name)]:
+            return parse_type(name)
+        case ["option", value]:
+            return read_constant(value)
+    return read_expression(written)
+
+
+def write_constant(value: Any) -> Any:
+    """A Python value as JSON, told from others by its kind."""
+    match value:
+        case np.generic():
+            return write_constant(value.item())
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return {"float": value.hex()}
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+        case datetime.datetime():
+            return {"datetime": value.isoformat()}
+        case datetime.date():
+            return {"date": value.isoformat()}
+        case decimal.Decimal():
+            return {"decimal": str(value)}
+    raise BadPlan(f"a constant of type {type(value).__name__} cannot be sent to a worker", detail=repr(value)[:200])
+
+
+def read_constant(written: Any) -> Any:
+    """A Python value from JSON."""
+    if not isinstance(written, dict):
+        return written
+    ((kind, value),) = written.items()
+    match kind:
+        case "float":
+            return float.fromhex(value)
+        case "bytes":
+            return base64.b64decode(value)
+        case "datetime":
+            return datetime.datetime.fromisoformat(value)
+        case "date":
+            return datetime.date.fromisoformat(value)
+        case "decimal":
+            return decimal.Decimal(value)
+    raise ProtocolError(f"a plan holds a constant of unknown kind {kind!r}")
+
+
+def name_of_function(function: Callable[..., Any]) -> str:
+    """What a worker can import a function by."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module and name and module != "__main__" and "<" not in name:
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is function:
+            return f"{module}:{name}"
+    raise BadPlan(
+        f"{name or function!r} cannot be sent to workers",
+        detail="Workers import functions by name; no code is sent to them.",
+        hint="Define it at the top level of a module that workers can import, not in a script, function or lambda.",
+    )
+
+
+def function_of_name(name: str) -> Callable[..., Any]:
+    """The function that a name is imported by."""
+    module, _, path = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise BadPlan(
+            f"a worker cannot import {name}",
+            detail=str(error),
+            hint="Install the module where the workers run, or put it on their path.",
+        ) from None
+    if not callable(found):
+        raise BadPlan(f"{name} is not a function")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,115 @@
+"""Files of changes: transactions of rows that come and go.
+
+    begin
+    put edge 1,2 +1
+    put name 7,"O'Hara, Ann" -1
+    commit                     (or abort, which forgets what was put since begin)
+
+Values are separated by commas, a symbol may stand in double quotes. Empty lines and lines that begin with # are left
+out. Rows are counted: one that was put twice is there until it was taken away twice.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kpg.errors import InputError, SchemaMismatch, Unavailable, UndefinedName
+from kpg.query.datalog.fact_files import read_value
+from kpg.query.ir.program import Relation
+from kpg.query.source_text import did_you_mean
+
+
+@dataclass(slots=True)
+class FileTransaction:
+    """Rows with diffs, by relation."""
+
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    diffs: dict[str, list[int]] = field(default_factory=dict)
+
+    def put(self, relation: str, row: tuple[Any, ...], diff: int) -> None:
+        """One more change."""
+        self.rows.setdefault(relation, []).append(row)
+        self.diffs.setdefault(relation, []).append(diff)
+
+
+def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
+    """The committed transactions of a file, in order."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from transactions(file, str(path), relations)
+    except OSError as error:
+        raise Unavailable(f"cannot read {path}", detail=str(error)) from None
+    except UnicodeDecodeError as error:
+        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error)) from None
+
+
+def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
+    """The committed transactions of some lines."""
+    current: FileTransaction | None = None
+    began = number = 0
+    for number, line in enumerate(lines, 1):
+        words = line.strip()
+        where = f"{name}:{number}"
+        if not words or words.startswith("#"):
+            continue
+        if words == "begin":
+            if current is not None:
+                raise InputError(f"{where}: begin inside a transaction", detail=f"It began in line {began}.")
+            current, began = FileTransaction(), number
+        elif words in ("commit", "abort"):
+            if current is None:
+                raise InputError(f"{where}: {words} outside a transaction", hint="Begin one with: begin")
+            if words == "commit":
+                yield current
+            current = None
+        elif words.startswith(("put ", "put\t")):
+            if current is None:
+                raise InputError(f"{where}: put outside a transaction", hint="Begin one with: begin")
+            current.put(*read_put(words[4:].strip(), where, relations))
+        else:
+            word = words.split()[0]
+            hint = did_you_mean(word, ["begin", "put", "commit", "abort"])
+            raise InputError(f"{where}: {word!r} is no command", hint=hint)
+    if current is not None:
+        raise InputError(f"{name}:{number}: a transaction is not committed", detail=f"It began in line {began}.")
+
+
+def split_values(values: str, where: str) -> list[str]:
+    """`1,"a, b"` as its values."""
+    if '"' not in values:
+        return values.split(",")
+    try:
+        return next(csv.reader([values], strict=True), [])
+    except csv.Error as error:
+        raise SchemaMismatch(f"{where}: cannot read {values!r}", detail=str(error)) from None
+
+
+def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str, tuple[Any, ...], int]:
+    """`edge 1,2 +1` as relation, row and diff."""
+    name, _, rest = text.partition(" ")
+    relation = relations.get(name)
+    if relation is None:
+        raise UndefinedName(
+            f"{where}: no input relation is called {name!r}",
+            hint=did_you_mean(name, relations) or "Only relations with .input, or without rules, can be changed.",
+        )
+    values, _, diff = rest.strip().rpartition(" ")
+    if not values and relation.arity == 0:
+        values = ""
+    if diff not in ("+1", "-1", "1"):
+        raise SchemaMismatch(f"{where}: a change ends with +1 or -1, not {diff!r}", hint=f"Write: put {name} a,b,c +1")
+    values = values.strip()
+    fields = split_values(values, where)
+    if relation.arity == 0:
+        return name, (0,), int(diff)
+    if len(fields) != relation.arity:
+        raise SchemaMismatch(
+            f"{where}: {name} has {relation.arity} columns, not {len(fields)}", detail=f"Found {values!r}."
+        )
+    pairs = zip(fields, relation.columns, strict=True)
+    return name, tuple(read_value(each.strip() if column.kind != "symbol" else each, column.kind, where, column.name)
+                       for each, column in pairs), int(diff)  # fmt: skip

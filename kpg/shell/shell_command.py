@@ -1,0 +1,108 @@
+"""`kpg shell` on the command line: what can be given, and how a shell begins. Light to import."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kpg.errors import Unavailable
+
+if TYPE_CHECKING:
+    from kpg.client.connection import Connection
+
+HELP = """\
+Ask a db from a terminal, or from a script on standard input.
+
+examples:
+  kpg shell                              a db in memory, gone at the end
+  kpg shell data/                        a db on a directory
+  kpg shell ws://127.0.0.1:8340          a server; its token in KPG_TOKEN, or --token-file
+  kpg shell < script.dl                  every statement in turn; stops at the first error, with status 1
+  kpg shell -c 'path(1, x)?' data/       one statement
+
+what can be said:
+  .decl edge(x: number, y: number)       a relation
+  +edge(1, 2), edge(2, 3).               rows that come, at one time;  -edge(1, 2).  rows that go
+  path(x, y) :- edge(x, y).              rules: stored, and computed when asked for
+  path(1, x)?                            ask once
+  watch path(1, x)                       follow it, live, until Ctrl-C
+  [:find ?x :where [_ :person/name ?x]]  the same in EDN
+  \\h                                     help: \\d \\explain \\timing \\i \\q and others
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser's."""
+    parser = commands.add_parser(
+        "shell", help="ask a server, or a db of its own, from a terminal", description=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("place", nargs="?", metavar="URL|DIR", help="a server (ws://...) or a directory (in memory)")
+    parser.add_argument("-c", dest="statement", action="append", metavar="TEXT", help="say this and end")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds the token and nothing else")
+    parser.add_argument("--authorities", type=Path, metavar="FILE", help="certificates to trust, for wss://")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="where what was typed is remembered")
+    parser.set_defaults(command=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run a shell; the exit status."""
+    for package in ("websockets", *(["prompt_toolkit"] if interactive(given) else [])):
+        if importlib.util.find_spec(package) is None:
+            raise Unavailable(f"kpg shell needs the package {package}", hint="pip install 'kpg[shell]'")
+    from rich.console import Console
+
+    from kpg.shell.interpreter import Interpreter
+
+    with connected(given) as db:
+        shell = Interpreter(db, Console(), Console(stderr=True), interactive(given))
+        if given.statement:
+            return shell.script("\n".join(given.statement))
+        if not interactive(given):
+            return shell.script(sys.stdin.read())
+        from kpg.shell.prompt import converse
+
+        return converse(shell, given.history)
+
+
+def interactive(given: argparse.Namespace) -> bool:
+    """Whether somebody types."""
+    return not given.statement and sys.stdin.isatty()
+
+
+@contextmanager
+def connected(given: argparse.Namespace) -> Iterator[Connection]:
+    """A connection to the server that was named, or to one of the shell's own in this process."""
+    from kpg.client.connection import connect
+    from kpg.client.server_address import is_address
+
+    if given.place is not None and is_address(given.place):
+        token = read_token(given.token_file) if given.token_file else None
+        with connect(given.place, token=token, authorities=given.authorities) as db:
+            yield db
+        return
+    from kpg.server.listener import ListenAddress
+    from kpg.server.running_server import RunningServer, Settings
+    from kpg.server.tokens import generated
+
+    token, tokens = generated()
+    directory = Path(given.place) if given.place is not None else None
+    with (
+        RunningServer(Settings(directory, ListenAddress(port=0), tokens)) as server,
+        connect(server.url, token=token) as db,
+    ):
+        yield db
+
+
+def read_token(path: Path) -> str:
+    """The token in a file; of a server's file of tokens, the first."""
+    try:
+        words = path.read_text().split()
+    except OSError as error:
+        raise Unavailable(f"cannot read the token in {path}", detail=str(error)) from None
+    return next((word for word in words if word not in ("admin", "user")), "")

@@ -1,0 +1,231 @@
+"""The db on Spark, as people hold it: the cluster's db, whose workers live in executors and whose rows come from Spark.
+
+    load(name, df)        a DataFrame into a relation, as one transaction
+    stream(name, stream)  a stream into a relation, each micro-batch as one transaction
+    answer.to_spark()     an answer as a DataFrame
+
+Rows go from tasks straight to workers; what passes through the driver is which attempts count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from kpg.cluster.cluster_database import ClusterDatabase
+from kpg.cluster.cluster_directory import ClusterDirectory
+from kpg.cluster.cluster_installer import ClusterInstaller
+from kpg.cluster.cluster_output import ClusterOutput
+from kpg.cluster.message import read_error, write_error
+from kpg.config import Config
+from kpg.errors import KpgError, ProgramError
+from kpg.plan.nodes import PlanNode
+from kpg.spark.data_source import bound
+from kpg.spark.driver_service import DriverService
+from kpg.spark.residents import SparkResidents
+from kpg.spark.row_pusher import RowKind
+from kpg.spark.schemas import check_fits, kpg_schema
+from kpg.spark.site import RelationPlacement, Site
+from kpg.spark.spark_session import ADDRESS, PUSH_DOWN, SECRET, check_session, check_slots, interface_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class SparkDatabase(ClusterDatabase):
+    """Inputs, answers and the clock they share, on workers in Spark; made by `kpg.open(spark=spark, workers=N)`."""
+
+    def __init__(self, config: Config, workers: int, spark: SparkSession, home: ClusterDirectory | None = None) -> None:
+        check_session(spark)
+        if config.coordinates != 1:
+            raise ProgramError("times have one coordinate on Spark")
+        check_slots(spark, workers)
+        self.spark = spark
+        super().__init__(config, workers, SparkResidents(spark), interface_of(spark), home)
+        self.installer = SparkInstaller(self)
+        host, port = self.coordinator.door.address
+        self.site = Site(host, port, self.coordinator.secret.hex())
+        self.service = DriverService(self)
+        self.coordinator.services["client"] = self.service.attend
+        self.format = f"kpg_{port}"  # this db, whichever one format("kpg") means
+        spark.dataSource.register(bound(self.site, self.format))
+        self._before = {name: spark.conf.get(name, None) for name in (ADDRESS, SECRET)}
+        spark.conf.set(SECRET, self.site.secret)
+        spark.conf.set(ADDRESS, f"{host}:{port}")
+        spark.conf.set(PUSH_DOWN, "true")
+        connect(spark)
+
+    # In
+
+    def load(
+        self, name: str, frame: DataFrame, *, key: Any = None, diff: str | None = None, upsert: bool = False
+    ) -> int:
+        """Put the rows of a DataFrame into a relation, as one transaction; its epoch. Makes the relation if need be.
+
+        key      of the relation that is made
+        diff     a column of whole numbers: how often each row is added, or removed if negative
+        upsert   rows replace those with the same key
+        """
+        change = RowKind(diff, upsert)
+        self._target(name, frame, key, change)
+        prefix = ["load", uuid4().hex]
+        body = loader(self.site, name, prefix, change)
+        try:
+            told = [json.loads(row[0]) for row in frame.mapInArrow(body, "told string").collect()]
+            failed = next((each["error"] for each in told if "error" in each), None)
+            if failed is not None:
+                raise read_error(failed)
+            return self._publish(name, told, prefix, upsert)
+        except BaseException:
+            with contextlib.suppress(KpgError):
+                self.service.discard(prefix)
+            raise
+
+    def _publish(self, name: str, attempts: list[dict[str, Any]], prefix: list[Any], replacing: bool) -> int:
+        with self.coordinator.lock:
+            return self.service.publish(name, attempts, prefix, replacing=replacing)
+
+    def stream(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        checkpoint: str | None = None,
+        key: Any = None,
+        diff: str | None = None,
+        upsert: bool = False,
+        query_name: str | None = None,
+        trigger: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> StreamingQuery:
+        """Let a stream flow into a relation, each micro-batch one transaction; the running query.
+
+        checkpoint   a directory from which the stream goes on when it is started again
+        trigger      as Spark takes it: {"processingTime": "1 second"}, {"availableNow": True}
+        key, diff, upsert   as for load()
+        """
+        self._target(name, frame, key, RowKind(diff, upsert))
+        writer = frame.writeStream.format(self.format).option("relation", name).outputMode("append")
+        told = {"diff": diff, "upsert": upsert or None, "checkpointLocation": checkpoint, **options}
+        for option, value in told.items():
+            if value is not None:
+                writer = writer.option(option, value)
+        if query_name is not None:
+            writer = writer.queryName(query_name)
+        if trigger is not None:
+            writer = writer.trigger(**trigger)
+        return writer.start()
+
+    def _target(self, name: str, frame: DataFrame, key: Any, change: RowKind) -> None:
+        """See that the relation is there and that rows fit it."""
+        self.check()
+        if name not in self.inputs:
+            keys = (key,) if isinstance(key, str) else tuple(key or ())
+            found = kpg_schema(frame.drop(change.diff).schema if change.diff is not None else frame.schema, keys)
+            self.input(name, found, key=key)
+        elif key is not None:
+            raise ProgramError(f"{name} is there already, with its key", hint="Leave key= out.")
+        check_fits(RelationPlacement.read(name, self.service.describe(name)), change, frame.schema)
+
+    # Out
+
+    def to_spark(self, name: str, as_of: int | None = None) -> DataFrame:
+        """A relation or answer as a DataFrame: as of a time, or of the last complete one when Spark plans it."""
+        self[name]
+        reader = self.spark.read.format(self.format).option("relation", name)
+        return (reader if as_of is None else reader.option("as_of", as_of)).load()
+
+    def to_spark_stream(self, name: str, /, **options: Any) -> DataFrame:
+        """The changes of a relation or answer as a stream: its columns, _time and _diff."""
+        self[name]
+        return self.spark.readStream.format(self.format).options(relation=name, changes=True, **options).load()
+
+    # Life
+
+    def __enter__(self) -> SparkDatabase:
+        return self
+
+    def close(self) -> None:
+        """End all workers; may be repeated."""
+        if not self._closed:
+            super().close()
+            with contextlib.suppress(Exception):  # the session may be gone already
+                if self.spark.conf.get(ADDRESS, None) == f"{self.site.host}:{self.site.port}":
+                    restore(self.spark, self._before)
+
+
+class SparkInstaller(ClusterInstaller):
+    """What has workers in Spark make dataflows of plans."""
+
+    db: SparkDatabase
+
+    def output(self, node: PlanNode, name: str | None, keep: bool) -> SparkOutput:  # type: ignore[override]
+        """Install a plan as an answer on all workers."""
+        made = super().output(node, name, keep)
+        found = self.db.outputs[made.name] = SparkOutput(self.db, made.name, made.schema, keep)
+        return found
+
+
+class SparkOutput(ClusterOutput):
+    """An installed answer, held by workers in Spark."""
+
+    db: SparkDatabase
+
+    def to_spark(self, as_of: int | None = None) -> DataFrame:
+        """The rows as a DataFrame: as of a time, or of the last complete one when Spark plans it."""
+        self._check()
+        return self.db.to_spark(self.name, as_of)
+
+    def to_spark_stream(self, **options: Any) -> DataFrame:
+        """The changes as a stream: its columns, _time and _diff."""
+        self._check()
+        return self.db.to_spark_stream(self.name, **options)
+
+
+def connect(spark: SparkSession) -> None:
+    """Let format("kpg") of a session mean the db that its conf names: spark.kpg.address and spark.kpg.secret."""
+    address, secret = spark.conf.get(ADDRESS, None), spark.conf.get(SECRET, None)
+    if not address or not secret:
+        raise ProgramError(f"the session does not say which db: {ADDRESS} and {SECRET} are not set")
+    host, port = address.rsplit(":", 1)
+    spark.dataSource.register(bound(Site(host, int(port), secret)))
+
+
+def restore(spark: SparkSession, before: dict[str, str | None]) -> None:
+    """Let format("kpg") mean what it meant before a db was opened, if that was something."""
+    for name, value in before.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
+    if all(before.values()):
+        connect(spark)
+
+
+def loader(site: Site, name: str, prefix: list[Any], change: RowKind) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a task of a load does: stage its rows, and say under which key; or what is wrong with them."""
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        from kpg.spark.client import client_of
+        from kpg.spark.row_pusher import Pusher
+
+        context, client = TaskContext.get(), client_of(site)
+        assert context is not None
+        try:
+            key = [*prefix, context.partitionId(), context.taskAttemptId()]
+            pusher = Pusher(client, client.place(name), key, change)
+            for batch in batches:
+                pusher.push(batch)
+            told = pusher.finish()
+        except KpgError as error:
+            told = {"error": write_error(error)}
+        yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
+
+    return run

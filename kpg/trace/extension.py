@@ -1,0 +1,146 @@
+"""Tuples extended by what some traces hold of their keys: the primitive of delta queries and worst-case optimal joins.
+
+    extend(T, E)  =  { (projection of tuple and row; join of times; product of diffs)
+                       |  tuple in T, row of the cheapest extender, rows of the others that agree,
+                          each lexicographically before the tuple's initial time (or at it, if not strict) }
+
+delivered in slices of about `limit` updates, not consolidated and in no promised order. See kpg.kernels.extend_tuples for what
+an extender's say is. Cost: for each tuple a search in each batch (kpg.trace.locate_batches), then the rows of its cheapest
+extender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.algebra.order import Time
+from kpg.columns.output_buffer import room, used
+from kpg.columns.selection import cut
+from kpg.columns.updates import Ints, Updates, trim
+from kpg.kernels.extend_tuples import extend, most
+from kpg.kernels.intersect_extenders import intersect
+from kpg.trace.batch import Batch
+from kpg.trace.batch_table import table_of
+from kpg.trace.locate_batches import locate_into
+
+CHUNK = 1 << 16  # tuples that are looked up together: their ranges stay in the cache
+FEW_MOMENTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """An index: what of a tuple is its key (a lane, or a constant), and how its rows count."""
+
+    lanes: tuple[int, ...]  # of the tuple; -1 where the key has a constant
+    constants: tuple[int, ...]  # one for each lane of the key
+    strict: bool
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionShape:
+    """What a step makes of a tuple: how many new lanes, their bounds, and which lanes come out."""
+
+    new: int
+    projection: Ints  # (0, lane of the tuple) or (1, lane after the key)
+    low: int = -1  # the lane that the new one is not before, if any
+    high: int = -1  # the lane that the new one is before, if any
+
+
+class Extension:
+    """An extension of some tuples under way."""
+
+    def __init__(
+        self,
+        tuples: Updates,
+        extenders: Sequence[Extender],
+        batches: Sequence[Sequence[Batch]],
+        shape: ExtensionShape,
+        floor: Time,
+    ) -> None:
+        self._tuples, self._extenders, self._shape = tuples, extenders, shape
+        self._batches = batches  # keeps what the table has addresses of
+        self._bounds = np.cumsum([0, *map(len, batches)], dtype=np.int64)
+        self._flags = np.array([(len(each.lanes), each.strict, each.negative) for each in extenders], np.int64).reshape(
+            -1, 3
+        )
+        self._floor = np.array(floor, np.int64)
+        pair = shape.new == 1 and len(extenders) == 2 and len(floor) == 1
+        self.in_pairs = pair and not any(each.negative for each in extenders)
+        self._meter = np.zeros(2, np.int64)
+        self._chunk = tuples
+        self._next = 0  # the first tuple that is in no chunk yet
+        self._table: Ints | None = None
+        self._ranges: Ints | None = None
+
+    @property
+    def proposed(self) -> int:
+        """How many rows were looked at to extend tuples: what a bound on the work is about."""
+        return int(self._meter[1])
+
+    def next(self, limit: int) -> Updates | None:
+        """Some more updates, at most `limit` unless one tuple has more; none when all were given."""
+        while True:
+            if self._ranges is None:
+                if self._next >= len(self._tuples):
+                    return None
+                self._look_up()
+            found = self._some(limit)
+            if found is not None:
+                return found
+
+    def _some(self, limit: int) -> Updates | None:
+        """The extensions of some tuples of the chunk, if there are any."""
+        assert self._ranges is not None
+        chunk, start = self._chunk, int(self._meter[0])
+        lanes, depth = self._shape.projection.shape[0], len(self._floor)
+        stop, moments, n = len(chunk), FEW_MOMENTS, 0
+        if self.in_pairs:
+            capacity = min(limit, 64 + 2 * (stop - start))
+        else:
+            stop, capacity = most(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
+        while capacity:
+            data, times, diffs = room(lanes, capacity), room(depth, capacity), room(1, capacity)
+            given = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
+                     self._ranges, self._floor)  # fmt: skip
+            how = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
+            if self.in_pairs:
+                n, times_alike, diffs_alike = intersect(*given, *how, limit, data, times, diffs)
+            else:
+                n, times_alike, diffs_alike = extend(*given, self._shape.new, *how, moments, data, times, diffs)
+            if n or self._meter[0] > start:
+                break
+            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more than there was room for
+        else:
+            self._meter[0] = stop
+        if self._meter[0] == len(chunk):
+            self._ranges = None
+        if not n:
+            return None
+        times = trim(times, 1) if times_alike else used(times, n)
+        return Updates(used(data, n), times, trim(diffs, 1) if diffs_alike else used(diffs, n))
+
+    def _look_up(self) -> None:
+        """Find the rows of the keys of the next chunk."""
+        start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
+        self._next, self._chunk = stop, cut(self._tuples, start, stop)
+        ranges = np.empty((2 * self._bounds[-1], stop - start), np.int64)
+        tables = [table_of([])]
+        for each, extender in enumerate(self._extenders):
+            first, last = 2 * self._bounds[each : each + 2]
+            keys = keys_of(self._chunk.data, extender)
+            tables.append(locate_into(ranges[first:last], self._batches[each], keys)[0])
+        self._table = np.concatenate(tables)
+        self._ranges = ranges
+        self._meter[0] = 0
+
+
+def keys_of(data: Ints, extender: Extender) -> Ints:
+    """The key of each tuple: int64[lanes, n]."""
+    keys = np.empty((len(extender.lanes), data.shape[1]), np.int64)
+    for place, (lane, constant) in enumerate(zip(extender.lanes, extender.constants, strict=True)):
+        keys[place] = constant if lane < 0 else data[lane]
+    return keys
