@@ -30,10 +30,9 @@ from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
-from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import Closed, DataError, InputError, InUse, KpgError
+from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.import_ import advanced
-from kpg.operators.payload import updates_of
 from kpg.plan import nodes
 from kpg.plan.render import Renderer
 from kpg.plan.rendered import RenderedArrangement
@@ -41,21 +40,6 @@ from kpg.plan.rendered import RenderedArrangement
 if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.database import Database
-
-
-class Watch(Operator):
-    """Hands the updates of a stream to a function and sends nothing."""
-
-    def __init__(self, name: str, take: Callable[[Updates], None]) -> None:
-        super().__init__(name)
-        self.take = take
-
-    def step(self, inputs: Inputs) -> bool:
-        for message in inputs[0]:
-            for updates in updates_of(message.payload):
-                if len(updates):
-                    self.take(updates)
-        return False
 
 
 class Output:
@@ -104,7 +88,7 @@ class Output:
     def _watch(self, dataflow: Dataflow, stream: Any, schema: Schema) -> None:
         self._lanes = schema
         self._order = [schema.index(name) for name in self.schema.names]
-        watch = Watch(f"output {self.name}", self._take)
+        watch = DeliverUpdates(f"output {self.name}", self._take)
         dataflow.add(watch, [(stream, LocalPact())], depth=stream.depth)
 
     # Changes
@@ -335,7 +319,7 @@ class Probe:
         try:
             rendered = renderer.collection(node)
             renderer.finish()
-            self._watch = Watch("probe", lambda updates: None)
+            self._watch = DeliverUpdates("probe", lambda updates: None)
             dataflow.add(self._watch, [(rendered.stream, LocalPact())], depth=rendered.stream.depth)
         finally:
             renderer.release()

@@ -7,10 +7,10 @@ import pytest
 
 import kpg
 from kpg.algebra.frontier import Frontier
-from kpg.api.output import Watch
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import LocalPact
 from kpg.operators.arrange import Publisher
+from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.import_ import import_arrangement
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -75,7 +75,7 @@ def test_an_import_goes_by_the_state_of_its_handle():
 
             def build(dataflow, handle=handle, seen=seen):
                 arranged = import_arrangement(dataflow, "rows", by_key.installed.publisher, handle)
-                dataflow.add(Watch("watch", seen.append), [(arranged.stream, LocalPact())], depth=1)
+                dataflow.add(DeliverUpdates("watch", seen.append), [(arranged.stream, LocalPact())], depth=1)
                 arranged.handle.release()
 
             db.install(name, build)
