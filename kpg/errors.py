@@ -1,4 +1,4 @@
-"""Every error a user can meet.
+"""Every error that kpg raises, and the name by which each class travels between processes.
 
     KpgError
       ProgramError        the query is wrong
@@ -7,33 +7,34 @@
         TypeMismatch        types that do not fit an operation or each other
         BadPlan             operators combined in a way that has no meaning (a loop whose time does not grow, ...)
         UnsafeRule          a rule with a variable that nothing binds
-        NotStratified       a rule that negates or aggregates what depends on itself
-        NameTaken           a rule or relation by the name of another
-      InputError          the data or the protocol is wrong
-        SchemaMismatch      rows of another arity or type than the relation's
-        TimeTooEarly        an insert, advance or read before what is still open
+        NotStratified       a rule that negates or aggregates a relation that depends on the rule
+        NameTaken           a rule or relation with the name of another
+      InputError          the data or the order of calls is wrong
+        SchemaMismatch      rows whose arity or types differ from the relation's
+        TimeTooEarly        an insert, advance or read at a time that is complete or compacted
         TimeNotReached      a read as of a time that is not complete yet
         Closed              use of an input, handle or db after its end
-        InUse               dropping what others still read
-        InsertOnly          removing rows from what an insert-only program reads
-      DataError           an answer failed: rows on which an expression or reducer fails are in its input
-      ResourceError       a limit was met; retry may help
+        InUse               dropping something that has readers, or creating something that exists
+        InsertOnly          removing rows from a relation that an insert-only program reads
+      DataError           an answer failed: an expression or reducer fails on some rows of its input
+      ResourceError       a limit was reached; a retry may succeed
         OverBudget          the memory limit
-        OverLimit           what one user of a service may take
-        TooManyRounds       a recursion ran past its limit of rounds
-        Overflow            a number left the range of its type
-      StorageError        a file is not what it should be
-        Corrupt             damaged, cut off, or of another kind
+        OverLimit           a limit of one user of a service
+        TooManyRounds       the maximum number of rounds of a recursion
+        Overflow            the range of a number's type
+      StorageError        a file cannot be used
+        Corrupt             damaged, truncated, or of another kind
         Unavailable         cannot be opened, read or written
-      ClusterError        the workers of a db, or the way to them
-        WorkerLost          a worker is gone: killed, crashed, or out of reach
+      ClusterError        the workers of a db, or the connections to them
+        WorkerLost          a worker was killed, crashed, or is unreachable
         Unreachable         a connection cannot be made, or ended
-        NotAuthorised       the other end does not know the secret of the db
-        ProtocolError       what came over a connection has no meaning
-      WrongAnswer         an experiment's answer differs from an independent computation
+        NotAuthorised       the other side of a connection does not know the secret of the db
+        ProtocolError       a message that has no meaning
+      WrongAnswer         the answer of an experiment differs from an independent computation
       WrongThread         a db was used from a thread that does not own it
 
 Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
+An error that crosses a process boundary travels as the name in `WIRE_NAMES`, so renaming a class breaks no peer.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class KpgError(Exception):
 
 
 class ProgramError(KpgError):
-    """The query is wrong; where its text is known, `line` and `column` say where, from 1."""
+    """The query is wrong. `line` and `column` give the position in its text, from 1, where that is known."""
 
     line: int | None = None
     column: int | None = None
@@ -85,23 +86,23 @@ class UnsafeRule(ProgramError):
 
 
 class NotStratified(ProgramError):
-    """A rule that negates or aggregates what depends on itself."""
+    """A rule that negates or aggregates a relation that depends on the rule."""
 
 
 class NameTaken(ProgramError):
-    """A rule or relation by the name of another."""
+    """A rule or relation with the name of another."""
 
 
 class InputError(KpgError):
-    """The data or the protocol is wrong."""
+    """The data or the order of calls is wrong."""
 
 
 class SchemaMismatch(InputError):
-    """Rows of another arity or type than the relation's."""
+    """Rows whose arity or types differ from the relation's."""
 
 
 class TimeTooEarly(InputError):
-    """An insert, advance or read before what is still open."""
+    """An insert, advance or read at a time that is complete or compacted."""
 
 
 class TimeNotReached(InputError):
@@ -113,31 +114,31 @@ class Closed(InputError):
 
 
 class InUse(InputError):
-    """Dropping what others still read."""
+    """Dropping something that has readers, or creating something that exists."""
 
 
 class InsertOnly(InputError):
-    """Removing rows from what an insert-only program reads."""
+    """Removing rows from a relation that an insert-only program reads."""
 
 
 class DataError(KpgError):
-    """An answer failed: its input holds rows on which an expression or reducer fails."""
+    """An answer failed: an expression or reducer fails on some rows of its input."""
 
 
 class ResourceError(KpgError):
-    """A limit was met; retry may help."""
+    """A limit was reached; a retry may succeed."""
 
 
 class OverBudget(ResourceError):
-    """The memory limit was met."""
+    """The process reached its memory limit."""
 
 
 class OverLimit(ResourceError):
-    """What one user of a service may take was met."""
+    """One user of a service reached a limit."""
 
 
 class TooManyRounds(ResourceError):
-    """A recursion ran past its limit of rounds."""
+    """A recursion exceeded its maximum number of rounds."""
 
 
 class Overflow(ResourceError):
@@ -145,11 +146,11 @@ class Overflow(ResourceError):
 
 
 class StorageError(KpgError):
-    """A file is not what it should be."""
+    """A file cannot be used."""
 
 
 class Corrupt(StorageError):
-    """A file is damaged, cut off, or of another kind."""
+    """A file is damaged, truncated, or of another kind."""
 
 
 class Unavailable(StorageError):
@@ -157,11 +158,11 @@ class Unavailable(StorageError):
 
 
 class ClusterError(KpgError):
-    """The workers of a db, or the way to them."""
+    """The workers of a db, or the connections to them, failed."""
 
 
 class WorkerLost(ClusterError):
-    """A worker is gone: killed, crashed, or out of reach."""
+    """A worker was killed, crashed, or is unreachable."""
 
 
 class Unreachable(ClusterError):
@@ -169,11 +170,11 @@ class Unreachable(ClusterError):
 
 
 class NotAuthorised(ClusterError):
-    """The other end does not know the secret of the db."""
+    """The other side of a connection does not know the secret of the db."""
 
 
 class ProtocolError(ClusterError):
-    """What came over a connection has no meaning; `path` says where in a message of JSON."""
+    """A message has no meaning; `path` names the member of the JSON document that is wrong."""
 
     path: str | None = None
 
@@ -183,4 +184,53 @@ class WrongThread(KpgError):
 
 
 class WrongAnswer(KpgError):
-    """An experiment's answer differs from an independent computation: a fault of kpg, or of the experiment."""
+    """The answer of an experiment differs from an independent computation: a fault of kpg, or of the experiment."""
+
+
+# The name of each class in messages between processes, in server messages and in files. Never change a name here: peers
+# of another version and clients in other languages rely on it. A class may be renamed; its wire name stays.
+WIRE_NAMES: dict[str, type[KpgError]] = {
+    "KpgError": KpgError,
+    "ProgramError": ProgramError,
+    "ParseError": ParseError,
+    "UndefinedName": UndefinedName,
+    "TypeMismatch": TypeMismatch,
+    "BadPlan": BadPlan,
+    "UnsafeRule": UnsafeRule,
+    "NotStratified": NotStratified,
+    "NameTaken": NameTaken,
+    "InputError": InputError,
+    "SchemaMismatch": SchemaMismatch,
+    "TimeTooEarly": TimeTooEarly,
+    "TimeNotReached": TimeNotReached,
+    "Closed": Closed,
+    "InUse": InUse,
+    "InsertOnly": InsertOnly,
+    "DataError": DataError,
+    "ResourceError": ResourceError,
+    "OverBudget": OverBudget,
+    "OverLimit": OverLimit,
+    "TooManyRounds": TooManyRounds,
+    "Overflow": Overflow,
+    "StorageError": StorageError,
+    "Corrupt": Corrupt,
+    "Unavailable": Unavailable,
+    "ClusterError": ClusterError,
+    "WorkerLost": WorkerLost,
+    "Unreachable": Unreachable,
+    "NotAuthorised": NotAuthorised,
+    "ProtocolError": ProtocolError,
+    "WrongThread": WrongThread,
+    "WrongAnswer": WrongAnswer,
+}
+_NAME_OF_CLASS = {error: name for name, error in WIRE_NAMES.items()}
+
+
+def wire_name(error: KpgError) -> str:
+    """Return the name by which an error travels: that of its class, or of the nearest registered base class."""
+    return next(_NAME_OF_CLASS[base] for base in type(error).__mro__ if base in _NAME_OF_CLASS)
+
+
+def error_class(name: str) -> type[KpgError]:
+    """Return the class with a wire name; `KpgError` for a name of another version."""
+    return WIRE_NAMES.get(name, KpgError)

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from kpg.testing.model import Update, assert_agrees
 from kpg.testing.simulated_workers import SimulatedCluster, as_time
-from tests.api import test_joins, test_linear, test_loops, test_recursion, test_reductions, test_values
+from tests.api import (
+    test_joins,
+    test_nested_loops,
+    test_recursion,
+    test_reduction_values,
+    test_reductions,
+    test_row_operators,
+)
 from tests.api.plays import Performance, Play, Query, agree, examples, plays, push
 
 NOISE = st.lists(st.integers(0, 999), min_size=1, max_size=60)
@@ -130,13 +137,13 @@ def some(queries: dict[str, Query], *names: str) -> dict[str, Query]:
 
 
 CASES = {
-    "linear": (test_linear, test_linear.LINEAR, {}),
+    "linear": (test_row_operators, test_row_operators.LINEAR, {}),
     "joins": (test_joins, test_joins.JOINS, {"max_size": 6}),
     "counts": (test_reductions, test_reductions.REDUCTIONS, {"max_size": 6}),
     "firsts": (test_reductions, test_reductions.ORDERED, {"max_size": 6}),
     "values": (
-        test_values,
-        some(test_values.VALUES, "top by text", "count by nullable", "join by nullable", "distinct", "totals"),
+        test_reduction_values,
+        some(test_reduction_values.VALUES, "top by text", "count by nullable", "join by nullable", "distinct", "totals"),
         {"max_size": 6},
     ),
     "programs": (
@@ -145,8 +152,8 @@ CASES = {
         {"negative": False, "largest": 1, "max_size": 5},
     ),
     "nested": (
-        test_loops,
-        some(test_loops.NESTED, "inner_begins_empty", "three_deep"),
+        test_nested_loops,
+        some(test_nested_loops.NESTED, "inner_begins_empty", "three_deep"),
         {"negative": False, "largest": 1, "max_size": 4},
     ),
     "scc": (

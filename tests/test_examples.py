@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 SMALL = ["--seconds", "1.5", "--people", "4000", "--changes", "50"]
 TRIED_BELOW = {"demo.py", "demo_screen.py", "reach.py", "pipeline.py", "pipeline_screen.py", "standing.py"}
