@@ -143,7 +143,9 @@ CASES = {
     "firsts": (test_reductions, test_reductions.ORDERED, {"max_size": 6}),
     "values": (
         test_reduction_values,
-        some(test_reduction_values.VALUES, "top by text", "count by nullable", "join by nullable", "distinct", "totals"),
+        some(
+            test_reduction_values.VALUES, "top by text", "count by nullable", "join by nullable", "distinct", "totals"
+        ),
         {"max_size": 6},
     ),
     "programs": (
