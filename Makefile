@@ -10,8 +10,11 @@ CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
 KERNEL_TESTS  := tests/kernels tests/testing
 SIDE_BY_SIDE  := -n 2 --dist loadfile
 
+# COVERAGE=1 also measures which lines the tests run; .ci/run sets it.
+COVERED := $(if $(COVERAGE),--cov --cov-report=)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-embedded test test-nojit check format conformance bench wheel clean
+.PHONY: help demo demo-embedded test test-nojit check format conformance bench docs coverage wheel clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -28,12 +31,13 @@ test: $(READY)  ## check, then every test, then the kernels again without the JI
 	@$(MAKE) --no-print-directory check
 	@echo "==> test: every test and every fenced block of the docs"
 	@$(PY) -c "from kpg.kernels.warm import warm; warm()"
-	$(PY) -m pytest -q $(SIDE_BY_SIDE)
+	$(PY) -m pytest -q $(SIDE_BY_SIDE) $(COVERED)
 	@$(MAKE) --no-print-directory test-nojit
+	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage)
 
 test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with bounds checks
 	@echo "==> test-nojit: kernels and twins as plain Python"
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(if $(COVERAGE),$(COVERED) --cov-append) $(KERNEL_TESTS)
 	@echo "==> test-nojit: kernels and twins with bounds checks"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED_CACHE) HYPOTHESIS_PROFILE=nojit \
 		$(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(KERNEL_TESTS)
@@ -60,6 +64,16 @@ bench: $(READY)  ## run the benchmarks; one of them: make bench ONLY=E1; small: 
 	@echo "==> bench: $(or $(ONLY),all experiments)"
 	$(PY) -m benchmarks $(ONLY) $(if $(SCALE),--scale $(SCALE))
 
+docs: $(READY)  ## build the documentation site into site/, without network
+	@echo "==> docs: site/"
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	@echo "open site/index.html"
+
+coverage: $(READY)  ## which lines the tests run, after `make test COVERAGE=1`; details in htmlcov/
+	@echo "==> coverage: lines that tests run (compiled kernels count in their runs as plain Python)"
+	@$(PY) tools/coverage_table.py
+	@$(VENV)/bin/coverage html --quiet
+
 wheel: $(READY)  ## build the wheel into dist/
 	@echo "==> wheel: dist/"
 	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -67,7 +81,7 @@ wheel: $(READY)  ## build the wheel into dist/
 
 clean:  ## remove the environment, caches and build products
 	@echo "==> clean"
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis site htmlcov .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml

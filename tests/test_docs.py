@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,22 @@ def test_what_a_page_points_to_exists(page):
     files = set(re.findall(r"`((?:kpg|tests|examples|tools|docs)/[\w/.-]+)`", text))
     missing += [name for name in sorted(files) if not (ROOT / name).exists() and "NNNN" not in name]
     assert not missing, f"{page.name} points to {', '.join(missing)}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_without_network(tmp_path):
+    """Every page is in the navigation, every link and anchor has a target, and no page loads anything from elsewhere."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
+    assert {"index.html", "operators.html", "reference/collections.html"} <= pages.keys()
+    assert "antijoin" in pages["reference/collections.html"]  # made from the docstrings
+    loaded = [
+        (name, address)
+        for name, text in pages.items()
+        for address in re.findall(
+            r"<(?:script|img|iframe|link rel=.stylesheet.)[^>]+(?:src|href)=[\"'](https?:[^\"']+)", text
+        )
+    ]
+    assert not loaded
