@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "kpg"
 CONTRACTS = {"types", "errors", "config", "events", "version"}  # importable by all
 COMMANDS = {"terminal"}  # what those who speak on the command line have in common
 COLUMNAR = {"columns", "kernels", "algebra"}
-ENGINE = {"operators", "dataflow", "trace", "progress", "growth"} | COLUMNAR
+ENGINE = {"operators", "dataflow", "trace", "progress", "seminaive"} | COLUMNAR
 API = {"api", "plan", "storage"} | ENGINE
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "progress": {"algebra"},
     "trace": COLUMNAR,  # never dataflow: so a trace is shared across dataflows, processes and restarts
     "dataflow": {"progress"} | COLUMNAR,  # never trace
-    "growth": COLUMNAR,  # recursion over what only grows: knows neither traces nor dataflows
+    "seminaive": COLUMNAR,  # recursion over what only grows: knows neither traces nor dataflows
     "operators": ENGINE,
     "plan": ENGINE,
     "api": {"plan", "storage"} | ENGINE,  # the objects people hold
