@@ -14,13 +14,10 @@ class Config:
 
     history: int | None = 0  # how many epochs before the last sealed one can still be read; None keeps all
     memory_limit: int | None = None  # bytes
-    effort: Effort = "default"  # how eagerly traces merge
+    effort: Effort = "default"  # how eagerly traces merge: see kpg.trace.merge_policy
     max_rounds: int = 10_000_000  # of one recursion
     coordinates: int = 1  # of a time outside loops
 
 
-BUSY_ADVANCES = 16  # after so many advances with new rows, traces in need of it are given
-BUSY_FUEL = 16_000  # so many rows of merging
-IDLE_FUEL = 100_000  # the same for each advance without new rows
 CHANGES_LIMIT = 1_000_000  # rows of changes kept for a reader that does not come; more are summed up
 CHECKPOINT_BYTES = 64 << 20  # of log, after which a checkpoint is made

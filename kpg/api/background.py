@@ -36,7 +36,6 @@ from kpg.api.transactions import PendingTransaction, as_origin
 from kpg.api.transactions import perform as perform_together
 from kpg.columns.expression import Expression
 from kpg.columns.functions import Function, When
-from kpg.config import IDLE_FUEL
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
@@ -116,7 +115,7 @@ class Owner:
         """What is asked for next; idle work is done while nothing is."""
         if self._next_work:
             return self._next_work.pop()
-        while self._queue.empty() and self._db.idle(IDLE_FUEL):
+        while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
             pass
         return self._queue.get()
 

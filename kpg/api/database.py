@@ -31,7 +31,7 @@ from kpg.api.times import as_frontier, as_time, show_frontier
 from kpg.api.transactions import PendingTransaction, as_origin, perform
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.config import BUSY_ADVANCES, BUSY_FUEL, IDLE_FUEL, Config
+from kpg.config import Config
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, InUse, TimeTooEarly, TypeMismatch, Unavailable, UndefinedName, WrongThread
@@ -42,6 +42,7 @@ from kpg.plan.rendered import Context
 from kpg.storage.applied_batches import AppliedBatches
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
+from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, PRESETS
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Database:
         self.symbols = Symbols() if symbols is None else symbols  # one without symbols yet is false
         self.failures = ErrorRows(self.symbols)
         self.worker = worker or Worker(start=(0,) * config.coordinates)
-        self.context = Context(self.symbols, self.failures, config.effort, config.coordinates)
+        self.merge_policy = PRESETS[config.effort]
+        self.context = Context(self.symbols, self.failures, self.merge_policy, config.coordinates)
         self.installer = Installer(self)
         self.inputs: dict[str, Input] = {}
         self.installed: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -140,7 +142,7 @@ class Database:
         self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
-        self.rest(busy)
+        self.idle_merge_after_advance(busy)
         if self.durable is not None:
             self.durable.relieve(self)
         self.memory.check()
@@ -176,13 +178,12 @@ class Database:
         """All work up to the clock is done; it was at `before` when that began."""
         self.sealed = self._last_sealed(before, self.time)
 
-    def rest(self, busy: bool) -> None:
-        """Give traces some idle work: at once when nothing came, else now and then."""
+    def idle_merge_after_advance(self, busy: bool) -> None:
+        """Give traces the idle work that the merge policy allows after an advance with or without new rows."""
         self._busy_advances = self._busy_advances + 1 if busy else 0
-        if not busy:
-            self.worker.rest(IDLE_FUEL)
-        elif self._busy_advances % BUSY_ADVANCES == 0:
-            self.worker.rest(BUSY_FUEL)
+        fuel = self.merge_policy.fuel_after_advance(self._busy_advances)
+        if fuel:
+            self.worker.idle_merge(fuel, self.merge_policy.idle_operators)
 
     def _last_sealed(self, before: Frontier, frontier: Frontier) -> Frontier | None:
         if frontier == before:  # nothing more is complete
@@ -286,10 +287,10 @@ class Database:
         self.worker.run()
         self.memory.check()
 
-    def idle(self, rows: int = 1_000_000) -> bool:
+    def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Use a quiet moment to merge and compact about so many rows; False when nothing is left to do."""
         self.check()
-        return self.worker.rest(rows, operators=1_000_000)
+        return self.worker.idle_merge(rows, ALL_OPERATORS)
 
     # What is kept
 

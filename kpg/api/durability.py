@@ -75,7 +75,7 @@ class DurableStore:
             description = Description(spine.upper, batch.upper, batch.since)
             spine.insert(Batch(updates, len(installed.keys), description))
         installed.publisher.upper = spine.upper
-        installed.dataflow.worker.keep_busy(installed.publisher)  # there may be something to compact
+        installed.dataflow.worker.queue_idle_work(installed.publisher)  # there may be something to compact
         for later in relation.later:
             message = Message(now, reordered(later, lanes))
             source.dataflow.feed(source, message)

@@ -35,6 +35,7 @@ from kpg.plan.plan_values import write_schema
 from kpg.storage.manifest import frontier_to_json
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
+from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
 
 class ClusterDatabase(Database):
@@ -235,7 +236,7 @@ class ClusterDatabase(Database):
         """Have the workers do all work that is due."""
         self.ask({"do": "settle"})
 
-    def idle(self, rows: int = 1_000_000) -> bool:
+    def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Workers use their quiet moments by themselves."""
         return False
 

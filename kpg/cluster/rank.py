@@ -29,7 +29,7 @@ from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_requests import Handlers
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
-from kpg.config import IDLE_FUEL, Config
+from kpg.config import Config
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
 from kpg.kernels.warm import load
@@ -169,7 +169,8 @@ class Rank:
             except WorkerLost as error:
                 self.broken = error
                 return
-            if not frames.wait(waiting, IDLE_AFTER) and self.handlers.db.worker.rest(IDLE_FUEL):
+            policy, worker = self.handlers.db.merge_policy, self.handlers.db.worker
+            if not frames.wait(waiting, IDLE_AFTER) and worker.idle_merge(policy.idle_fuel, policy.idle_operators):
                 return
             self.handlers.outside.staged.expire()
         if not frames.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded

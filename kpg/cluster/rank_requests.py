@@ -151,7 +151,7 @@ class Handlers:
         for origin in request["origins"]:
             db.applied.add(Origin(*origin))
         db.seal(before)
-        db.rest(busy)
+        db.idle_merge_after_advance(busy)
         self.outside.published(True)
         heard = [name for name in request["following"] if name in self.outputs]
         found = {"heard": heard, "log_bytes": log_bytes, "trouble": self._trouble()}

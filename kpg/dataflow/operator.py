@@ -55,7 +55,7 @@ class Operator:
         self.queues: Inputs = []
         self.channels: list[list[Channel]] = []
         self.scheduled = False
-        self.restless = False
+        self.in_idle_queue = False
         self._current: list[Time] = []
         self._cyclic: bool | None = None
 
@@ -90,7 +90,7 @@ class Operator:
     def tidy(self) -> None:
         """An input was closed somewhere: let go of what is not needed any more."""
 
-    def rest(self, fuel: int) -> bool:
+    def idle_merge(self, fuel: int) -> bool:
         """Do about `fuel` rows of work that can wait; False when there is no more to do now."""
         return False
 

@@ -46,7 +46,7 @@ class Worker:
         self.steps = 0
         self.untidy = False  # whether an input was closed somewhere, and what that frees was not let go of
         self._ready: list[tuple[int, int, Operator]] = []
-        self._restless: deque[Operator] = deque()
+        self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
         self._built = 0  # dataflows, over all time
         self._early: dict[int, list[Frame]] = {}
@@ -152,26 +152,26 @@ class Worker:
             self.schedule(operator)
         return bool(due)
 
-    def keep_busy(self, operator: Operator) -> None:
+    def queue_idle_work(self, operator: Operator) -> None:
         """See that an operator is given idle work until it says that none is left."""
-        if not operator.restless:
-            operator.restless = True
-            self._restless.append(operator)
+        if not operator.in_idle_queue:
+            operator.in_idle_queue = True
+            self._idle_queue.append(operator)
 
-    def rest(self, fuel: int, operators: int = 64) -> bool:
+    def idle_merge(self, fuel: int, max_operators: int) -> bool:
         """Give idle work to some operators until one has used up `fuel` rows; False when none has any to do now."""
         more = False
-        for _ in range(min(operators, len(self._restless))):
-            operator = self._restless.popleft()
+        for _ in range(min(max_operators, len(self._idle_queue))):
+            operator = self._idle_queue.popleft()
             if not operator.dataflow.dropped:
                 events = operator.dataflow.events
                 began = 0 if events is None else perf_counter_ns()
-                more = operator.rest(fuel)
+                more = operator.idle_merge(fuel)
                 if events is not None:
                     events.steps += (operator.entity, began, perf_counter_ns() - began)
-                operator.restless = more or operator.unsettled
-                if operator.restless:
-                    self._restless.append(operator)
+                operator.in_idle_queue = more or operator.unsettled
+                if operator.in_idle_queue:
+                    self._idle_queue.append(operator)
                 if more:
                     break
         return more

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from kpg.algebra.frontier import Frontier, minimal
 from kpg.columns.updates import Updates
-from kpg.config import Effort
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
@@ -27,6 +26,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
+from kpg.trace.merge_policy import MergePolicy
 from kpg.trace.spine import Spine
 
 
@@ -70,8 +70,8 @@ class Publisher(Operator):
         spine = self.spine()
         if spine is not None:  # after sending: the insert may compact, and readers must see it coming
             spine.insert(batch)
-            if not self.restless:
-                self.dataflow.worker.keep_busy(self)
+            if not self.in_idle_queue:
+                self.dataflow.worker.queue_idle_work(self)
 
     def listen(self, events: Events | None) -> None:
         spine = self.spine()
@@ -88,7 +88,7 @@ class Publisher(Operator):
             for batch in spine.batches_through(None):
                 yield batch.updates
 
-    def rest(self, fuel: int) -> bool:
+    def idle_merge(self, fuel: int) -> bool:
         spine = self.spine()
         return spine is not None and spine.exert(fuel)
 
@@ -150,10 +150,18 @@ class Insert(Publisher):
 
 
 def arrange(
-    dataflow: Dataflow, name: str, stream: Stream, pact: Pact, *, key_lanes: int, lanes: int, width: int, effort: Effort
+    dataflow: Dataflow,
+    name: str,
+    stream: Stream,
+    pact: Pact,
+    *,
+    key_lanes: int,
+    lanes: int,
+    width: int,
+    policy: MergePolicy,
 ) -> tuple[Arrange, Arranged]:
     """Add an arrangement of a stream whose first `key_lanes` lanes are the key."""
-    spine = Spine(key_lanes, lanes, stream.depth, width, effort)
+    spine = Spine(key_lanes, lanes, stream.depth, width, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(stream.depth))
     operator = Arrange(name, spine)
     batches = dataflow.add(operator, [(stream, pact)], depth=stream.depth)

@@ -24,7 +24,6 @@ from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates, constant, no_updates, spread
-from kpg.config import Effort
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
@@ -37,6 +36,7 @@ from kpg.trace.batcher import earliest
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
 from kpg.trace.key_history import distinct_keys
+from kpg.trace.merge_policy import MergePolicy
 from kpg.trace.spine import Spine
 
 ONE = constant((1,))
@@ -199,11 +199,11 @@ def shrink(block: Ints) -> Ints:
 
 
 def reduce(
-    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, effort: Effort
+    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, policy: MergePolicy
 ) -> tuple[Reduce, Arranged]:
     """Add a reduction of an arrangement by its key; its output is an arrangement by the same key."""
     depth = arranged.depth
-    spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, effort)
+    spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
     operator = Reduce(name, arranged, spine, tactic)
     stream = dataflow.add(operator, [(arranged.stream, LocalPact())], depth=depth)

@@ -44,7 +44,7 @@ def maintain(
     else:
         value_lanes = len(schema) - len(node.keys)
         operator, out = reduce(
-            renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, effort=renderer.context.effort
+            renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, policy=renderer.context.merge_policy
         )
         operator.schema = schema
         stream = out.stream

@@ -79,8 +79,8 @@ def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop
     renderer.dataflow.add_input(feedback, depth, step_round(depth))
     all_rounds = replace(errors, stream=errors.stream.concat(earlier), placed=None)
     found = renderer.arrange_rendered(all_rounds, errors.schema.names, f"arrange errors of {loop.name}")
-    effort = renderer.context.effort
-    _, out = reduce(renderer.dataflow, "distinct", found.arranged, _presence_tactic(1), value_lanes=0, effort=effort)
+    policy = renderer.context.merge_policy
+    _, out = reduce(renderer.dataflow, "distinct", found.arranged, _presence_tactic(1), value_lanes=0, policy=policy)
     renderer.keep_handle(out.handle)
     renderer.dataflow.connect(out.stream, feedback, 0)
     return renderer.rendered(out.stream, errors.schema, loop, tidy=True)

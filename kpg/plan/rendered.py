@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.config import Effort
 from kpg.dataflow.graph import Stream
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.error_rows import ErrorRows
 from kpg.plan import nodes
 from kpg.plan.placement import Placed
+from kpg.trace.merge_policy import MergePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Context:
 
     symbols: Symbols
     failures: ErrorRows
-    effort: Effort
+    merge_policy: MergePolicy
     depth: int  # coordinates of time outside all loops
 
 

@@ -143,7 +143,7 @@ class Streams:
             key_lanes=len(keys),
             lanes=len(schema),
             width=rendered.width,
-            effort=self.context.effort,
+            policy=self.context.merge_policy,
         )
         operator.schema = schema
         self.keep_handle(arranged.handle)
@@ -152,7 +152,7 @@ class Streams:
     def insert_batches(self, rendered: Rendered, key_lanes: int, name: str) -> RenderedArrangement:
         """Keep batches that come sorted in a trace."""
         depth, lanes = rendered.stream.depth, len(rendered.schema)
-        spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.effort)
+        spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.merge_policy)
         handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
         operator = Insert(name, spine)
         operator.schema = rendered.schema

@@ -20,7 +20,6 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from kpg.config import IDLE_FUEL
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.change_payload import BURST, ChangePayload, take
 from kpg.service import Interest, Service
@@ -124,7 +123,7 @@ class EngineThread:
 
     def _wait(self, service: Service) -> tuple[Work, Future[Any]] | None:
         """What is asked next; idle work is done while nothing is."""
-        while self._queue.empty() and service.db.idle(IDLE_FUEL):
+        while self._queue.empty() and service.db.idle(service.db.merge_policy.idle_fuel):
             pass
         return self._queue.get(timeout=self._patience())
 

@@ -1,9 +1,8 @@
-"""One level of a spine: a batch, perhaps being merged with the next newer one, or compacted alone.
+"""One level of a spine: a batch that may be in a merge with the next newer batch, or in a compaction alone.
 
-    level k has room for ROOM_ROWS << k rows; a merge of two batches that fit it reads at most twice that
-
-Readers see the batches that go into a merge until it is done. A compaction alone is given up when a newer batch comes,
-because merging with that compacts as well.
+The merge policy says how many rows a level holds; a merge of two batches that fit a level reads at most twice that.
+Readers see the inputs of a merge until it is done. A compaction alone is abandoned when a newer batch arrives,
+because the merge with that batch compacts too.
 """
 
 from __future__ import annotations
@@ -12,24 +11,11 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.trace.batch import Batch
-from kpg.trace.merger import ALL, Merge, empty_after
-
-TAIL_ROWS = 4096  # what is smaller waits in the tail
-ROOM_ROWS = 2 * TAIL_ROWS  # a tail and what made it overflow
-
-
-def room_of(level: int) -> int:
-    """How many rows a batch of a level has at most."""
-    return ROOM_ROWS << level
-
-
-def level_of(rows: int) -> int:
-    """The lowest level with room for so many rows."""
-    return ((rows - 1) // ROOM_ROWS).bit_length() if rows > ROOM_ROWS else 0
+from kpg.trace.merger import UNLIMITED, Merge, empty_after
 
 
 class Layer:
-    """A level's batch or batches, and the merge under way."""
+    """The batch or batches of a level, and the merge in progress."""
 
     __slots__ = ("level", "batch", "newer", "merge", "_negatives", "_bound")
 
@@ -37,63 +23,63 @@ class Layer:
         self.level = level
         self.newer: Batch | None = None
         self.merge: Merge | None = None
-        self._put(batch)
+        self._set_batch(batch)
 
-    def _put(self, batch: Batch) -> None:
+    def _set_batch(self, batch: Batch) -> None:
         self.batch = batch
         self._negatives: int | None = None
         self._bound: Frontier | None = None
 
     @property
     def batches(self) -> tuple[Batch, ...]:
-        """What a reader sees."""
+        """The batches that a reader sees, oldest first."""
         return (self.batch,) if self.newer is None else (self.batch, self.newer)
 
     @property
     def rows(self) -> int:
-        """How many updates the batch has."""
+        """The number of updates of the older batch."""
         return len(self.batch)
 
     @property
     def negatives(self) -> int:
-        """How many rows of the batch have a negative diff."""
+        """The number of updates of the older batch with a negative diff."""
         if self._negatives is None:
             self._negatives = count_negatives(self.batch)
         return self._negatives
 
-    def join(self, newer: Batch, since: Frontier) -> None:
-        """Begin to merge with a newer batch."""
+    def begin_merge(self, newer: Batch, since: Frontier) -> None:
+        """Begin to merge the batch with a newer one."""
         assert self.newer is None, "a merge must be done before its result is needed"
         self.newer = newer
         self.merge = Merge(self.batch, newer, since)
 
-    def compact(self, since: Frontier) -> None:
+    def begin_compaction(self, since: Frontier) -> None:
         """Begin to compact the batch alone."""
         assert self.merge is None
         self.merge = Merge(self.batch, empty_after(self.batch), since)
 
     def finish(self) -> None:
-        """Replace the batches by the result of the merge, which is done."""
+        """Replace the inputs of the merge, which must be done, by its result."""
         assert self.merge is not None
-        self._put(self.merge.result())
+        self._set_batch(self.merge.result())
         self.newer = self.merge = None
 
     def complete(self) -> Batch:
-        """The batch, whatever it takes."""
+        """Do all that is left of the merge, if there is one, and return the batch."""
         if self.merge is not None:
-            self.merge.work(ALL)
+            self.merge.work(UNLIMITED)
             self.finish()
         return self.batch
 
-    def unsettled(self, since: Frontier) -> bool:
-        """Whether the since has passed the batch, which was never compacted so far."""
+    def needs_compaction(self, since: Frontier) -> bool:
+        """Return whether the since has passed the batch, and the batch was not compacted since then."""
         if self._bound is None:
-            self._bound = passed_at(self.batch)
+            self._bound = compaction_bound(self.batch)
         return self._bound.precedes(since) and not self._bound.precedes(self.batch.since)
 
 
-def passed_at(batch: Batch) -> Frontier:
-    """The frontier from which a compaction of the batch is the last it needs."""
+def compaction_bound(batch: Batch) -> Frontier:
+    """Return the earliest since at which one compaction of the batch is the last it ever needs."""
     if batch.upper:
         return batch.upper
     times = batch.updates.times
@@ -102,7 +88,7 @@ def passed_at(batch: Batch) -> Frontier:
 
 
 def count_negatives(batch: Batch) -> int:
-    """How many rows have a diff whose first lane that is not zero is negative."""
+    """Count the updates with a negative diff: the first lane of the diff that is not zero is negative."""
     diffs = batch.updates.diffs
     negative = diffs[-1] < 0
     for lane in diffs[-2::-1] if diffs.shape[0] > 1 else ():

@@ -1,11 +1,12 @@
-"""Merge two adjacent batches into one, a bit at a time, compacting to a since.
+"""Merge two adjacent batches into one, in portions, and compact the result to a since.
 
     result  =  consolidate({(d, representative(since, t), r)  |  (d, t, r) in older or newer})
 
-covers [lower of older, upper of newer), so for every time beyond `since` it accumulates as the two did; without
-readers (an empty since) it is empty. A merge is made, then given fuel; both inputs stay readable until it is done.
-One side may be empty: that compacts the other. Times or diffs that come out equal become constants. Cost: one pass
-over both, at most the fuel (in rows) for each call of `work`.
+The result covers [lower of older, upper of newer). At every time beyond `since` it accumulates to the same collection
+as its inputs; with an empty since (no readers) it is empty. The caller creates a `Merge` and calls `work(fuel)` until
+it is done; both inputs stay readable until then. An empty newer batch makes the merge a compaction of the older one.
+Times or diffs that come out all equal become constants.
+Cost: one pass over both inputs, at most `fuel` rows for each call of `work`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from kpg.kernels.merge_runs import FROM_A, FROM_B, merge
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
-ALL = 1 << 62  # more fuel than any merge needs
+UNLIMITED = 1 << 62  # more fuel than any merge needs
 
 
-class _Running:
-    """Two sorted updates being merged: the outputs so far, and how far each was read."""
+class _RunMerge:
+    """A merge of two sorted runs in progress: the output so far, and the position in each input."""
 
     __slots__ = ("_a", "_b", "_frontier", "_lone", "_data", "_times", "_diffs", "_state")
 
@@ -39,7 +40,7 @@ class _Running:
         self._state = np.zeros(8, np.int64)
 
     def work(self, fuel: int) -> int:
-        """Read about `fuel` rows; returns how many."""
+        """Read about `fuel` rows and return their number."""
         a, b = self._a, self._b
         read: int = merge(
             a.data, a.times, a.diffs, b.data, b.times, b.diffs, self._frontier, self._lone,
@@ -48,11 +49,11 @@ class _Running:
         return read
 
     def finish(self) -> Updates:
-        """What was merged, in no more memory than it needs; to be called once."""
+        """Return the merged run in exactly the memory it needs. Must be called once."""
         _, _, kept, _, written, timed, _, _ = self._state.tolist()
         data, times, diffs = self._data, self._times, self._diffs
         assert data is not None and times is not None and diffs is not None
-        self._data = self._times = self._diffs = None  # nothing else may look at memory that is given back
+        self._data = self._times = self._diffs = None  # `used` gives back memory, so nothing else may refer to it
         if kept == 0:
             return no_updates(data.shape[0], times.shape[0], diffs.shape[0])
         if not timed or uniform(times, kept):
@@ -69,13 +70,13 @@ class _Running:
 
 
 def _run(a: Updates, b: Updates, frontier: Ints, lone: int) -> Updates:
-    running = _Running(a, b, frontier, lone)
-    running.work(ALL)
-    return running.finish()
+    run_merge = _RunMerge(a, b, frontier, lone)
+    run_merge.work(UNLIMITED)
+    return run_merge.finish()
 
 
 def merge_updates(a: Updates, b: Updates) -> Updates:
-    """Two sorted and consolidated updates as one, times unchanged."""
+    """Merge two sorted and consolidated runs without changing times."""
     if a.data.shape[1] == 0 or b.data.shape[1] == 0:
         return a if b.data.shape[1] == 0 else b
     frontier = np.empty((0, a.times.shape[0]), np.int64)
@@ -85,75 +86,75 @@ def merge_updates(a: Updates, b: Updates) -> Updates:
 
 
 def _with_lane(updates: Updates) -> Updates:
-    """The same, with a lane of zeros: the kernel wants one."""
+    """Return the updates with one lane of zeros, because the kernel needs at least one lane."""
     return Updates(np.zeros((1, len(updates)), np.int64), updates.times, updates.diffs)
 
 
 def _without_lane(updates: Updates) -> Updates:
-    """The same without any lane."""
+    """Return the updates without any lane."""
     return Updates(np.empty((0, len(updates)), np.int64), updates.times, updates.diffs)
 
 
 class Merge:
-    """A merge of two adjacent batches under way."""
+    """A merge of two adjacent batches in progress."""
 
-    __slots__ = ("older", "newer", "description", "left", "_running", "_result")
+    __slots__ = ("older", "newer", "description", "unread_rows", "_run_merge", "_result")
 
     def __init__(self, older: Batch, newer: Batch, since: Frontier) -> None:
         self.older, self.newer = older, newer
         self.description = Description(older.lower, newer.upper, since)
         self._result: Batch | None = None
-        self._running: _Running | None = None
+        self._run_merge: _RunMerge | None = None
         a, b = older.updates, newer.updates
-        self.left = a.data.shape[1] + b.data.shape[1]  # rows to be read
-        if not since or self.left == 0:
-            self._done(no_updates(a.lanes, a.depth, a.width))
-        elif b.data.shape[1] == 0 and a.times.shape[1] == 1:  # nothing can cancel: only the time moves
+        self.unread_rows = a.data.shape[1] + b.data.shape[1]
+        if not since or self.unread_rows == 0:
+            self._finish(no_updates(a.lanes, a.depth, a.width))
+        elif b.data.shape[1] == 0 and a.times.shape[1] == 1:  # nothing can cancel; only the time changes
             time = np.empty_like(a.times)
             advance(a.times, elements(since, a.depth), time)
-            self._done(Updates(a.data, time, a.diffs))
+            self._finish(Updates(a.data, time, a.diffs))
         else:
             frontier, lone = _compaction(older, newer, since)
             if a.data.shape[0] == 0:
                 a, b = _with_lane(a), _with_lane(b)
-            self._running = _Running(a, b, frontier, lone)
+            self._run_merge = _RunMerge(a, b, frontier, lone)
 
-    def _done(self, updates: Updates) -> None:
+    def _finish(self, updates: Updates) -> None:
         self._result = Batch(updates, self.older.key_lanes, self.description)
-        self._running = None
-        self.left = 0
+        self._run_merge = None
+        self.unread_rows = 0
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the merge has produced its result."""
         return self._result is not None
 
     def work(self, fuel: int) -> int:
-        """Read about `fuel` rows more; returns how many."""
-        if self._running is None:
+        """Read about `fuel` more rows and return their number."""
+        if self._run_merge is None:
             return 0
-        used = self._running.work(fuel)
-        self.left -= used
-        if self.left <= 0:
-            updates = self._running.finish()
-            self._done(updates if self.older.updates.lanes else _without_lane(updates))
+        used = self._run_merge.work(fuel)
+        self.unread_rows -= used
+        if self.unread_rows <= 0:
+            updates = self._run_merge.finish()
+            self._finish(updates if self.older.updates.lanes else _without_lane(updates))
         return used
 
     def result(self) -> Batch:
-        """The merged batch, once done."""
+        """Return the merged batch. The merge must be done."""
         assert self._result is not None, "the merge is not done"
         return self._result
 
 
 def merge_now(older: Batch, newer: Batch, since: Frontier) -> Batch:
-    """The merge of two adjacent batches, at once."""
+    """Merge two adjacent batches in one call."""
     merging = Merge(older, newer, since)
-    merging.work(ALL)
+    merging.work(UNLIMITED)
     return merging.result()
 
 
 def merge_tiny(batches: list[Batch]) -> Batch:
-    """The merge of some adjacent batches, times as they are: for few rows, as it sorts them again."""
+    """Merge several adjacent batches without changing times. It sorts all rows again, so it suits few rows."""
     since = batches[0].since
     for batch in batches[1:]:
         since = since.join(batch.since)
@@ -162,14 +163,14 @@ def merge_tiny(batches: list[Batch]) -> Batch:
 
 
 def empty_after(batch: Batch) -> Batch:
-    """A batch without updates that follows `batch`: to merge with it is to compact it."""
+    """Return an empty batch that follows `batch`. Merging the two compacts `batch`."""
     updates = batch.updates
     nothing = no_updates(updates.lanes, updates.depth, updates.width)
     return Batch(nothing, batch.key_lanes, Description(batch.upper, batch.upper, batch.since))
 
 
 def _compaction(older: Batch, newer: Batch, since: Frontier) -> tuple[Ints, int]:
-    """The frontier to move times to, and which side is known to end up at one time."""
+    """Return the frontier to advance times to, and the flags of the inputs that will have a single time."""
     a_times, b_times = older.updates.times, newer.updates.times
     frontier = elements(since, a_times.shape[0])
     if a_times.shape[1] == 1 == b_times.shape[1]:
@@ -177,17 +178,17 @@ def _compaction(older: Batch, newer: Batch, since: Frontier) -> tuple[Ints, int]
     if since.precedes(older.lower):
         return frontier[:0], 0  # every time is its own representative
     lone = 0
-    if a_times.shape[1] > 1 and collapses(older, since):
+    if a_times.shape[1] > 1 and has_single_time(older, since):
         lone |= FROM_A
-    if b_times.shape[1] > 1 and collapses(newer, since):
+    if b_times.shape[1] > 1 and has_single_time(newer, since):
         lone |= FROM_B
     return frontier, lone
 
 
-def collapses(batch: Batch, since: Frontier) -> bool:
-    """Whether all times of a batch are at or before the only element of the since, known from its description.
+def has_single_time(batch: Batch, since: Frontier) -> bool:
+    """Return whether compaction to `since` gives all updates of a batch the same time, judged by its description.
 
-    Only where times are totally ordered: there each is before the upper, or was moved to the since of the batch.
+    True only for totally ordered times. There every time is before the upper or was advanced to the batch's since.
     """
     if batch.updates.depth != 1 or not batch.upper:
         return False

@@ -80,7 +80,7 @@ def perform(
         if play.read[index]:  # else the workers go on while earlier times are still in flight
             cluster.settle()
         if play.idle[index]:
-            cluster.databases[adversary.worker()].worker.rest(play.idle[index], operators=99)
+            cluster.databases[adversary.worker()].worker.idle_merge(play.idle[index], 99)
     cluster.settle()
     if play.install == len(play.clock):
         done.since = cluster.horizon

@@ -1,4 +1,6 @@
-"""A trace accumulates to what was inserted, however it is cut, compacted, fuelled and read."""
+"""A spine accumulates to the inserted updates, for every policy, cut, compaction and schedule of reads."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +13,16 @@ from kpg.algebra.order import join
 from kpg.columns import output_buffer
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
+from kpg.config import Effort
 from kpg.testing import kernels_trace as naive
 from kpg.testing.model import accumulate
 from kpg.testing.strategies import frontiers, times
-from kpg.trace import layer, merger, spine
+from kpg.trace import merger
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
-from kpg.trace.spine import FEW_BATCHES, Spine
+from kpg.trace.merge_policy import DEFAULT, PRESETS
+from kpg.trace.spine import Spine
 
 
 def batch(rows: list[naive.Update], trace: Spine, upper: Frontier) -> Batch:
@@ -31,7 +35,7 @@ def held(trace: Spine) -> list[naive.Update]:
 
 
 class TraceMachine(RuleBasedStateMachine):
-    """A spine with tiny levels beside a plain list of updates (A3.14, A3.20, A4.1, A4.2)."""
+    """A spine with tiny levels, compared with a plain list of updates (A3.14, A3.20, A4.1, A4.2)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,19 +54,16 @@ class TraceMachine(RuleBasedStateMachine):
         effort=st.sampled_from(["eager", "default", "lazy"]),
     )
     def begin(self, depth, lanes, width, tail, small, asking, effort):
-        self.patch.setattr(layer, "TAIL_ROWS", tail)
-        self.patch.setattr(layer, "ROOM_ROWS", 2 * tail)
-        self.patch.setattr(spine, "SIP", tail)
         self.patch.setattr(output_buffer, "SMALL", small)
-        self.patch.setattr(spine, "ASKING_ROWS", asking)
-        self.trace = Spine(min(lanes, 1), lanes, depth, width, effort)
+        policy = replace(PRESETS[effort], tail_rows=tail, min_fuel=tail, rows_per_since=asking)
+        self.trace = Spine(min(lanes, 1), lanes, depth, width, policy)
         self.handles = [TraceHandle(self.trace, "first", Frontier.start(depth))]
         self.inserted: list[naive.Update] = []
         self.seen_since = self.trace.since
 
     @rule(data=st.data())
     def insert(self, data):
-        """Times are beyond the present upper and not beyond the next."""
+        """Insert updates at times beyond the present upper and not beyond the next."""
         trace = self.trace
         epoch = trace.upper.elements[0][0]
         ahead = data.draw(frontiers(trace.depth, min_size=1))
@@ -112,7 +113,7 @@ class TraceMachine(RuleBasedStateMachine):
                 break
         else:
             raise AssertionError("idle work does not end")
-        assert not self.trace.exert(1), "what is settled is not touched again"
+        assert not self.trace.exert(1), "a settled trace has no idle work"
 
     @invariant()
     def accumulates_to_what_was_inserted_at_times_beyond_since(self):
@@ -134,19 +135,19 @@ class TraceMachine(RuleBasedStateMachine):
         if hasattr(self, "trace"):
             assert self.seen_since.precedes(self.trace.since)
             self.seen_since = self.trace.since
-            levels = [each.level for each in self.trace._layers]
+            levels = [layer.level for layer in self.trace._layers]
             assert levels == sorted(set(levels), reverse=True)
 
     @invariant()
     def batches_are_sorted_follow_each_other_and_respect_every_cut(self):
-        """A3.3, and no batch reaches across a reader's physical frontier."""
+        """A3.3. No batch reaches across a reader's physical frontier."""
         if not hasattr(self, "trace"):
             return
         upper = Frontier.start(self.trace.depth)
         for part in self.trace.batches_through(None):
             rows = naive.rows(part.updates)
             assert rows and rows == naive.consolidate(rows)
-            assert upper.precedes(part.lower), "what lies between two batches is empty"
+            assert upper.precedes(part.lower), "the interval between two batches has no updates"
             upper = part.upper
         for handle in self.handles:
             if handle.physical.precedes(self.trace.upper):
@@ -158,14 +159,14 @@ TestTrace = TraceMachine.TestCase
 TestTrace.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
-# one epoch a batch: what streams do
+# One batch for each epoch, as a stream of transactions produces them
 
 
 class Stream:
     """A trace of one key and one value lane whose single reader follows the last sealed epoch."""
 
-    def __init__(self, effort: str = "default", lanes: int = 2) -> None:
-        self.trace = Spine(1, lanes, 1, 1, effort)  # type: ignore[arg-type]
+    def __init__(self, effort: Effort = "default", lanes: int = 2) -> None:
+        self.trace = Spine(1, lanes, 1, 1, PRESETS[effort])
         self.handle = TraceHandle(self.trace, "reader", Frontier.at((0,)))
         self.handle.set_physical(CLOSED)
         self.handle.follow(lambda: self.trace.upper)
@@ -190,7 +191,7 @@ def pairs(start: int, n: int) -> np.ndarray:
 
 @pytest.mark.jit
 def test_batches_stay_few_however_many_are_inserted():
-    """A3.11: at most logarithmically many."""
+    """A3.11: their number is at most logarithmic."""
     stream = Stream()
     for i in range(600):
         stream.insert(pairs(1000 * i, 1000))
@@ -201,7 +202,7 @@ def test_batches_stay_few_however_many_are_inserted():
 @pytest.mark.jit
 @pytest.mark.parametrize("effort", ["default", "lazy"])
 def test_work_for_an_insert_is_bounded_by_its_size(effort, monkeypatch):
-    """A3.11, A3.12: a merge of half a million rows is spread over many inserts, and done before it is needed."""
+    """A3.11, A3.12: many inserts share the cost of a merge of half a million rows, and it is done in time."""
     done: list[int] = []
     work = merger.Merge.work
     monkeypatch.setattr(merger.Merge, "work", lambda self, fuel: done.append(work(self, fuel)) or done[-1])
@@ -212,12 +213,12 @@ def test_work_for_an_insert_is_bounded_by_its_size(effort, monkeypatch):
         assert sum(done) <= 2 * (4 * 8192) * 8, "the rows of an insert, and a few levels' worth of fuel"
 
 
-def test_eager_effort_leaves_no_merge_under_way():
-    """A3.12"""
+def test_eager_effort_leaves_no_merge_in_progress():
+    """A3.12."""
     stream = Stream("eager")
     for i in range(100):
         stream.insert(pairs(3000 * i, 3000))
-        assert all(each.merge is None for each in stream.trace._layers)
+        assert all(layer.merge is None for layer in stream.trace._layers)
 
 
 def test_single_rows_gather_in_one_tail_a_few_at_a_time():
@@ -225,7 +226,7 @@ def test_single_rows_gather_in_one_tail_a_few_at_a_time():
     stream.insert(pairs(0, 100_000))
     for i in range(3000):
         stream.insert(pairs(200_000 + i, 1))
-        assert stream.trace.batch_count <= 2 + FEW_BATCHES
+        assert stream.trace.batch_count <= 2 + DEFAULT.max_pending_batches
 
 
 def test_readers_see_the_inputs_of_a_merge_until_it_is_done_and_then_they_are_dropped():
@@ -243,9 +244,9 @@ def test_a_batch_that_is_not_merged_is_the_batch_that_was_inserted():
     """A3.9"""
     trace = Spine(1, 1, 1)
     reader = TraceHandle(trace, "reader", Frontier.at((0,)))
-    one = batch([((1,), (0,), (1,))], trace, Frontier.at((1,)))
-    trace.insert(one)
-    assert reader.batches(None) == (one,)
+    inserted = batch([((1,), (0,), (1,))], trace, Frontier.at((1,)))
+    trace.insert(inserted)
+    assert reader.batches(None) == (inserted,)
 
 
 def test_batches_that_do_not_continue_the_trace_are_refused():
@@ -254,11 +255,11 @@ def test_batches_that_do_not_continue_the_trace_are_refused():
         trace.insert(Batch(naive.updates([], 1, 1), 1, Description(Frontier.at((3,)), Frontier.at((4,)), trace.since)))
 
 
-def test_a_large_batch_waits_until_what_it_takes_away_can_cancel():
-    """As the answers of an output, whose since is an epoch behind: the next insert merges it, and both cancel."""
+def test_a_large_batch_waits_until_its_retractions_can_cancel():
+    """An output's since is one epoch behind: the next insert merges the batch, and its retractions cancel."""
     stream = Stream()
     stream.handle.follow(lambda: Frontier.at((max(0, stream.epoch - 2),)))  # the epoch before the one that is inserted
-    size = 2 * spine.ASKING_ROWS
+    size = 2 * DEFAULT.rows_per_since
     stream.insert(pairs(0, size))
     for i in range(20):
         new, old = pairs((i + 1) * size, size), pairs(i * size, size)
@@ -269,18 +270,18 @@ def test_a_large_batch_waits_until_what_it_takes_away_can_cancel():
         waiting = Batch(consolidate(rows), 1, Description(lower, upper, Frontier.at((0,))))
         stream.trace.insert(waiting)
         assert stream.trace.batches_through(None)[-1] is waiting
-        assert stream.trace.rows <= 4 * size, "what came, what went, and what was there before"
-        assert all(len(each.updates.times[0]) == 1 for each in stream.trace.batches_through(None))
+        assert stream.trace.rows <= 4 * size, "the insertions, the retractions, and the rows before them"
+        assert all(len(part.updates.times[0]) == 1 for part in stream.trace.batches_through(None))
     stream.epoch += 1
     stream.settle()
     assert sorted(row for row, _, _ in held(stream.trace)) == sorted(zip(*pairs(20 * size, size).tolist(), strict=True))
 
 
-# failures that real systems had
+# Failures that real systems had
 
 
 @pytest.mark.jit
-def test_rows_go_to_nothing_when_everything_is_deleted_and_no_more_comes():
+def test_no_rows_remain_when_all_are_deleted_and_no_more_arrive():
     """A17.1"""
     stream = Stream()
     for i in range(40):
@@ -291,8 +292,8 @@ def test_rows_go_to_nothing_when_everything_is_deleted_and_no_more_comes():
     assert stream.trace.rows == 0 and stream.trace.batch_count == 0 and stream.trace.nbytes == 0
 
 
-def test_an_idle_trace_compacts_to_its_since_and_then_rests():
-    """A17.2: each key was changed a hundred times; one row of it remains."""
+def test_an_idle_trace_compacts_to_its_since_and_then_has_no_more_work():
+    """A17.2: each key changed a hundred times; one row of it remains."""
     stream = Stream()
     history = stream.handle.clone("history")
     for i in range(100):
@@ -336,18 +337,18 @@ def test_empty_epochs_leave_nothing_behind():
 @pytest.mark.jit
 @pytest.mark.parametrize("rows", [1, 700, 9000])
 def test_unique_keys_inserted_and_deleted_for_ever_stay_bounded(rows):
-    """A3.16, A17.6: also when no other key ever meets them in a merge, and without any idle work."""
+    """A3.16, A17.6: even if no merge brings them together with another key, and without idle work."""
     stream = Stream()
     most = 0
     for i in range(2000 if rows == 1 else 150):
         stream.insert(pairs(rows * i, rows))
         stream.insert(pairs(rows * i, rows), -1)
         most = max(most, stream.trace.rows)
-    assert most <= 12 * max(rows, layer.TAIL_ROWS)
+    assert most <= 12 * max(rows, DEFAULT.tail_rows)
 
 
 def test_a_merge_that_only_copies_one_side_compacts_it():
-    """A17.6: keys inserted and deleted at the same since, never seen again."""
+    """A17.6: the keys are inserted and deleted at the same since and never occur again."""
     stream = Stream()
     history = stream.handle.clone("history")
     stream.insert(pairs(0, 9000))
@@ -359,8 +360,8 @@ def test_a_merge_that_only_copies_one_side_compacts_it():
     assert stream.trace.rows == 19 * 9000
 
 
-def test_without_readers_nothing_is_kept():
-    """A4.3: the spine object may outlive its handles in a test; its rows do not."""
+def test_a_trace_without_readers_keeps_no_rows():
+    """A4.3: a test may keep the spine object longer than its handles, but not its rows."""
     stream = Stream()
     stream.insert(pairs(0, 10_000))
     stream.handle.release()
@@ -372,7 +373,7 @@ def test_without_readers_nothing_is_kept():
 
 
 def test_a_closed_trace_compacts_too():
-    """Its upper is empty, so no since ever passes it."""
+    """Its upper is empty, so no since passes it."""
     trace = Spine(1, 1, 1)
     handle = TraceHandle(trace, "reader", Frontier.at((0,)))
     handle.set_physical(CLOSED)
