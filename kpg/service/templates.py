@@ -49,14 +49,14 @@ def parameters_of(query: Form) -> tuple[str, ...]:
     for form in sections_of(query).get(":in", []):
         if form.is_symbol("$", "%"):
             continue
-        if form.sort != "symbol":
+        if form.kind != "symbol":
             hint = "Take one value, and give the interest several arguments."
             raise failure(ParseError, "a list as parameter of a standing query", form.at, hint=hint)
         found[variable_name(form)] = None
     stack = [query]
     while stack:
         form = stack.pop()
-        if form.sort in ("list", "vector"):
+        if form.kind in ("list", "vector"):
             stack += reversed(form.value)
         elif in_brackets(form):
             found[form.value[1:-1]] = None
@@ -65,7 +65,7 @@ def parameters_of(query: Form) -> tuple[str, ...]:
 
 def in_brackets(form: Form) -> bool:
     """Whether a form is a parameter like <x>."""
-    return form.sort == "symbol" and len(form.value) > 2 and form.value[0] == "<" and form.value[-1] == ">"
+    return form.kind == "symbol" and len(form.value) > 2 and form.value[0] == "<" and form.value[-1] == ">"
 
 
 def lift_constants(query: Form) -> Template:
@@ -75,14 +75,14 @@ def lift_constants(query: Form) -> Template:
     def lift(form: Form) -> Form:
         if is_group(form):
             return replace(form, value=(form.value[0], *map(lift, form.value[1:])))
-        if not form.value or form.sort not in ("vector", "list") or form.value[0].sort == "list":
+        if not form.value or form.kind not in ("vector", "list") or form.value[0].kind == "list":
             return form
-        pattern = form.sort == "vector"
+        pattern = form.kind == "vector"
         if not pattern and form.value[0].value in COMPARE:
             return form
         items = []
         for place, each in enumerate(form.value):
-            if each.sort in CONSTANTS and not (pattern and place == 1):
+            if each.kind in CONSTANTS and not (pattern and place == 1):
                 items.append(Form("symbol", f"<constant {len(values)}>", each.at))
                 values.append(each.value)
             else:
@@ -91,17 +91,17 @@ def lift_constants(query: Form) -> Template:
 
     behind, items = "", []
     for form in query.value:
-        behind = form.value if form.sort == "keyword" else behind
-        items.append(lift(form) if behind == ":where" and form.sort != "keyword" else form)
+        behind = form.value if form.kind == "keyword" else behind
+        items.append(lift(form) if behind == ":where" and form.kind != "keyword" else form)
     names = tuple(f"constant {place}" for place in range(len(values)))
     return Template(replace(query, value=tuple(items)), names, tuple(values))
 
 
 def shape(form: Form) -> str:
     """A form as text: equal for queries that are equal but for where they stand."""
-    if form.sort in ("list", "vector"):
-        return f"{form.sort[0]}({' '.join(map(shape, form.value))})"
-    return f"{form.sort[0]}{form.value!r}"
+    if form.kind in ("list", "vector"):
+        return f"{form.kind[0]}({' '.join(map(shape, form.value))})"
+    return f"{form.kind[0]}{form.value!r}"
 
 
 # As a program
@@ -145,7 +145,7 @@ def with_parameters(template: Template, called: str) -> Form:
 
 def bracketless(form: Form) -> Form:
     """A form with variables for parameters in angle brackets."""
-    if form.sort in ("list", "vector"):
+    if form.kind in ("list", "vector"):
         return replace(form, value=tuple(map(bracketless, form.value)))
     return replace(form, value=f"?{form.value[1:-1]}") if in_brackets(form) else form
 
@@ -169,9 +169,9 @@ def replaced(form: Form, names: tuple[str, ...], clause: Form) -> Form:
 
 def mentions(form: Form, names: tuple[str, ...]) -> bool:
     """Whether a form has one of some variables."""
-    if form.sort in ("list", "vector"):
+    if form.kind in ("list", "vector"):
         return any(mentions(each, names) for each in form.value)
-    return form.sort == "symbol" and variable_name(form) in names
+    return form.kind == "symbol" and variable_name(form) in names
 
 
 def kinds_of(names: tuple[str, ...], program: Program) -> tuple[Kind, ...]:

@@ -1,25 +1,24 @@
-"""Atoms as people type them: facts to put and take, and goals to ask.
+"""Atoms typed in the shell: facts to insert and delete, and goals to ask.
 
-edge(1, "a")          a fact: all constants
-path(1, x)            a goal: constants fix columns, variables and _ leave them free
-path(x, y), y > 3     a body: asked through a rule made for it
+edge(1, "a")          a fact: all arguments are constants
+path(1, x)            a goal: constants bind columns, variables and _ leave them free
+path(x, y), y > 3     a body: the shell makes a rule of it and asks for that
+
+The text is parsed by `kpg.query.datalog.goal_parser`, so atoms have the syntax of programs.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kpg.errors import ParseError
-from kpg.shell.statements import NAME
+from kpg.query.datalog import goal_parser
+from kpg.query.ir import literals
+from kpg.query.ir.terms import ConstantTerm, Term, VariableTerm, WildcardTerm
+from kpg.query.source_text import failure
 
-TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"(?:\\.|[^"\\])*")|(?P<float>-?\d+\.\d+(?:[eE][+-]?\d+)?)|(?P<int>-?\d+)"""
-    r"""|(?P<name>:?[A-Za-z_][\w./-]*)|(?P<sign>[(),]))"""
-)
-WORDS: Final = {"true": True, "false": False}
+BOOLEANS: Final = {"true": True, "false": False}  # constants in facts of attributes; Datalog has no type for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One atom."""
+    """One atom, with the values of its constants."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -39,73 +38,34 @@ class Goal:
     @property
     def is_fact(self) -> bool:
         """Whether all arguments are constants."""
-        return not any(isinstance(each, Free) for each in self.arguments)
+        return not any(isinstance(argument, Free) for argument in self.arguments)
 
     @property
     def is_plain(self) -> bool:
-        """Whether no variable stands twice, so that fixing columns says it all."""
-        names = [each.name for each in self.arguments if isinstance(each, Free) and each.name != "_"]
+        """Whether no variable occurs twice. Then binding columns to constants expresses the whole goal."""
+        names = [argument.name for argument in self.arguments if isinstance(argument, Free) and argument.name != "_"]
         return len(names) == len(set(names))
 
 
 def parse_atoms(text: str) -> list[Goal]:
-    """Atoms with commas in between; a name alone has no arguments."""
-    tokens, place = [], 0
-    while text[place:].strip():
-        found = TOKEN.match(text, place)
-        if found is None:
-            raise ParseError(f"found {text[place:].strip()[:20]!r}, expected an atom", hint='For example edge(1, "a").')
-        tokens.append((found.lastgroup or "", found[found.lastgroup or 0]))
-        place = found.end()
-    goals = []
-    while tokens:
-        goals.append(parse_atom(tokens))
-        if tokens:
-            expect(tokens, ",")
-    return goals
+    """Parse atoms with commas in between; a name alone is an atom without arguments."""
+    return [Goal(atom.relation, tuple(map(argument, atom.arguments))) for atom in goal_parser.parse_atoms(text)]
 
 
-def parse_atom(tokens: list[tuple[str, str]]) -> Goal:
-    """One atom from the front of the tokens."""
-    kind, name = tokens.pop(0)
-    if kind != "name" or not NAME.fullmatch(name):
-        raise ParseError(f"found {name!r}, expected the name of a relation")
-    if not tokens or tokens[0][1] != "(":
-        return Goal(name, ())
-    tokens.pop(0)
-    arguments: list[Any] = []
-    while tokens and tokens[0][1] != ")":
-        if arguments:
-            expect(tokens, ",")
-        if not tokens or tokens[0][0] == "sign":
-            raise ParseError(f"an argument of {name} is missing")
-        arguments.append(constant(*tokens.pop(0)))
-    expect(tokens, ")")
-    return Goal(name, tuple(arguments))
-
-
-def expect(tokens: list[tuple[str, str]], sign: str) -> None:
-    """Take a sign from the front."""
-    if not tokens or tokens.pop(0)[1] != sign:
-        raise ParseError(f"expected {sign!r}")
-
-
-def constant(kind: str, text: str) -> Any:
-    """The value of an argument, or a free one."""
-    if kind == "text":
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text[1:-1]
-    if kind == "float":
-        return float(text)
-    if kind == "int":
-        return int(text)
-    return WORDS.get(text, Free(text))
+def argument(term: Term) -> Any:
+    """Return the value of a constant, or `Free` for a variable."""
+    match term:
+        case ConstantTerm(value):
+            return value
+        case VariableTerm(name):
+            return BOOLEANS.get(name, Free(name))
+        case WildcardTerm():
+            return Free("_")
+    raise failure(ParseError, "an argument of a goal is a constant, a variable or _", term.at)
 
 
 def is_body(text: str) -> bool:
-    """Whether a question is more than one plain atom."""
+    """Return whether a question needs a rule of its own: it is not one plain atom."""
     try:
         atoms = parse_atoms(text)
     except ParseError:
@@ -114,7 +74,6 @@ def is_body(text: str) -> bool:
 
 
 def variables(text: str) -> list[str]:
-    """The variables of a body in the order they come: names that are not applied and not within texts."""
-    plain = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
-    found = re.findall(r"(?<![\w:./])([A-Za-z][\w]*)(?![\w./]*\s*\()", plain)
-    return list(dict.fromkeys(name for name in found if name not in WORDS))
+    """Return the variables of a body in order of occurrence. Variables local to an aggregate are not among them."""
+    names = (variable.name for variable in literals.variables(goal_parser.parse_body(text)))
+    return [name for name in dict.fromkeys(names) if not name.startswith("_")]

@@ -20,7 +20,7 @@ from kpg.protocol.parts import Relation
 from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
 from kpg.shell.live import watch
 from kpg.shell.result_format import show_rows, show_table
-from kpg.shell.statements import NAME, grouped, heads, is_rules
+from kpg.shell.statements import defined_relations, group_rules, is_name, is_rule_or_declaration
 
 COMMANDS: dict[str, str] = {
     "\\d": "[NAME]  relations and rules; of one, its columns",
@@ -65,7 +65,7 @@ class Interpreter:
 
     def script(self, text: str) -> int:
         """Do every statement in turn, up to the first error; the exit status."""
-        for line, statement in grouped(text):
+        for line, statement in group_rules(text):
             if self.ended:
                 break
             if not self.attempt(statement, f"line {line}: "):
@@ -99,9 +99,9 @@ class Interpreter:
             show_table(self.console, self.db.query(statement, language="edn", limit=self.limit))
         elif statement.startswith(("+", "-")):
             self.change(stripped(statement[1:]), 1 if statement.startswith("+") else -1)
-        elif statement.endswith("?") or NAME.fullmatch(statement.rstrip(" ;")):
+        elif statement.endswith("?") or is_name(statement.rstrip(" ;")):
             self.ask(stripped(statement))
-        elif is_rules(statement):
+        elif is_rule_or_declaration(statement):
             self.register(statement)
         else:
             self.fact_or_goal(statement)
@@ -124,9 +124,9 @@ class Interpreter:
 
     def register(self, text: str) -> None:
         """Rules and declarations; more rules of what was defined here before are added to it."""
-        before = list(dict.fromkeys(self._texts[name] for name in heads(text) if name in self._texts))
+        before = list(dict.fromkeys(self._texts[name] for name in defined_relations(text) if name in self._texts))
         for old in before:
-            self.db.unregister(heads(old)[0])
+            self.db.unregister(defined_relations(old)[0])
         try:
             names = self.db.register("\n".join([*before, text]))
         except KpgError:
@@ -248,7 +248,7 @@ class Interpreter:
             text = Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise ParseError(f"cannot read {path!r}", detail=str(error)) from None
-        for _, statement in grouped(text):
+        for _, statement in group_rules(text):
             self.do(statement)
 
     def help(self, _: str) -> None:

@@ -13,10 +13,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from kpg.errors import KpgError
+from kpg.query.datalog.lexer import RELATION_NAME
 from kpg.shell.interpreter import COMMANDS, Interpreter
-from kpg.shell.statements import complete, grouped
+from kpg.shell.statements import group_rules, is_complete
 
-NAME_SO_FAR = re.compile(r"[:.]?[A-Za-z_][\w./-]*")
+WORD_BEFORE_CURSOR = re.compile(rf"\.?{RELATION_NAME.pattern}")  # a name, or a directive like .decl
 WORDS = ".decl watch count sum min max mean number symbol float unsigned true false".split()
 
 
@@ -31,7 +32,7 @@ class Names(Completer):
         line = document.current_line_before_cursor.lstrip()
         if line.startswith("\\") and " " not in line:
             return offered(line, COMMANDS.items())
-        word = document.get_word_before_cursor(pattern=NAME_SO_FAR)
+        word = document.get_word_before_cursor(pattern=WORD_BEFORE_CURSOR)
         if not word:
             return []
         return offered(word, self._names())
@@ -65,7 +66,7 @@ def converse(shell: Interpreter, history: Path | None = None, session: PromptSes
         except EOFError:
             break
         typed = f"{typed}\n{line}" if typed else line
-        if complete(typed):
+        if is_complete(typed):
             run(shell, typed)
             typed = ""
     return 0
@@ -73,7 +74,7 @@ def converse(shell: Interpreter, history: Path | None = None, session: PromptSes
 
 def run(shell: Interpreter, text: str) -> None:
     """Do what was typed, up to the first error."""
-    for _, statement in grouped(text):
+    for _, statement in group_rules(text):
         if shell.ended or not shell.attempt(statement):
             return
 

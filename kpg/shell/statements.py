@@ -1,11 +1,14 @@
-"""What was typed, cut into statements.
+"""Split the text typed into the shell, or a script, into statements.
 
 \\command ...          to the end of the line
 .decl e(x: number)    to the end of the line, brackets closed
 watch path(1, x)      likewise
-path                  a name alone
+path                  a name alone on its line
 [:find ...]           EDN, to its closing bracket
-anything else         to a full stop or question mark outside of brackets, texts and comments
+anything else         to a full stop or question mark that white space follows, outside brackets
+
+Datalog text is scanned with the lexer of `kpg.query.datalog`, EDN with that of `kpg.query.edn`: strings and comments
+are those of the languages. Any text can be split; errors are left to the parser. Time is linear in the text.
 """
 
 from __future__ import annotations
@@ -13,98 +16,107 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-NAME = re.compile(r":?[A-Za-z_][\w./-]*")
-NAME_ALONE = re.compile(rf"{NAME.pattern}\s*[;?]?")
-BY_LINE = re.compile(r"\\|\.[A-Za-z]|watch\b")
-# Texts, comments, brackets, numbers with a point, and ends of statements.
-PIECE = re.compile(
-    r"""(?P<text>"(?:\\.|[^"\\\n])*"?)|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|;;[^\n]*)"""
-    r"""|(?P<number>\d+\.\d+)|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<end>[.?](?=\s|\Z))|(?P<line>\n)""",
-    re.DOTALL,
-)
+from kpg.query.datalog import parse
+from kpg.query.datalog.lexer import RELATION_NAME, Lexeme, lexemes
+from kpg.query.edn.edn_reader import end_of_form
+
+NAME_ALONE = re.compile(rf"{RELATION_NAME.pattern}\s*[;?]?")
+ENDS_WITH_LINE = re.compile(r"\.[A-Za-z]|watch\b")
+# White space and comments between statements. `;;` is a comment only here: inside Datalog `;` is a disjunction.
+GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|;;[^\n]*)*", re.DOTALL)
+UNSPLIT = ("string", "unclosed_string", "comment", "block_comment", "unclosed_comment")  # a full stop in them is text
 
 
-def statements(text: str) -> Iterator[tuple[int, str]]:
-    """Each statement with the line it begins on, from 1; the last may lack its end."""
-    start = 0
+def split_statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each statement with its first line, counted from 1. The last statement may be incomplete."""
+    start = end_of_gap(text, 0)
+    line, counted = 1, 0
     while start < len(text):
-        start += len(blank(text[start:]))
-        if start >= len(text):
-            return
-        size = length(text[start:])
-        yield text[:start].count("\n") + 1, text[start : start + size].strip()
-        start += size
+        end = end_of_statement(text, start)
+        end = len(text) if end is None else end
+        line, counted = line + text.count("\n", counted, start), start
+        yield line, text[start:end].strip()
+        start = end_of_gap(text, end)
 
 
-def grouped(text: str) -> Iterator[tuple[int, str]]:
-    """Statements, with rules and declarations that follow each other as one: they may name each other."""
+def group_rules(text: str) -> Iterator[tuple[int, str]]:
+    """Yield statements, consecutive rules and declarations as one: rules may refer to each other."""
     rules: list[str] = []
-    first = 0
-    for line, statement in statements(text):
-        if is_rules(statement):
-            first = first if rules else line
+    first_line = 0
+    for line, statement in split_statements(text):
+        if is_rule_or_declaration(statement):
+            first_line = first_line if rules else line
             rules.append(statement)
             continue
         if rules:
-            yield first, "\n".join(rules)
+            yield first_line, "\n".join(rules)
             rules = []
         yield line, statement
     if rules:
-        yield first, "\n".join(rules)
+        yield first_line, "\n".join(rules)
 
 
-def is_rules(statement: str) -> bool:
-    """Whether this is rules or declarations."""
-    return bool(re.match(r"\.[A-Za-z]", statement)) or (":-" in statement and statement[0] not in "\\[")
+def is_rule_or_declaration(statement: str) -> bool:
+    """Return whether a statement is to be registered: a directive, or a rule with `:-`."""
+    if statement.startswith(("\\", "[")):
+        return False
+    return bool(re.match(r"\.[A-Za-z]", statement)) or any(
+        statement[lexeme.start : lexeme.end] == ":-" for lexeme in lexemes(statement) if lexeme.kind == "symbol"
+    )
 
 
-def heads(text: str) -> list[str]:
-    """What the rules of a text define."""
-    found = (NAME.match(statement) for _, statement in statements(text) if not statement.startswith("."))
-    return list(dict.fromkeys(each[0] for each in found if each))
+def is_name(text: str) -> bool:
+    """Return whether a text is the name of a relation and nothing else."""
+    return RELATION_NAME.fullmatch(text) is not None
 
 
-def complete(text: str) -> bool:
-    """Whether what was typed so far is whole statements."""
-    start = 0
-    while True:
-        start += len(blank(text[start:]))
+def defined_relations(text: str) -> list[str]:
+    """Return the relations that the rules of a text define, each once; raise ParseError for malformed rules."""
+    program = parse(text, includes=False)
+    heads = [head.relation for rule in program.rules for head in rule.heads]
+    return list(dict.fromkeys([*heads, *(fact.relation for fact in program.facts)]))
+
+
+def is_complete(text: str) -> bool:
+    """Return whether a text consists of complete statements, so that it can be run."""
+    end: int | None = 0
+    while end is not None:
+        start = end_of_gap(text, end)
         if start >= len(text):
             return True
-        rest = text[start:]
-        size = end_of(rest)
-        if size is None:
-            return False
-        start += size
+        end = end_of_statement(text, start)
+    return False
 
 
-def blank(text: str) -> str:
-    """The spaces and comments in front."""
-    found = re.match(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/|;;[^\n]*(?:\n|\Z))*", text, re.DOTALL)
-    return found[0] if found else ""
+def end_of_gap(text: str, start: int) -> int:
+    """Return the offset of the first character at or after `start` that is neither white space nor a comment."""
+    match = GAP.match(text, start)
+    return match.end() if match else start
 
 
-def length(text: str) -> int:
-    """How long the first statement is."""
-    size = end_of(text)
-    return len(text) if size is None else size
-
-
-def end_of(text: str) -> int | None:
-    """Where the first statement ends, if it does."""
-    line = text.split("\n", 1)[0]
-    if text.startswith("\\") or NAME_ALONE.fullmatch(line.strip()):
-        return len(line)
-    by_line, in_brackets = BY_LINE.match(text), text.startswith("[")
+def end_of_statement(text: str, start: int) -> int | None:
+    """Return the offset behind the statement that begins at `start`, or None if it is incomplete."""
+    newline = text.find("\n", start)
+    line_end = len(text) if newline < 0 else newline
+    if text.startswith("\\", start) or NAME_ALONE.fullmatch(text[start:line_end].strip()):
+        return line_end
+    if text.startswith("[", start):
+        return end_of_form(text, start)
+    ends_with_line = ENDS_WITH_LINE.match(text, start) is not None
     depth = 0
-    for found in PIECE.finditer(text):
-        kind = found.lastgroup
-        if kind == "open":
-            depth += 1
-        elif kind == "close":
-            depth -= 1
-            if in_brackets and depth <= 0:
-                return found.end()
-        elif depth <= 0 and kind == ("line" if by_line else "end") and not in_brackets:
-            return found.end()
-    return len(text) if by_line and depth <= 0 else None
+    for lexeme in lexemes(text, start):
+        if lexeme.kind == "symbol":
+            depth += (text[lexeme.start] in "([{") - (text[lexeme.start] in ")]}")
+        if depth <= 0 and (lexeme.kind == "newline" if ends_with_line else is_terminator(text, lexeme)):
+            return lexeme.end
+    return len(text) if ends_with_line and depth <= 0 else None
+
+
+def is_terminator(text: str, lexeme: Lexeme) -> bool:
+    """Return whether a lexeme ends with a full stop or question mark and white space or the end of the text follows.
+
+    The lexer counts `?` as a letter of names, so the question mark of `x > y?` is the end of the lexeme `y?`.
+    """
+    if lexeme.kind in UNSPLIT or text[lexeme.end - 1] not in ".?":
+        return False
+    return lexeme.end == len(text) or text[lexeme.end].isspace()

@@ -55,7 +55,7 @@ WRONG = [
     ("p(x, y) :- e(x, y), z = [x, y].", kpg.ParseError, 5, 25, ["records are not supported"]),
     ("p(x, $) :- e(x, _).", kpg.ParseError, 5, 6, ["counters are not supported"]),
     ("p(x, y) <= p(x, z) :- y < z.", kpg.ParseError, 5, 9, ["subsumption is not supported"]),
-    (".functor f(x: number): number", kpg.ParseError, 5, 1, ["functors of your own"]),
+    (".functor f(x: number): number", kpg.ParseError, 5, 1, ["user-defined functors"]),
     ("#define A 1", kpg.ParseError, 5, 1, ["#define is not supported", "no C preprocessor"]),
     ('.include "nowhere.dl"', kpg.ParseError, 5, 10, ["cannot include 'nowhere.dl'"]),
     (".output q", kpg.UndefinedName, 5, 9, ["no relation is called 'q'"]),

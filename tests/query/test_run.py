@@ -271,7 +271,8 @@ def test_a_question_is_answered_alone(place):
         (["path(1, _)"], "1 in path.1, _. is not a symbol"),
         (["path(_)"], "path has 2 columns"),
         (['path("a", _)', 'path(_, "a")'], "constants in different columns"),
-        (['path("a", _), edge(_, _)'], "is not a question"),
+        (['path("a", _), edge(_, _)'], "a question is one atom"),
+        (["path(1 + 1, _)"], "is a constant, a variable or _"),
         (['path("a"'], "question:1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The types that a program declares, in whatever order: names first, then what they mean.
+"""The types that a program declares. A declaration may use types that are declared later.
 
 .type A <: symbol        every A is a symbol
 .type A = symbol         two names for one type
@@ -18,62 +18,64 @@ PRIMITIVE: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
-    """A type as declared: how it is made of others."""
+class TypeDeclaration:
+    """One declaration: a name and the types that define it."""
 
     name: str
-    how: str  # subtype, alias or union
+    form: str  # subtype, alias or union
     parts: tuple[tuple[str, Position], ...]
     at: Position
 
 
-class Types:
-    """The declared types by name; the primitive ones are always there."""
+class DeclaredTypes:
+    """The declared types by name, besides the primitive ones."""
 
     def __init__(self) -> None:
-        self.declared: dict[str, Declaration] = {}
+        self.declared: dict[str, TypeDeclaration] = {}
 
-    def declare(self, name: str, how: str, parts: list[tuple[str, Position]], at: Position) -> None:
-        """Remember a new type; what it is made of may be declared later."""
+    def declare(self, name: str, form: str, parts: list[tuple[str, Position]], at: Position) -> None:
+        """Add a type; its parts may be declared later."""
         if name in self.declared or name in PRIMITIVE:
             raise failure(ProgramError, f"type {name!r} is declared twice", at)
-        self.declared[name] = Declaration(name, how, tuple(parts), at)
+        self.declared[name] = TypeDeclaration(name, form, tuple(parts), at)
 
     def kind(self, name: str, at: Position, through: tuple[str, ...] = ()) -> Kind:
-        """What values of a type are."""
+        """Return the primitive kind of a type's values; `through` are the types that led to this one."""
         for primitive in PRIMITIVE:
             if name == primitive:
                 return primitive
-        found = self.declared.get(name)
-        if found is None:
-            known = [*self.declared, *PRIMITIVE]
-            raise failure(UndefinedName, f"no type is called {name!r}", at, hint=did_you_mean(name, known))
+        declaration = self.declared.get(name)
+        if declaration is None:
+            names = [*self.declared, *PRIMITIVE]
+            raise failure(UndefinedName, f"no type is called {name!r}", at, hint=did_you_mean(name, names))
         if name in through:
-            raise failure(ProgramError, f"type {name!r} is made of itself", found.at)
-        kinds = {part: self.kind(part, place, (*through, name)) for part, place in found.parts}
+            hint = "Define it by a primitive type, for example symbol."
+            raise failure(ProgramError, f"type {name!r} is defined by itself", declaration.at, hint=hint)
+        kinds = {part: self.kind(part, part_at, (*through, name)) for part, part_at in declaration.parts}
         if len(set(kinds.values())) > 1:
-            shown = ", ".join(f"{part} is {kind}" for part, kind in kinds.items())
-            raise failure(ProgramError, f"the parts of {name!r} are of different kinds", found.at, detail=f"{shown}.")
+            detail = ", ".join(f"{part} is {kind}" for part, kind in kinds.items())
+            what = f"the parts of type {name!r} are of different kinds"
+            raise failure(ProgramError, what, declaration.at, detail=f"{detail}.")
         return next(iter(kinds.values()))
 
     def resolved(self) -> dict[str, NamedType]:
-        """Every type, with those that its values are also of."""
-        kinds = {name: self.kind(name, each.at) for name, each in self.declared.items()}
+        """Return every type with its kind and all its supertypes."""
+        kinds = {name: self.kind(name, declaration.at) for name, declaration in self.declared.items()}
         kinds |= {name: name for name in PRIMITIVE}
-        above: dict[str, set[str]] = {name: {name, kind} for name, kind in kinds.items()}
-        for each in self.declared.values():
-            for part, _ in each.parts:
-                if each.how != "union":
-                    above[each.name].add(part)
-                if each.how != "subtype":
-                    above[part].add(each.name)
-        return {name: NamedType(name, kind, frozenset(reached(above, name))) for name, kind in kinds.items()}
+        supertypes: dict[str, set[str]] = {name: {name, kind} for name, kind in kinds.items()}
+        for declaration in self.declared.values():
+            for part, _ in declaration.parts:
+                if declaration.form != "union":
+                    supertypes[declaration.name].add(part)
+                if declaration.form != "subtype":
+                    supertypes[part].add(declaration.name)
+        return {name: NamedType(name, kind, frozenset(reachable(supertypes, name))) for name, kind in kinds.items()}
 
 
-def reached(above: dict[str, set[str]], start: str) -> set[str]:
-    """All that is above something, directly or not."""
-    found, queue = {start}, [start]
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Return the nodes reachable from `start`, itself included."""
+    nodes, queue = {start}, [start]
     for name in queue:
-        queue += above[name] - found
-        found |= above[name]
-    return found
+        queue += graph[name] - nodes
+        nodes |= graph[name]
+    return nodes

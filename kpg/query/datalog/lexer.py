@@ -1,8 +1,11 @@
-"""Datalog text as tokens, each with its place.
+"""Split Datalog text into tokens.
 
     .decl edge(x: number)   ->   directive ".decl", name "edge", symbol "(", name "x", symbol ":", ...
 
-Comments (// and /* */) and white space are dropped. One pass, one regular expression.
+One regular expression, `LEXEME`, defines the language's tokens. It matches at every character of every text, so
+`lexemes` cannot fail: the shell uses it to find the ends of statements in unfinished text. `tokens` is the strict
+reading for the parser: it drops white space and comments, and raises ParseError with the position of the first
+malformed lexeme. Both take one pass over the text.
 """
 
 from __future__ import annotations
@@ -14,108 +17,115 @@ from typing import NamedTuple
 from kpg.errors import ParseError
 from kpg.query.source_text import Position, SourceText, failure
 
-TOKEN = re.compile(
+LEXEME = re.compile(
     r"""
       (?P<space>[ \t\r\f\v]+)
     | (?P<newline>\n)
     | (?P<comment>//[^\n]*)
-    | (?P<long_comment>/\*)
+    | (?P<block_comment>/\*(?s:.*?)\*/)
+    | (?P<unclosed_comment>/\*(?s:.*))
     | (?P<preprocessor>\#[ \t]*[A-Za-z_]*)
     | (?P<float>[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_?]))
     | (?P<number>(?:0x[0-9A-Fa-f]+|0b[01]+|[0-9]+)u?(?![A-Za-z0-9_?]))
+    | (?P<malformed_number>[0-9][A-Za-z0-9_?]*)
     | (?P<directive>\.(?:decl|type|number_type|symbol_type|input|output|printsize|include|pragma|plan|comp|init
                         |override|functor|limitsize|lattice)(?![A-Za-z0-9_?]))
     | (?P<name>[A-Za-z_?][A-Za-z0-9_?]*)
-    | (?P<plain>"[^"\\\n]*")
-    | (?P<string>")
+    | (?P<string>"(?:[^"\\\n]|\\[^\n])*+")
+    | (?P<unclosed_string>"[^\n]*)
     | (?P<symbol>:-|<=|>=|!=|<:|[().,:;!=<>{}\[\]+\-*/%^|&$@])
+    | (?P<unknown>(?s:.))
     """,
     re.VERBOSE,
 )
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'", "0": "\0"}
+# The name of any relation, also of one that Datalog text cannot declare: the attribute :person/name, or a name of
+# Python's. The shell accepts these names in single atoms.
+RELATION_NAME = re.compile(r":?[A-Za-z_][\w./-]*")
+# The lexemes of single atoms: a relation name where arguments or the end of the text follow, else as in programs.
+# `x-1` among arguments remains a subtraction.
+GOAL_LEXEME = re.compile(
+    rf"(?P<relation>{RELATION_NAME.pattern}(?=\s*(?:\(|\Z))|:[A-Za-z_][\w./-]*) | {LEXEME.pattern}",
+    re.VERBOSE,
+)
+ESCAPE = re.compile(r"\\(u(?![dD][89A-Fa-f])[0-9A-Fa-f]{4}|.)")  # U+D800 to U+DFFF are no characters
+ESCAPES = {
+    "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0", '"': '"', "\\": "\\", "'": "'", "/": "/",
+}  # fmt: skip
 
 
 class Token(NamedTuple):
-    """A piece of text: its sort, what it says, and where it stands."""
+    """A token: its kind, its text (of a string: the value), and its position."""
 
-    sort: str  # number, float, string, name, symbol, directive, preprocessor, end
+    kind: str  # number, float, string, name, symbol, directive, preprocessor, end
     text: str
     at: Position
 
 
-class Lexer:
-    """Walks over a text, knowing line and column."""
+class Lexeme(NamedTuple):
+    """A piece of text with its kind, the name of a group of `LEXEME`. The pieces of a text add up to the text."""
 
-    def __init__(self, source: SourceText) -> None:
-        self.source = source
-        self.text = source.text
-        self.offset = 0
-        self.line = 1
-        self.start = 0  # of the line
+    kind: str
+    start: int
+    end: int
 
-    def tokens(self) -> Iterator[Token]:
-        """All tokens, an end last."""
-        while self.offset < len(self.text):
-            found = TOKEN.match(self.text, self.offset)
-            if found is None:
-                raise self.unexpected()
-            sort, text = str(found.lastgroup), found[0]
-            if sort == "long_comment":
-                self.skip_comment()
-            elif sort == "string":
-                yield self.string()
-            elif sort == "plain":  # nothing escaped in it
-                yield Token("string", text[1:-1], self.at(len(text)))
-                self.offset = found.end()
+
+def lexemes(text: str, start: int = 0) -> Iterator[Lexeme]:
+    """Split a text from an offset on into lexemes, lazily: white space, comments and malformed pieces included."""
+    for match in LEXEME.finditer(text, start):
+        yield Lexeme(str(match.lastgroup), match.start(), match.end())
+
+
+def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME) -> Iterator[Token]:
+    """Yield the tokens of a text, an end token last; raise ParseError at the first malformed one."""
+    line, line_start = 1, 0
+    for match in pattern.finditer(source.text):
+        kind, text = str(match.lastgroup), match[0]
+        if kind == "newline":
+            line, line_start = line + 1, match.end()
+        elif kind == "block_comment":
+            line += text.count("\n")
+            line_start = max(line_start, source.text.rfind("\n", match.start(), match.end()) + 1)
+        elif kind not in ("space", "comment"):
+            at = Position(source, line, match.start() - line_start + 1, len(text))
+            if kind == "string":
+                yield Token(kind, string_value(text, at), at)
+            elif kind == "relation":
+                yield Token("name", text, at)
+            elif kind in MALFORMED:
+                raise malformed(kind, text, at)
             else:
-                if sort not in ("space", "newline", "comment"):
-                    yield Token(sort, text, self.at(len(text)))
-                self.offset = found.end()
-                if sort == "newline":
-                    self.line, self.start = self.line + 1, self.offset
-        yield Token("end", "", self.at(1))
+                yield Token(kind, text, at)
+    yield Token("end", "", Position(source, line, len(source.text) - line_start + 1, 1))
 
-    def at(self, length: int) -> Position:
-        """The place where the lexer stands."""
-        return Position(self.source, self.line, self.offset - self.start + 1, length)
 
-    def skip_comment(self) -> None:
-        """Go past a comment of any number of lines."""
-        end = self.text.find("*/", self.offset + 2)
-        if end < 0:
-            raise failure(ParseError, "a comment is not closed", self.at(2), hint="Close it with */.")
-        self.line += self.text.count("\n", self.offset, end)
-        last = self.text.rfind("\n", self.offset, end)
-        self.start = last + 1 if last >= 0 else self.start
-        self.offset = end + 2
+def string_value(text: str, at: Position) -> str:
+    """Return the value of a string literal: its text without quotes, escapes replaced."""
+    if "\\" not in text:
+        return text[1:-1]
 
-    def string(self) -> Token:
-        """A string, its escapes replaced."""
-        began, made = self.at(1), list[str]()
-        place = self.offset + 1
-        while place < len(self.text) and self.text[place] not in '"\n':
-            if self.text[place] == "\\":
-                place += 1
-                escaped = self.text[place : place + 1]
-                if escaped not in ESCAPES or not escaped:
-                    at = Position(self.source, self.line, place - self.start, 2)
-                    hint = 'There are \\n \\t \\r \\" \\\\.'
-                    raise failure(ParseError, f"no such escape: \\{escaped.strip()}", at, hint=hint)
-                made.append(ESCAPES[escaped])
-            else:
-                made.append(self.text[place])
-            place += 1
-        if self.text[place : place + 1] != '"':
-            raise failure(ParseError, "a string is not closed on its line", began, hint='Close it with ".')
-        length = place + 1 - self.offset
-        token = Token("string", "".join(made), self.at(length))
-        self.offset = place + 1
-        return token
+    def replaced(match: re.Match[str]) -> str:
+        letter = match[1]
+        if letter[0] == "u" and len(letter) == 5:
+            return chr(int(letter[1:], 16))
+        if letter not in ESCAPES:
+            hint = "The escapes are \\n \\t \\r \\b \\f \\0 \\\" \\\\ \\/ \\' and \\uXXXX with four hexadecimal digits."
+            place = at._replace(column=at.column + match.start() + 1, length=2)
+            raise failure(ParseError, f"no such escape: \\{letter.strip()}", place, hint=hint)
+        return ESCAPES[letter]
 
-    def unexpected(self) -> ParseError:
-        """The error for a character that begins nothing."""
-        character = self.text[self.offset]
-        hint = 'Strings are written with ".' if character in "'`" else None
-        if character.isdigit():
-            return failure(ParseError, "not a number", self.at(1), hint="A name cannot begin with a digit.")
-        return failure(ParseError, f"unexpected character {character!r}", self.at(1), hint=hint)
+    return ESCAPE.sub(replaced, text[1:-1])
+
+
+MALFORMED = ("unclosed_comment", "unclosed_string", "malformed_number", "unknown")
+
+
+def malformed(kind: str, text: str, at: Position) -> ParseError:
+    """Return the error for a malformed lexeme."""
+    if kind == "unclosed_comment":
+        return failure(ParseError, "a comment is not closed", at._replace(length=2), hint="Close it with */.")
+    if kind == "unclosed_string":
+        return failure(ParseError, "a string is not closed on its line", at._replace(length=1), hint='Close it with ".')
+    if kind == "malformed_number":
+        return failure(ParseError, f"{text[:40]!r} is not a number", at, hint="A name cannot begin with a digit.")
+    hint = 'Strings are written with ".' if text in "'`" else None
+    return failure(ParseError, f"unexpected character {text!r}", at, hint=hint)

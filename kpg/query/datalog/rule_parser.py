@@ -1,16 +1,21 @@
-"""The parts of rules: atoms, formulas and terms, by recursive descent.
+"""Parse the parts of rules: atoms, formulas and terms, by recursive descent.
 
 disjunction  =  conjunction { ";" conjunction }
 conjunction  =  part { "," part }
 part         =  "!" part | "(" disjunction ")" | atom | test | "true" | "false" | term op term
-term         =  operators by how tightly they bind, then constants, variables, calls, aggregates, "(" term ")"
+term         =  operators by precedence, then constants, variables, calls, aggregates, "(" term ")"
+
+Time is linear in the number of tokens, apart from parentheses in formulas: each "(" scans ahead to its ")". Nesting is
+limited to MAX_NESTING, so that no text exhausts Python's stack.
 """
 
 from __future__ import annotations
 
+import re
+
 from kpg.errors import ParseError
-from kpg.query.datalog.declarations import Types
-from kpg.query.datalog.lexer import Lexer, Token
+from kpg.query.datalog.declarations import DeclaredTypes
+from kpg.query.datalog.lexer import LEXEME, Token, tokens
 from kpg.query.ir.functors import FUNCTORS, TESTS
 from kpg.query.ir.literals import (
     Atom,
@@ -26,21 +31,23 @@ from kpg.query.ir.terms import AGGREGATES, AggregateTerm, CallTerm, ConstantTerm
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-LEVELS: tuple[tuple[str, ...], ...] = (
+# Binary operators of Soufflé by precedence, the loosest first; "^" binds tighter and associates to the right.
+PRECEDENCE: tuple[tuple[str, ...], ...] = (
     ("lor", "lxor"), ("land",), ("bor", "bxor"), ("band",), ("bshl", "bshr"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
-OPERATORS = {*COMPARISONS, "^"}.union(*LEVELS)
+OPERATORS = {*COMPARISONS, "^"}.union(*PRECEDENCE)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
-PLAIN = ("number", "string", "name", "float")
-DEEPEST = 100  # parentheses in parentheses
+SINGLE_TOKEN_TERMS = ("number", "string", "name", "float")  # kinds of tokens that are a term on their own
+MAX_NESTING = 100  # each level takes several Python frames, one for each level of precedence
+MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
 
-class Bodies:
-    """A parser that stands at a token."""
+class RuleParser:
+    """A recursive-descent parser over the tokens of one text. `token` is the next unread token."""
 
-    def __init__(self, source: SourceText, types: Types) -> None:
-        self.tokens = list(Lexer(source).tokens())
-        self.place = 0
+    def __init__(self, source: SourceText, types: DeclaredTypes, lexeme: re.Pattern[str] = LEXEME) -> None:
+        self.tokens = list(tokens(source, lexeme))
+        self.index = 0
         self.types = types
         self.depth = 0
 
@@ -48,65 +55,66 @@ class Bodies:
 
     @property
     def token(self) -> Token:
-        """Where the parser stands."""
-        return self.tokens[self.place]
+        """The next token."""
+        return self.tokens[self.index]
 
     def advance(self) -> Token:
-        """Go past a token."""
+        """Consume the next token and return it. The end token is never consumed."""
         token = self.token
-        self.place = min(self.place + 1, len(self.tokens) - 1)
+        self.index = min(self.index + 1, len(self.tokens) - 1)
         return token
 
     def take(self, text: str) -> bool:
-        """Go past a symbol, if it is there."""
-        found = self.token.sort == "symbol" and self.token.text == text
-        if found:
+        """Consume the next token if it is this symbol; return whether it was."""
+        matches = self.token.kind == "symbol" and self.token.text == text
+        if matches:
             self.advance()
-        return found
+        return matches
 
-    def follows(self, *texts: str) -> bool:
-        """Whether the token after this one is one of some symbols."""
-        after = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-        return after.sort == "symbol" and after.text in texts
+    def is_followed_by(self, *texts: str) -> bool:
+        """Return whether the token after the next one is one of these symbols."""
+        after = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        return after.kind == "symbol" and after.text in texts
 
-    def follows_name(self) -> bool:
-        """Whether the token after this one is a name right beside it."""
-        after = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+    def is_followed_by_adjacent_name(self) -> bool:
+        """Return whether the token after the next one is a name, without white space in between."""
+        after = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
         here = self.token.at
-        return after.sort == "name" and (after.at.line, after.at.column) == (here.line, here.column + here.length)
+        return after.kind == "name" and (after.at.line, after.at.column) == (here.line, here.column + here.length)
 
-    def expect(self, sort: str, what: str) -> Token:
-        """A token of some sort."""
-        if self.token.sort != sort:
+    def expect(self, kind: str, what: str) -> Token:
+        """Consume a token of this kind, or raise ParseError that `what` was expected."""
+        if self.token.kind != kind:
             raise self.unexpected(what)
         return self.advance()
 
     def expect_name(self, what: str) -> Token:
-        """A name."""
+        """Consume a name."""
         return self.expect("name", f"the name of {what}")
 
     def expect_symbol(self, text: str, what: str) -> Token:
-        """A symbol."""
-        if not (self.token.sort == "symbol" and self.token.text == text):
+        """Consume this symbol, or raise ParseError that `what` was expected."""
+        if not (self.token.kind == "symbol" and self.token.text == text):
             raise self.unexpected(what)
         return self.advance()
 
-    def unexpected(self, wanted: str) -> ParseError:
-        """The error for a token that does not fit."""
+    def unexpected(self, expected: str) -> ParseError:
+        """Return the error for a next token that does not fit."""
         token = self.token
-        found = "the end of the text" if token.sort == "end" else repr(token.text)
-        return failure(ParseError, f"found {found}, expected {wanted}", token.at)
+        shown = "the end of the text" if token.kind == "end" else repr(token.text)
+        return failure(ParseError, f"found {shown}, expected {expected}", token.at)
 
-    def deeper(self, at: Position) -> None:
-        """Count a nesting, and refuse too many."""
+    def enter_nesting(self, at: Position) -> None:
+        """Count one more level of nesting; raise ParseError beyond MAX_NESTING."""
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise failure(ParseError, f"nested more than {DEEPEST} deep", at)
+        if self.depth > MAX_NESTING:
+            hint = "Name parts of it with rules of their own."
+            raise failure(ParseError, f"nested more than {MAX_NESTING} deep", at, hint=hint)
 
     # Formulas
 
     def disjunction(self) -> Formula:
-        """Alternatives, separated by ';'."""
+        """Parse alternatives, separated by ';'."""
         at = self.token.at
         parts = [self.conjunction()]
         while self.take(";"):
@@ -114,7 +122,7 @@ class Bodies:
         return parts[0] if len(parts) == 1 else Disjunction(tuple(parts), at)
 
     def conjunction(self) -> Formula:
-        """What must hold at once, separated by ','."""
+        """Parse formulas that must all hold, separated by ','."""
         at = self.token.at
         parts = [self.part()]
         while self.take(","):
@@ -122,57 +130,57 @@ class Bodies:
         return parts[0] if len(parts) == 1 else Conjunction(tuple(parts), at)
 
     def part(self) -> Formula:
-        """One thing that holds or does not."""
+        """Parse one formula: a negation, an atom, a test, a comparison, or a disjunction in parentheses."""
         token = self.token
         if self.take("!"):
-            self.deeper(token.at)
-            made = Negation(self.part(), token.at)
+            self.enter_nesting(token.at)
+            negation = Negation(self.part(), token.at)
             self.depth -= 1
-            return made
-        if token.text == "(" and token.sort == "symbol" and not self.is_term_in_parentheses():
+            return negation
+        if token.text == "(" and token.kind == "symbol" and not self.is_term_in_parentheses():
             self.advance()
-            self.deeper(token.at)
+            self.enter_nesting(token.at)
             inner = self.disjunction()
             self.depth -= 1
             self.expect_symbol(")", "')'")
             return inner
-        if token.sort == "name":
-            if token.text in ("true", "false") and not self.follows("("):
+        if token.kind == "name":
+            if token.text in ("true", "false") and not self.is_followed_by("("):
                 self.advance()
                 return Truth(token.text == "true", token.at)
-            if token.text in TESTS and self.follows("("):
+            if token.text in TESTS and self.is_followed_by("("):
                 self.advance()
                 return Test(token.text, self.arguments(), True, token.at)
-            if self.follows("(") and token.text not in FUNCTORS and token.text not in (*AGGREGATES, "as"):
+            if self.is_followed_by("(") and token.text not in FUNCTORS and token.text not in (*AGGREGATES, "as"):
                 self.advance()
                 return self.atom(token)
-            if self.follows(".") and self.is_qualified():
+            if self.is_followed_by(".") and self.is_qualified():
                 raise failure(ParseError, "components are not supported", token.at)
         return self.comparison()
 
     def is_qualified(self) -> bool:
-        """Whether a name, a '.' and a name stand right beside each other, as in component.relation."""
-        dot = self.tokens[min(self.place + 1, len(self.tokens) - 1)].at
-        after = self.tokens[min(self.place + 2, len(self.tokens) - 1)]
-        return after.sort == "name" and (after.at.line, after.at.column) == (dot.line, dot.column + 1)
+        """Return whether a name, a '.' and a name stand right beside each other, as in component.relation."""
+        dot = self.tokens[min(self.index + 1, len(self.tokens) - 1)].at
+        after = self.tokens[min(self.index + 2, len(self.tokens) - 1)]
+        return after.kind == "name" and (after.at.line, after.at.column) == (dot.line, dot.column + 1)
 
     def is_term_in_parentheses(self) -> bool:
-        """Whether the '(' here begins a term rather than a formula: what follows its ')' tells."""
-        depth, place = 0, self.place
-        while place < len(self.tokens) - 1:
-            token = self.tokens[place]
-            if token.sort == "symbol":
+        """Return whether the next '(' begins a term, not a formula: an operator follows the matching ')' of a term."""
+        depth, index = 0, self.index
+        while index < len(self.tokens) - 1:
+            token = self.tokens[index]
+            if token.kind == "symbol":
                 depth += (token.text in "({") - (token.text in ")}")
-            place += 1
+            index += 1
             if depth == 0:
-                return self.tokens[place].sort in ("symbol", "name") and self.tokens[place].text in OPERATORS
+                return self.tokens[index].kind in ("symbol", "name") and self.tokens[index].text in OPERATORS
         return False
 
     def comparison(self) -> Formula:
-        """`x < y + 1`"""
+        """Parse `x < y + 1`."""
         at = self.token.at
         left = self.term()
-        if self.token.sort != "symbol" or self.token.text not in COMPARISONS:
+        if self.token.kind != "symbol" or self.token.text not in COMPARISONS:
             if isinstance(left, CallTerm) and left.functor.isidentifier():
                 hint = did_you_mean(left.functor, TESTS)
                 raise failure(ParseError, f"{left.functor} gives a value, and a body needs a condition", at, hint=hint)
@@ -181,53 +189,53 @@ class Bodies:
         return Comparison(op, left, self.term(), at)
 
     def atom(self, name: Token) -> Atom:
-        """`edge(x, y)`"""
+        """Parse the arguments behind a relation's name: `edge(x, y)`."""
         return Atom(name.text, self.arguments(), name.at)
 
     def arguments(self) -> tuple[Term, ...]:
-        """`(x, 3, y + 1)`"""
+        """Parse `(x, 3, y + 1)`."""
         self.expect_symbol("(", "'(' and arguments")
-        found: list[Term] = []
+        arguments: list[Term] = []
         while not self.take(")"):
-            if found:
+            if arguments:
                 self.expect_symbol(",", "',' or ')'")
-            found.append(self.term())
-        return tuple(found)
+            arguments.append(self.term())
+        return tuple(arguments)
 
     # Terms
 
     def term(self, level: int = 0) -> Term:
-        """A term whose operators bind at least as tightly as those of a level."""
-        if level == len(LEVELS):
+        """Parse a term with operators of this level of `PRECEDENCE` or tighter ones."""
+        if level == len(PRECEDENCE):
             return self.power()
-        if level == 0 and self.token.sort in PLAIN and self.follows(",", ")"):
+        if level == 0 and self.token.kind in SINGLE_TOKEN_TERMS and self.is_followed_by(",", ")"):
             return self.primary()  # most arguments are one token
         left = self.term(level + 1)
         before = self.depth
-        while self.token.sort in ("symbol", "name") and self.token.text in LEVELS[level]:
+        while self.token.kind in ("symbol", "name") and self.token.text in PRECEDENCE[level]:
             token = self.advance()
-            self.deeper(token.at)  # what is left of an operator is inside it
+            self.enter_nesting(token.at)  # a chain of left-associative operators nests its left operands
             left = CallTerm(token.text, (left, self.term(level + 1)), None, token.at)
         self.depth = before
         return left
 
     def power(self) -> Term:
-        """`x ^ y`, from the right."""
+        """Parse `x ^ y`, which associates to the right."""
         base = self.unary()
-        if self.token.text == "^" and self.token.sort == "symbol":
+        if self.token.text == "^" and self.token.kind == "symbol":
             token = self.advance()
-            self.deeper(token.at)
+            self.enter_nesting(token.at)
             base = CallTerm("^", (base, self.power()), None, token.at)
             self.depth -= 1
         return base
 
     def unary(self) -> Term:
-        """`-x`; a number after it is negative itself."""
+        """Parse `-x`; a minus in front of a number is part of the constant."""
         token = self.token
-        if token.sort not in ("symbol", "name") or token.text not in UNARY:
+        if token.kind not in ("symbol", "name") or token.text not in UNARY:
             return self.primary()
         self.advance()
-        self.deeper(token.at)
+        self.enter_nesting(token.at)
         inner = self.unary()
         self.depth -= 1
         if token.text == "-" and isinstance(inner, ConstantTerm) and isinstance(inner.value, (int, float)):
@@ -235,46 +243,46 @@ class Bodies:
         return CallTerm(UNARY[token.text], (inner,), None, token.at)
 
     def primary(self) -> Term:
-        """A constant, variable, call or aggregate, or a term in parentheses."""
+        """Parse a constant, variable, call or aggregate, or a term in parentheses."""
         token = self.token
-        match token.sort:
+        match token.kind:
             case "number":
-                return whole_number(self.advance())
+                return integer_constant(self.advance())
             case "float":
                 return ConstantTerm(float(self.advance().text), "float", token.at)
             case "string":
                 return ConstantTerm(self.advance().text, "symbol", token.at)
             case "name":
-                return self.named()
+                return self.named_term()
         if token.text in ("[", "$", "@"):
-            what = {"[": "records are", "$": "algebraic types and counters are", "@": "functors of your own are"}
+            what = {"[": "records are", "$": "algebraic types and counters are", "@": "user-defined functors are"}
             raise failure(ParseError, f"{what[token.text]} not supported", token.at)
         self.expect_symbol("(", "a variable, a constant or another term")
-        self.deeper(token.at)
+        self.enter_nesting(token.at)
         inner = self.term()
         self.depth -= 1
         self.expect_symbol(")", "')'")
         return inner
 
-    def named(self) -> Term:
-        """What begins with a name."""
+    def named_term(self) -> Term:
+        """Parse a term that begins with a name: a variable, a call, a cast or an aggregate."""
         token = self.token
-        if token.text in AGGREGATES and not self.follows("("):
+        if token.text in AGGREGATES and not self.is_followed_by("("):
             return self.aggregate()
         self.advance()
         if token.text == "_":
             return WildcardTerm(token.at)
         if token.text == "nil":
             raise failure(ParseError, "records are not supported", token.at)
-        if not (self.token.text == "(" and self.token.sort == "symbol"):
+        if not (self.token.text == "(" and self.token.kind == "symbol"):
             return VariableTerm(token.text, token.at)
-        self.deeper(token.at)
-        made = self.cast(token) if token.text == "as" else CallTerm(token.text, self.arguments(), None, token.at)
+        self.enter_nesting(token.at)
+        term = self.cast(token) if token.text == "as" else CallTerm(token.text, self.arguments(), None, token.at)
         self.depth -= 1
-        return made
+        return term
 
     def cast(self, token: Token) -> Term:
-        """`as(x, number)`: the same value, by another type's name."""
+        """Parse `as(x, number)`: the same value under another type."""
         self.expect_symbol("(", "'('")
         inner = self.term()
         self.expect_symbol(",", "',' and a type")
@@ -285,7 +293,7 @@ class Bodies:
         return CallTerm(functor[kind], (inner,), None, token.at)
 
     def aggregate(self) -> AggregateTerm:
-        """`sum y : { e(x, y) }`, or an atom without braces."""
+        """Parse `sum y : { e(x, y) }`; the braces around a single atom are optional."""
         token = self.advance()
         target = None if self.token.text == ":" else self.term()
         if token.text == "count" and target is not None:
@@ -293,7 +301,7 @@ class Bodies:
         if token.text != "count" and target is None:
             raise self.unexpected(f"what to take the {token.text} of")
         self.expect_symbol(":", f"':' and the body of the {token.text}")
-        self.deeper(token.at)
+        self.enter_nesting(token.at)
         body: Formula
         if self.take("{"):
             body = self.disjunction()
@@ -304,10 +312,10 @@ class Bodies:
         return AggregateTerm(token.text, target, body, token.at)
 
 
-def whole_number(token: Token) -> ConstantTerm:
-    """A number in any notation; with a `u` behind it is unsigned."""
+def integer_constant(token: Token) -> ConstantTerm:
+    """Return the constant of a decimal, hexadecimal or binary number; the suffix `u` makes it unsigned."""
     digits = token.text.removesuffix("u")
-    if len(digits) > 80:
-        raise failure(ParseError, "a number of more than 80 digits", token.at)
+    if len(digits) > MAX_DIGITS:
+        raise failure(ParseError, f"a number has more than {MAX_DIGITS} digits", token.at)
     base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
     return ConstantTerm(int(digits, base), "unsigned" if token.text.endswith("u") else None, token.at)

@@ -53,9 +53,9 @@ class Clauses:
 
     def plain(self, form: Form) -> Formula:
         """A clause that stands for itself."""
-        if form.sort == "vector":
+        if form.kind == "vector":
             return self.bracketed(form)
-        if form.sort == "list" and form.value and form.value[0].sort == "symbol":
+        if form.kind == "list" and form.value and form.value[0].kind == "symbol":
             name, arguments = form.value[0], form.value[1:]
             if name.value in COMPARE:
                 return self.comparison(name, arguments)
@@ -66,9 +66,9 @@ class Clauses:
     def bracketed(self, form: Form) -> Formula:
         """A data pattern, a predicate or a function."""
         items: tuple[Form, ...] = form.value
-        if items and items[0].sort == "list":
+        if items and items[0].kind == "list":
             return self.computed(form, items)
-        if not 2 <= len(items) <= 3 or items[1].sort != "keyword":
+        if not 2 <= len(items) <= 3 or items[1].kind != "keyword":
             hint = "A pattern is [?entity :attribute ?value]."
             raise failure(ParseError, "not a data pattern", form.at, hint=hint)
         name = items[1]
@@ -81,7 +81,7 @@ class Clauses:
     def computed(self, form: Form, items: tuple[Form, ...]) -> Formula:
         """`[(< ?a ?b)]` or `[(+ ?a ?b) ?c]`"""
         call = items[0]
-        if not call.value or call.value[0].sort != "symbol" or len(items) > 2:
+        if not call.value or call.value[0].kind != "symbol" or len(items) > 2:
             hint = "Write [(< ?a ?b)] or [(+ ?a 1) ?b]."
             raise failure(ParseError, "not a predicate or function", form.at, hint=hint)
         name = call.value[0]
@@ -121,7 +121,7 @@ class Clauses:
         word, *inside = form.value
         shared: set[str] | None = None
         if word.value.endswith("-join"):
-            if not inside or inside[0].sort != "vector":
+            if not inside or inside[0].kind != "vector":
                 raise failure(ParseError, f"{word.value} names its variables first", word.at, hint="As in [?x ?y].")
             shared = {variable_name(each) for each in inside.pop(0).value}
         if not inside:
@@ -151,7 +151,7 @@ class Clauses:
 
     def term(self, form: Form) -> Term:
         """A variable, a wildcard, a parameter or a constant."""
-        match form.sort:
+        match form.kind:
             case "number":
                 return ConstantTerm(form.value, None, form.at)
             case "float":
@@ -182,7 +182,7 @@ class Clauses:
 def is_group(form: Form) -> bool:
     """Whether a clause is made of clauses."""
     words = ("not", "or", "and", "not-join", "or-join")
-    return form.sort == "list" and bool(form.value) and form.value[0].is_symbol(*words)
+    return form.kind == "list" and bool(form.value) and form.value[0].is_symbol(*words)
 
 
 def names_in(formula: Formula) -> list[str]:
@@ -192,9 +192,9 @@ def names_in(formula: Formula) -> list[str]:
 
 def symbols_in(form: Form) -> set[str]:
     """The variables that are written in a form."""
-    if form.sort in ("list", "vector"):
+    if form.kind in ("list", "vector"):
         return set().union(*map(symbols_in, form.value))
-    return {variable_name(form)} if form.sort == "symbol" and form.value.startswith("?") else set()
+    return {variable_name(form)} if form.kind == "symbol" and form.value.startswith("?") else set()
 
 
 def common_names(form: Form) -> set[str]:
@@ -205,6 +205,6 @@ def common_names(form: Form) -> set[str]:
 
 def variable_name(form: Form) -> str:
     """The name of a variable, without its question mark."""
-    if form.sort != "symbol":
+    if form.kind != "symbol":
         raise failure(ParseError, "not a variable", form.at, hint="A variable is written ?x.")
     return str(form.value).removeprefix("?") or "?"

@@ -1,9 +1,9 @@
-"""EDN text as forms, each with its place.
+"""Read EDN text into forms, each with its position.
 
     [:find ?x :where [?x :person/name "Ann"]]   ->   a vector of a keyword, a symbol, a keyword and a vector
 
-Commas are white space, `;` begins a comment, `#_` drops the form behind it. Maps, sets and tagged values are read, so
-that they can be refused where they stand.
+Commas are white space, `;` begins a comment, `#_` drops the next form. The reader also accepts maps, sets and tagged
+values, so that the parser can refuse them at their position. `end_of_form` finds the end of a form in unfinished text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from kpg.errors import ParseError
 from kpg.query.source_text import Position, SourceText, failure
 
-OPEN = {"(": ("list", ")"), "[": ("vector", "]"), "{": ("map", "}"), "#{": ("set", "}")}
-TOKEN = re.compile(
+BRACKETS = {"(": ("list", ")"), "[": ("vector", "]"), "{": ("map", "}"), "#{": ("set", "}")}
+EDN_TOKEN = re.compile(
     r"""
       (?P<space>[\s,]+|;[^\n]*)
     | (?P<discard>\#_)
@@ -33,106 +33,126 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-DEEPEST = 100
+EDN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+MAX_FORM_DEPTH = 100  # each level takes two Python frames
+MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: its sort, what it holds, and where it stands."""
+    """A form: its kind, its value, and its position. The value of a collection is a tuple of forms."""
 
-    sort: str  # list, vector, map, set, string, number, float, keyword, symbol, bool, nil
+    kind: str  # list, vector, map, set, string, number, float, keyword, symbol, bool, nil
     value: Any
     at: Position
 
     def is_symbol(self, *names: str) -> bool:
-        """Whether this is one of some symbols."""
-        return self.sort == "symbol" and self.value in names
+        """Return whether this is one of these symbols."""
+        return self.kind == "symbol" and self.value in names
 
 
 class EdnReader:
-    """Walks over a text."""
+    """A recursive-descent reader; `offset` is the position of the next unread character."""
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self.offset = 0
 
     def all(self) -> list[Form]:
-        """Every form of the text."""
+        """Read every form of the text."""
         forms: list[Form] = []
-        while (found := self.form(0)) is not None:
-            if found.sort == "close":
-                raise failure(ParseError, f"{found.value!r} closes nothing", found.at)
-            forms.append(found)
+        while (form := self.form(0)) is not None:
+            if form.kind == "close":
+                raise failure(ParseError, f"{form.value!r} closes nothing", form.at)
+            forms.append(form)
         return forms
 
     def at(self, length: int) -> Position:
-        """The place where the reader stands."""
+        """Return the position of the next `length` characters."""
         before = self.source.text[: self.offset]
         return Position(self.source, before.count("\n") + 1, self.offset - (before.rfind("\n") + 1) + 1, length)
 
     def form(self, depth: int) -> Form | None:
-        """The next form, a closing bracket as a form of its own, or None at the end."""
+        """Read the next form; a closing bracket is a form of kind "close"; None is the end of the text."""
         while self.offset < len(self.source.text):
-            found = TOKEN.match(self.source.text, self.offset)
-            if found is None:
+            match = EDN_TOKEN.match(self.source.text, self.offset)
+            if match is None:
                 character = self.source.text[self.offset]
                 what = "a string is not closed" if character == '"' else f"unexpected character {character!r}"
                 raise failure(ParseError, what, self.at(1))
-            sort, text, at = str(found.lastgroup), found[0], self.at(len(found[0]))
-            self.offset = found.end()
-            if sort == "discard":
+            kind, text, at = str(match.lastgroup), match[0], self.at(len(match[0]))
+            self.offset = match.end()
+            if kind == "discard":
                 self.form(depth)
-            elif sort == "open":
+            elif kind == "open":
                 return self.collection(text, at, depth + 1)
-            elif sort == "close":
+            elif kind == "close":
                 return Form("close", text, at)
-            elif sort in ("tag", "character"):
-                raise failure(ParseError, f"{text} is not supported", at, hint="Tagged values and characters are not.")
-            elif sort != "space":
-                return atom(sort, text, at)
+            elif kind in ("tag", "character"):
+                hint = "Write a string, number, keyword or symbol."
+                raise failure(ParseError, f"{text} is not supported: tagged values and characters", at, hint=hint)
+            elif kind != "space":
+                return scalar(kind, text, at)
         return None
 
     def collection(self, bracket: str, at: Position, depth: int) -> Form:
-        """What stands between brackets."""
-        sort, end = OPEN[bracket]
-        if depth > DEEPEST:
-            raise failure(ParseError, f"nested more than {DEEPEST} deep", at)
-        inside: list[Form] = []
+        """Read the forms up to the closing bracket."""
+        kind, closing = BRACKETS[bracket]
+        if depth > MAX_FORM_DEPTH:
+            raise failure(ParseError, f"nested more than {MAX_FORM_DEPTH} deep", at)
+        items: list[Form] = []
         while True:
-            found = self.form(depth)
-            if found is None:
-                raise failure(ParseError, f"{bracket!r} is not closed", at, hint=f"Close it with {end!r}.")
-            if found.sort == "close":
-                if found.value != end:
-                    raise failure(ParseError, f"found {found.value!r}, expected {end!r}", found.at)
-                return Form(sort, tuple(inside), at)
-            inside.append(found)
+            form = self.form(depth)
+            if form is None:
+                raise failure(ParseError, f"{bracket!r} is not closed", at, hint=f"Close it with {closing!r}.")
+            if form.kind == "close":
+                if form.value != closing:
+                    raise failure(ParseError, f"found {form.value!r}, expected {closing!r}", form.at)
+                return Form(kind, tuple(items), at)
+            items.append(form)
 
 
-def atom(sort: str, text: str, at: Position) -> Form:
-    """A form without parts."""
-    match sort:
+def scalar(kind: str, text: str, at: Position) -> Form:
+    """Return the form of a token that is not a collection."""
+    match kind:
         case "number":
-            if len(text) > 80:
-                raise failure(ParseError, "a number of more than 80 digits", at)
+            if len(text) > MAX_DIGITS:
+                raise failure(ParseError, f"a number has more than {MAX_DIGITS} digits", at)
             return Form("number", int(text.rstrip("N")), at)
         case "float":
             return Form("float", float(text.rstrip("M")), at)
         case "string":
-            return Form("string", re.sub(r"\\(.)", lambda found: escape(found[1], at), text[1:-1], flags=re.DOTALL), at)
-    if sort == "symbol" and text in ("true", "false"):
+            value = re.sub(r"\\(.)", lambda match: unescape(match[1], at), text[1:-1], flags=re.DOTALL)
+            return Form("string", value, at)
+    if kind == "symbol" and text in ("true", "false"):
         return Form("bool", text == "true", at)
-    return Form("nil" if text == "nil" else sort, text, at)
+    return Form("nil" if text == "nil" else kind, text, at)
 
 
-def escape(letter: str, at: Position) -> str:
-    """What a backslash and a letter stand for."""
-    if letter not in ESCAPES:
-        raise failure(ParseError, f"no such escape: \\{letter}", at)
-    return ESCAPES[letter]
+def unescape(letter: str, at: Position) -> str:
+    """Return the character that a backslash and a letter denote."""
+    if letter not in EDN_ESCAPES:
+        raise failure(ParseError, f"no such escape: \\{letter}", at, hint='The escapes are \\n \\t \\r \\" and \\\\.')
+    return EDN_ESCAPES[letter]
 
 
 def read_forms(text: str, name: str = "query") -> list[Form]:
-    """The forms of a text."""
+    """Read the forms of a text; `name` is what errors call the text."""
     return EdnReader(SourceText(name, text)).all()
+
+
+def end_of_form(text: str, start: int = 0) -> int | None:
+    """Return the offset behind the bracketed form at `start`, or None if a bracket or string is still open.
+
+    Malformed characters are skipped: reading the form reports them.
+    """
+    depth, offset = 0, start
+    while offset < len(text):
+        match = EDN_TOKEN.match(text, offset)
+        if match is None and text[offset] == '"':
+            return None
+        kind, offset = (match.lastgroup, match.end()) if match else ("", offset + 1)
+        depth += (kind == "open") - (kind == "close")
+        if depth <= 0 and kind == "close":
+            return offset
+    return None

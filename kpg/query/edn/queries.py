@@ -155,7 +155,7 @@ class Reading:
         found = self.expanded(sections[":find"], body)
         for each in sections.get(":with", []):
             self.check_bound(each, body)
-        if any(each.sort == "list" for each in found):
+        if any(each.kind == "list" for each in found):
             self.aggregated(found, body, form)
             return
         terms = tuple(self.clauses.term(each) for each in found)
@@ -169,7 +169,7 @@ class Reading:
         for form in forms:
             if form.is_symbol("$", "%"):
                 continue
-            if form.sort == "symbol":
+            if form.kind == "symbol":
                 name = variable_name(form)
                 if name not in self.parameters:
                     hint = did_you_mean(name, self.parameters) or f"Give it: parameters={{{name!r}: ...}}."
@@ -179,8 +179,8 @@ class Reading:
 
     def rows_given(self, form: Form) -> None:
         """A parameter that is a list: a relation of its own."""
-        inside: tuple[Form, ...] = form.value if form.sort == "vector" else ()
-        nested = bool(inside) and inside[0].sort == "vector"
+        inside: tuple[Form, ...] = form.value if form.kind == "vector" else ()
+        nested = bool(inside) and inside[0].kind == "vector"
         names = [variable_name(each) for each in (inside[0].value if nested else inside[:1])]
         if not names:
             raise failure(ParseError, "not a parameter", form.at, hint="Write ?x, [?x ...] or [[?a ?b]].")
@@ -200,7 +200,7 @@ class Reading:
         """What is asked for; `...` stands for all variables that are not named, in order."""
         if not found:
             raise failure(ParseError, "a query that finds nothing", body.at, hint="Name variables behind :find.")
-        named = {variable_name(each) for each in found if each.sort == "symbol"}
+        named = {variable_name(each) for each in found if each.kind == "symbol"}
         every = [name for name in names_in(body) if name not in named]
         made: list[Form] = []
         for each in found:
@@ -214,7 +214,7 @@ class Reading:
 
     def aggregated(self, found: list[Form], body: Conjunction, form: Form) -> None:
         """Groups by the variables, with an aggregate each; several aggregates are joined on their group."""
-        keys = list(dict.fromkeys(variable_name(each) for each in found if each.sort == "symbol"))
+        keys = list(dict.fromkeys(variable_name(each) for each in found if each.kind == "symbol"))
         formula = named_wildcards(body)
         others = [name for name in names_in(formula) if name not in keys and name in bound_by(formula.parts)]
         solutions = [*keys, *others]
@@ -224,7 +224,7 @@ class Reading:
         result: list[Term] = []
         atoms: list[Formula] = []
         for number, each in enumerate(found):
-            if each.sort == "symbol":
+            if each.kind == "symbol":
                 result.append(VariableTerm(variable_name(each), each.at))
                 continue
             op, place = self.aggregate(each, solutions)
@@ -238,7 +238,7 @@ class Reading:
 
     def aggregate(self, form: Form, solutions: list[str]) -> tuple[str, int | None]:
         """`(sum ?x)` as an operation and the place of what it is taken of."""
-        if len(form.value) != 2 or form.value[0].sort != "symbol":
+        if len(form.value) != 2 or form.value[0].kind != "symbol":
             raise failure(ParseError, "not an aggregate", form.at, hint="Write (sum ?x).")
         word, what = form.value
         if word.value not in AGGREGATES:
@@ -271,7 +271,7 @@ def unique(found: list[Form]) -> tuple[str, ...]:
     """A name for each thing that is asked for."""
     made: list[str] = []
     for each in found:
-        name = variable_name(each) if each.sort == "symbol" else " ".join(str(part.value) for part in each.value)
+        name = variable_name(each) if each.kind == "symbol" else " ".join(str(part.value) for part in each.value)
         made.append(name if name not in made else f"{name} {len(made)}")
     return tuple(made)
 

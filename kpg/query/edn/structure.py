@@ -12,17 +12,17 @@ SECTIONS = (":find", ":with", ":in", ":where", ":rules", ":joins")
 
 def is_query(form: Form) -> bool:
     """Whether a form is a query rather than a rule."""
-    return form.sort == "vector" and bool(form.value) and form.value[0].sort == "keyword"
+    return form.kind == "vector" and bool(form.value) and form.value[0].kind == "keyword"
 
 
 def rules_in(form: Form) -> list[Form]:
     """The rules of a form: one, or a vector of them."""
-    items = form.value if form.sort == "vector" else ()
-    if items and items[0].sort == "list":
-        if not items[0].value or items[0].value[0].sort != "symbol" or len(items) < 2:
+    items = form.value if form.kind == "vector" else ()
+    if items and items[0].kind == "list":
+        if not items[0].value or items[0].value[0].kind != "symbol" or len(items) < 2:
             raise failure(ParseError, "not a rule", form.at, hint="A rule is [(name ?x) clause ...].")
         return [form]
-    if items and all(item.sort == "vector" for item in items):
+    if items and all(item.kind == "vector" for item in items):
         return [each for item in items for each in rules_in(item)]
     hint = "A query is [:find ?x :where ...], a rule is [(name ?x) clause ...]."
     raise failure(ParseError, "not a query or a rule", form.at, hint=hint)
@@ -49,9 +49,9 @@ def symbols(form: Form) -> list[Form]:
     """The symbols that stand for variables in a rule: those in patterns and behind the names of rules."""
     found: list[Form] = []
     for position, each in enumerate(form.value):
-        if each.sort in ("list", "vector"):
+        if each.kind in ("list", "vector"):
             found += symbols(each)
-        elif each.sort == "symbol" and not (form.sort == "list" and position == 0):
+        elif each.kind == "symbol" and not (form.kind == "list" and position == 0):
             found.append(each)
     return found
 
@@ -66,7 +66,7 @@ def sections_of(form: Form) -> dict[str, list[Form]]:
     sections: dict[str, list[Form]] = {}
     current: list[Form] = []
     for each in form.value:
-        if each.sort == "keyword":
+        if each.kind == "keyword":
             if each.value not in SECTIONS:
                 hint = did_you_mean(each.value, SECTIONS)
                 raise failure(ParseError, f"no part of a query is called {each.value}", each.at, hint=hint)
