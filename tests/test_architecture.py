@@ -33,8 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": API | COMMANDS | {"query", "storage", "observe", "service", "protocol", "opening"},
     "client": {"protocol", "columns"},  # what a program needs that talks to a server
     "shell": COMMANDS | {"client", "protocol", "server", "columns", "query"},
-    "cluster": API | {"storage"},  # workers as processes
-    "spark": API | {"storage", "cluster"},
+    "cluster": API | {"storage", "protocol"},  # workers as processes
+    "spark": API | {"storage", "cluster", "protocol"},
     "opening": API | {"cluster", "storage", "spark"},
     "bench": API | COMMANDS | {"graphs", "query", "service", "opening"},  # the papers' experiments: nobody's but cli's
     "terminal": set(),

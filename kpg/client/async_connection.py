@@ -25,7 +25,7 @@ from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.end_reasons import ended, unreachable
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, KpgError, UndefinedName
-from kpg.protocol.replies import Welcome
+from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -47,7 +47,7 @@ def awaits(function: Callable[Given, Call[Result]]) -> Callable[Concatenate[Asyn
 class AsyncConnection:
     """A server, as one client sees it; made by `kpg.connect_async`."""
 
-    welcome: Welcome
+    welcome: WelcomeReply
 
     def __init__(self, url: str, socket: ClientConnection) -> None:
         self.url = url

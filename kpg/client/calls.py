@@ -23,9 +23,9 @@ Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
 
 
-def hello(token: str | None) -> Call[replies.Welcome]:
+def hello(token: str | None) -> Call[replies.WelcomeReply]:
     """Begin."""
-    return Call(lambda id: requests.Hello(id, VERSION, token), only)
+    return Call(lambda id: requests.HelloRequest(id, VERSION, token), only)
 
 
 def only(found: Sequence[Any]) -> Any:
@@ -33,14 +33,14 @@ def only(found: Sequence[Any]) -> Any:
     return found[-1]
 
 
-def time_of(found: Sequence[replies.Done]) -> int | None:
+def time_of(found: Sequence[replies.DoneReply]) -> int | None:
     """The time that a reply says."""
     return found[-1].time
 
 
 def ping() -> Call[int | None]:
     """The last complete time; the engine is there if this returns."""
-    return Call(requests.Ping, time_of)
+    return Call(requests.PingRequest, time_of)
 
 
 def create_relation(
@@ -52,9 +52,9 @@ def create_relation(
     order: str | None = None,
 ) -> Call[int | None]:
     """Make a relation; columns are given as names and types, Python's or by name."""
-    made = tuple(parts.Column(column, type_name(spec)) for column, spec in columns.items())
+    made = tuple(parts.ColumnSpec(column, type_name(spec)) for column, spec in columns.items())
     keys = (key,) if isinstance(key, str) else None if key is None else tuple(key)
-    return Call(lambda id: requests.CreateRelation(id, name, made, semantics, keys, order), time_of)
+    return Call(lambda id: requests.CreateRelationRequest(id, name, made, semantics, keys, order), time_of)
 
 
 def type_name(spec: Any) -> str:
@@ -64,18 +64,18 @@ def type_name(spec: Any) -> str:
 
 def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "distinct") -> Call[int | None]:
     """Make an attribute, like `:person/name`, whose values have this type."""
-    return Call(lambda id: requests.CreateAttribute(id, name, type_name(value), semantics), time_of)
+    return Call(lambda id: requests.CreateAttributeRequest(id, name, type_name(value), semantics), time_of)
 
 
 def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None) -> Call[int]:
     """Changes at one time, all or none: (relation, row) or (relation, row, diff). Returns that time."""
     given = [change if len(change) == 3 else (*change, 1) for change in changes]
     blocks = tuple(
-        parts.Block(relation, tuple(tuple(row) for _, row, _ in group), diff)
+        parts.BlockSpec(relation, tuple(tuple(row) for _, row, _ in group), diff)
         for (relation, diff), group in groupby(given, key=lambda change: (change[0], change[2]))
     )
-    source = parts.Origin(*origin) if origin is not None else None
-    return Call(lambda id: requests.Transact(id, blocks, source), lambda found: int(found[-1].time))
+    source = parts.OriginSpec(*origin) if origin is not None else None
+    return Call(lambda id: requests.TransactRequest(id, blocks, source), lambda found: int(found[-1].time))
 
 
 def insert(relation: str, rows: Any) -> Call[int]:
@@ -106,12 +106,12 @@ def register(text: Any, *, language: parts.Language = "datalog", name: str | Non
     plan = None if isinstance(text, str) else text
     words = None if plan is not None else text
     said: parts.Language = "plan" if plan is not None else language
-    return Call(lambda id: requests.Register(id, words, plan, said, name), lambda found: found[-1].names)
+    return Call(lambda id: requests.RegisterRequest(id, words, plan, said, name), lambda found: found[-1].names)
 
 
 def unregister(name: str) -> Call[int | None]:
     """Forget rules that nobody is interested in."""
-    return Call(lambda id: requests.Unregister(id, name), time_of)
+    return Call(lambda id: requests.UnregisterRequest(id, name), time_of)
 
 
 def follow(
@@ -123,11 +123,11 @@ def follow(
     granularity: float | None = None,
     log: bool = True,
     credit: int = 8,
-) -> Call[replies.Interested]:
+) -> Call[replies.InterestedReply]:
     """Follow a rule or relation."""
     given = as_arguments(arguments)
     return Call(
-        lambda id: requests.Interest(id, name, given, sharing, joins, granularity, log, credit=credit), only
+        lambda id: requests.InterestRequest(id, name, given, sharing, joins, granularity, log, credit=credit), only
     )  # fmt: skip
 
 
@@ -140,12 +140,12 @@ def as_arguments(given: Arguments | None) -> tuple[dict[str, Any], ...] | None:
 
 def add_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
     """Ask an interest for more arguments."""
-    return Call(lambda id: requests.AddArguments(id, interest, as_arguments(arguments) or ()), time_of)
+    return Call(lambda id: requests.AddArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
 
 
 def remove_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
     """Ask an interest for fewer arguments."""
-    return Call(lambda id: requests.RemoveArguments(id, interest, as_arguments(arguments) or ()), time_of)
+    return Call(lambda id: requests.RemoveArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
 
 
 def sink(
@@ -163,21 +163,21 @@ def sink(
     kind: Any = type
     given = as_arguments(arguments)
     written: Any = format
-    place = parts.Sink(kind, path, written)
+    place = parts.SinkSpec(kind, path, written)
     return Call(
-        lambda id: requests.Interest(id, name, given, granularity=granularity, log=log, sink=place),
+        lambda id: requests.InterestRequest(id, name, given, granularity=granularity, log=log, sink=place),
         lambda found: int(found[-1].interest),
     )
 
 
 def uninterest(interest: int) -> Call[int | None]:
     """End an interest."""
-    return Call(lambda id: requests.Uninterest(id, interest), time_of)
+    return Call(lambda id: requests.UninterestRequest(id, interest), time_of)
 
 
 def take(interest: int) -> Call[int | None]:
     """Have everything that waits of an interest sent."""
-    return Call(lambda id: requests.Take(id, interest), time_of)
+    return Call(lambda id: requests.TakeRequest(id, interest), time_of)
 
 
 def query(
@@ -190,10 +190,10 @@ def query(
 ) -> Call[pa.Table]:
     """The rows of an answer, by name or text; as of a time, for which it waits. A cut one says so in its metadata."""
     given = as_arguments(arguments)
-    return Call(lambda id: requests.Query(id, text, language, given, as_of, limit), gathered)
+    return Call(lambda id: requests.QueryRequest(id, text, language, given, as_of, limit), gathered)
 
 
-def gathered(pages: Sequence[replies.Table]) -> pa.Table:
+def gathered(pages: Sequence[replies.RowsReply]) -> pa.Table:
     """The pages of an answer as one table; `time` and `cut` are in its metadata."""
     schema = schema_from(pages[0].columns)
     table = table_of(schema, [row for page in pages for row in page.rows])
@@ -203,30 +203,30 @@ def gathered(pages: Sequence[replies.Table]) -> pa.Table:
 
 def explain(name: str) -> Call[str]:
     """How a rule is or would be computed."""
-    return Call(lambda id: requests.Explain(id, name), lambda found: str(found[-1].text))
+    return Call(lambda id: requests.ExplainRequest(id, name), lambda found: str(found[-1].text))
 
 
-def catalog() -> Call[tuple[parts.Relation, ...]]:
+def catalog() -> Call[tuple[parts.RelationSpec, ...]]:
     """The relations, attributes and rules there are."""
-    return Call(requests.Catalog, lambda found: found[-1].relations)
+    return Call(requests.CatalogRequest, lambda found: found[-1].relations)
 
 
 def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:
     """Have the engine's events as attributes; returns those that are new. Needs the role admin."""
     wanted = None if attributes is None else tuple(attributes)
-    return Call(lambda id: requests.Observe(id, wanted, every), lambda found: found[-1].names)
+    return Call(lambda id: requests.ObserveRequest(id, wanted, every), lambda found: found[-1].names)
 
 
 def advance(to: int | None = None) -> Call[int | None]:
     """Move the clock; returns the last complete time. Needs the role admin."""
-    return Call(lambda id: requests.Advance(id, to), time_of)
+    return Call(lambda id: requests.AdvanceRequest(id, to), time_of)
 
 
 def close_input(relation: str) -> Call[int | None]:
     """No more changes will come to a relation. Needs the role admin."""
-    return Call(lambda id: requests.CloseInput(id, relation), time_of)
+    return Call(lambda id: requests.CloseInputRequest(id, relation), time_of)
 
 
 def shutdown() -> Call[int | None]:
     """End the server in good order. Needs the role admin."""
-    return Call(requests.Shutdown, time_of)
+    return Call(requests.ShutdownRequest, time_of)

@@ -18,8 +18,8 @@ import pyarrow as pa
 from kpg.columns.schema import Schema
 from kpg.errors import KpgError
 from kpg.protocol.error_messages import error_of
-from kpg.protocol.parts import Failure
-from kpg.protocol.replies import Changes, Ended, Interested
+from kpg.protocol.parts import FailureSpec
+from kpg.protocol.replies import ChangesMessage, EndedMessage, InterestedReply
 from kpg.protocol.table_messages import schema_from, table_of
 
 Row = tuple[Any, ...]
@@ -54,20 +54,20 @@ class Step:
 class Feed:
     """One interest of a client."""
 
-    def __init__(self, made: Interested) -> None:
+    def __init__(self, made: InterestedReply) -> None:
         self.interest = made.interest
         self.name = made.name
         self.schema = schema_from(made.columns)
         self.upto = 0
-        self.ended: Failure | bool = False
+        self.ended: FailureSpec | bool = False
         self.failed: KpgError | None = None
         self._counts: dict[Row, int] = {}
         self._steps: deque[Step] = deque()
         self._partial: list[tuple[Row, int, int]] = []
 
-    def receive(self, message: Changes | Ended) -> None:
+    def receive(self, message: ChangesMessage | EndedMessage) -> None:
         """A message of this interest came."""
-        if isinstance(message, Ended):
+        if isinstance(message, EndedMessage):
             self.ended = message.reason or True
             return
         self._partial += zip(message.rows, message.times, message.diffs, strict=True)
@@ -96,7 +96,7 @@ class Feed:
 
     def rows(self) -> list[Row]:
         """The rows of what was read, each as often as it is there."""
-        if isinstance(self.ended, Failure):
+        if isinstance(self.ended, FailureSpec):
             raise error_of(self.ended)
         if self.failed is not None:
             raise self.failed

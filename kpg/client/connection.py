@@ -30,7 +30,7 @@ from kpg.client.conversation import NOT_YET, Call, Conversation
 from kpg.client.end_reasons import ended, unreachable
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, TimeNotReached, UndefinedName
-from kpg.protocol.replies import Welcome
+from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -57,7 +57,7 @@ class Connection:
         self._socket = socket
         self._talk = Conversation()
         self._lock = threading.RLock()
-        self.welcome: Welcome = self.run(calls.hello(token))
+        self.welcome: WelcomeReply = self.run(calls.hello(token))
 
     ping = waits(calls.ping)
     create_relation = waits(calls.create_relation)

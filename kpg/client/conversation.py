@@ -15,13 +15,24 @@ from typing import Any, Final, Generic, TypeVar
 
 from kpg.client.change_feed import Feed, Step
 from kpg.errors import ProtocolError
+from kpg.protocol.definitions import MessageKinds
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.message_codec import decode, encode
-from kpg.protocol.replies import PUSHED, REPLIES, AnyReply, Changes, Ended, Error, Interested, Table
-from kpg.protocol.requests import Ack, AnyRequest
+from kpg.protocol.replies import (
+    PUSHED,
+    REPLIES,
+    AnyReply,
+    ChangesMessage,
+    EndedMessage,
+    ErrorReply,
+    InterestedReply,
+    RowsReply,
+)
+from kpg.protocol.requests import AckRequest, AnyRequest
 
 Result = TypeVar("Result")
 NOT_YET: Final = object()
+FROM_SERVER: Final[MessageKinds[AnyReply]] = REPLIES | PUSHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +64,21 @@ class Conversation:
         """Something came."""
         if isinstance(text, bytes):
             raise ProtocolError("the server sent a binary message", hint="The same version of kpg at both ends?")
-        message = decode(text, (*REPLIES, *PUSHED))
-        if isinstance(message, Changes | Ended):
+        message = decode(text, FROM_SERVER)
+        if isinstance(message, ChangesMessage | EndedMessage):
             feed = self.feeds.get(message.interest)
             if feed is not None:  # else it was on its way when the interest ended
                 feed.receive(message)
             return
         if message.id is None:
-            assert isinstance(message, Error)
+            assert isinstance(message, ErrorReply)
             raise error_of(message.failure)
         if message.id not in self._replies:
             return  # whoever asked has given up
         self._replies[message.id].append(message)
-        if isinstance(message, Interested):  # its changes may follow at once
+        if isinstance(message, InterestedReply):  # its changes may follow at once
             self.feeds[message.interest] = Feed(message)
-        if not (isinstance(message, Table) and message.more):
+        if not (isinstance(message, RowsReply) and message.more):
             self._complete.add(message.id)
 
     def result(self, number: int, call: Call[Result]) -> Result | object:
@@ -77,7 +88,7 @@ class Conversation:
         self._complete.discard(number)
         replies = self._replies.pop(number)
         last = replies[-1]
-        if isinstance(last, Error):
+        if isinstance(last, ErrorReply):
             raise error_of(last.failure)
         return call.finish(replies)
 
@@ -89,7 +100,7 @@ class Conversation:
     def read(self, feed: Feed) -> Step:
         """The next step of an answer; the server may send one more."""
         step = feed.read()
-        self._acks.append(encode(Ack(feed.interest)))
+        self._acks.append(encode(AckRequest(feed.interest)))
         return step
 
     def drop(self, feed: Feed) -> None:

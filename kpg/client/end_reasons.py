@@ -7,7 +7,7 @@ import ssl
 from kpg.client.change_feed import Feed
 from kpg.errors import Closed, KpgError, Unreachable
 from kpg.protocol.error_messages import error_of
-from kpg.protocol.parts import Failure
+from kpg.protocol.parts import FailureSpec
 
 
 def unreachable(url: str, error: BaseException) -> Unreachable:
@@ -25,6 +25,6 @@ def unreachable(url: str, error: BaseException) -> Unreachable:
 
 def ended(feed: Feed) -> KpgError:
     """An interest that is over."""
-    if isinstance(feed.ended, Failure):
+    if isinstance(feed.ended, FailureSpec):
         return error_of(feed.ended)
     return Closed(f"the interest in {feed.name} has ended")

@@ -1,36 +1,38 @@
-"""Errors as messages and back: the class by name, what, detail, hint and position."""
+"""Errors as parts of messages and back, for clients, ranks and Spark tasks alike.
+
+    error_of(failure_of(error))      has the class, what, detail, hint and position of `error`
+
+A class crosses by its name in `kpg.errors.WIRE_NAMES`. A name of another version becomes `KpgError`.
+"""
 
 from __future__ import annotations
 
-from kpg import errors
-from kpg.errors import KpgError, ProgramError, ProtocolError
-from kpg.protocol.parts import Failure, Position
+from kpg.errors import KpgError, ProgramError, ProtocolError, error_class, wire_name
+from kpg.protocol.parts import FailureSpec, PositionSpec
 
 
-def failure_of(error: BaseException) -> Failure:
-    """An error as it travels; what is not an error of kpg tells its kind and nothing of the machine."""
+def failure_of(error: BaseException) -> FailureSpec:
+    """Return an error as a message part. An error that is not kpg's reveals its class and nothing of the machine."""
     if not isinstance(error, KpgError):
-        return Failure("KpgError", f"the server failed ({type(error).__name__})", hint="Its log says more.")
-    return Failure(type(error).__name__, error.what, error.detail, error.hint, position_of(error))
+        return FailureSpec("KpgError", f"the server failed ({type(error).__name__})", hint="Its log says more.")
+    return FailureSpec(wire_name(error), error.what, error.detail, error.hint, position_of(error))
 
 
-def position_of(error: KpgError) -> Position | None:
-    """Where an error is, if it says so."""
+def position_of(error: KpgError) -> PositionSpec | None:
+    """Return the position of an error, if it has one."""
     if isinstance(error, ProgramError) and error.line is not None:
-        return Position(line=error.line, column=error.column)
+        return PositionSpec(line=error.line, column=error.column)
     if isinstance(error, ProtocolError) and error.path is not None:
-        return Position(path=error.path)
+        return PositionSpec(path=error.path)
     return None
 
 
-def error_of(failure: Failure) -> KpgError:
-    """The error that travelled; of a class that is not known here, the root of all."""
-    kind = getattr(errors, failure.error, KpgError)
-    known = isinstance(kind, type) and issubclass(kind, KpgError)
-    made: KpgError = (kind if known else KpgError)(failure.what, detail=failure.detail, hint=failure.hint)
+def error_of(failure: FailureSpec) -> KpgError:
+    """Return the error that a message part describes."""
+    error = error_class(failure.error)(failure.what, detail=failure.detail, hint=failure.hint)
     if failure.position is not None:
-        if isinstance(made, ProgramError):
-            made.line, made.column = failure.position.line, failure.position.column
-        if isinstance(made, ProtocolError):
-            made.path = failure.position.path
-    return made
+        if isinstance(error, ProgramError):
+            error.line, error.column = failure.position.line, failure.position.column
+        if isinstance(error, ProtocolError):
+            error.path = failure.position.path
+    return error

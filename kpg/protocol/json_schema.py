@@ -78,7 +78,7 @@ def schema_of(shape: Any, found: dict[str, Any]) -> dict[str, Any]:
     if origin is dict:
         return {"type": "object", "additionalProperties": schema_of(arguments[1], found)}
     if dataclasses.is_dataclass(shape):
-        name = typing.cast(type, shape).__name__
+        name = typing.cast(Any, shape).schema_name
         if name not in found:
             found[name] = {}
             found[name] = object_of(typing.cast(type, shape), found)

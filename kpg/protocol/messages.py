@@ -1,8 +1,8 @@
-"""Every message of version 1, as it travels: requests, replies, and what is pushed.
+"""The messages of version 1 of the server's protocol.
 
-A client asks with REQUESTS, each with an `id` of its choice, and gets one of REPLIES (or several `rows`, all but the
-last with `more`) with that id; `error` is a reply to anything. PUSHED messages come by themselves. The first request
-is `hello`. `docs/protocol.md` tells the story, `docs/protocol.schema.json` is made from these classes.
+A client sends REQUESTS, each with an `id` of its choice. The server answers with one of REPLIES (or several `rows`, all
+but the last with `more`) under that id; `error` can answer any request. PUSHED messages come without a request. The
+first request is `hello`. `docs/protocol.md` explains them; `docs/protocol.schema.json` is generated from these classes.
 """
 
 from __future__ import annotations
@@ -14,4 +14,4 @@ from kpg.protocol.requests import AnyRequest
 
 VERSION: Final = 1
 
-Message = AnyRequest | AnyReply
+ProtocolMessage = AnyRequest | AnyReply

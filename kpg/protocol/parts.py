@@ -1,10 +1,10 @@
-"""What messages are made of: columns, rows, positions, and why something failed."""
+"""The parts of messages: columns, rows, origins, sinks, positions and failures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from kpg.protocol.definitions import part
 from kpg.protocol.strict_decoder import Between, Count, Name, Rows, Size, Value
 from kpg.protocol.value_codec import EXACT
 
@@ -15,16 +15,16 @@ Semantics = Literal["raw", "distinct", "cardinality-one", "last-write-wins"]
 Arguments = Annotated[tuple[dict[str, Value], ...], Size(1, 1_000_000)]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+@part("Column")
+class ColumnSpec:
     """A column: its name and its type, as `int64`, `string?`, `decimal(10,2)`."""
 
     name: Name
     type: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+@part("Block")
+class BlockSpec:
     """Rows of one relation, all with the same diff: 1 inserts them, -1 removes them."""
 
     relation: Name
@@ -32,17 +32,17 @@ class Block:
     diff: Annotated[int, Between(-EXACT, EXACT)] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Says that a transaction is batch so-and-so of a writer: a batch that was applied before has no effect."""
+@part("Origin")
+class OriginSpec:
+    """The writer of a transaction and the number of its batch. A batch that was applied before has no effect."""
 
     writer: Name
     batch: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
-    """Where output goes instead, a file in the server's directory for sinks: `file` has the changes, `latency` the
+@part("Sink")
+class SinkSpec:
+    """A file in the server's directory for sinks that takes the output: `file` gets the changes, `latency` the
     milliseconds of each closed epoch."""
 
     type: Literal["file", "latency"]
@@ -50,34 +50,34 @@ class Sink:
     format: Literal["jsonl", "csv"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What is known of a relation, attribute or rule."""
+@part("Relation")
+class RelationSpec:
+    """A relation, attribute or rule: its role and its columns."""
 
     name: Name
     role: Literal["relation", "attribute", "rule"]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSpec, ...]
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where something is wrong: line and column of a text from 1, or the path in a message."""
+@part("Position")
+class PositionSpec:
+    """The position of a mistake: line and column of a text, from 1, or the path in a message."""
 
     line: int | None = None
     column: int | None = None
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why something failed: the class of the error, and what it says."""
+@part("Failure")
+class FailureSpec:
+    """The reason of a failure: the class of the error and its message."""
 
     error: Name
     what: str
     detail: str | None = None
     hint: str | None = None
-    position: Position | None = None
+    position: PositionSpec | None = None
 
 
-Columns = Annotated[tuple[Column, ...], Size(1, 1_000)]
+Columns = Annotated[tuple[ColumnSpec, ...], Size(1, 1_000)]

@@ -1,6 +1,6 @@
-"""What a server says: replies, each with the id of its request, and what comes by itself (`changes`, `ended`).
+"""The messages of a server: replies, each with the id of its request, and pushed messages (`changes`, `ended`).
 
-An answer may be several `rows`, all but the last with `more`; `error` is a reply to anything.
+An answer may be several `rows`, all but the last with `more`. `error` can answer any request.
 """
 
 from __future__ import annotations
@@ -8,22 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
-from kpg.protocol.parts import Column, Failure, Relation
+from kpg.protocol.definitions import MessageKinds, message
+from kpg.protocol.parts import ColumnSpec, FailureSpec, RelationSpec
 from kpg.protocol.strict_decoder import Count, Name, Rows
+
+REPLIES: Final = MessageKinds["Reply | ErrorReply"]()
+PUSHED: Final = MessageKinds["ChangesMessage | EndedMessage"]()
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answers to the request with this id."""
+    """The server's answer to the request with this id."""
 
+    kind: ClassVar[str]
     id: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome(Reply):
-    """The answer to `hello`: version and role, the number of the session, and what is allowed in it."""
+@message("welcome", REPLIES)
+class WelcomeReply(Reply):
+    """The answer to `hello`: version and role, the number of the session, and its limits."""
 
-    kind: ClassVar = "welcome"
     version: Count
     server: str
     role: Literal["admin", "user"]
@@ -31,99 +35,89 @@ class Welcome(Reply):
     limits: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Reply):
-    """It is done; `time` is the last complete one, or that of the transaction."""
+@message("done", REPLIES)
+class DoneReply(Reply):
+    """The request is done; `time` is the last complete time, or that of the transaction."""
 
-    kind: ClassVar = "done"
     time: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Registered(Reply):
-    """The names of the rules that are known now."""
+@message("registered", REPLIES)
+class RegisteredReply(Reply):
+    """The names of the rules that are registered now."""
 
-    kind: ClassVar = "registered"
     names: tuple[Name, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Interested(Reply):
+@message("interested", REPLIES)
+class InterestedReply(Reply):
     """The number of the interest, and the columns of its rows."""
 
-    kind: ClassVar = "interested"
     interest: Count
     name: Name
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSpec, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Reply):
+@message("rows", REPLIES)
+class RowsReply(Reply):
     """Rows of an answer. With `more`, further rows follow under the same id; `cut` says that a limit ended it."""
 
-    kind: ClassVar = "rows"
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSpec, ...]
     rows: Rows
     time: int | None = None
     more: bool = False
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Explained(Reply):
+@message("explained", REPLIES)
+class ExplainedReply(Reply):
     """A text for people."""
 
-    kind: ClassVar = "explained"
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogued(Reply):
-    """The relations and rules there are, and the last complete time."""
+@message("catalogued", REPLIES)
+class CatalogReply(Reply):
+    """The relations and rules of the server, and the last complete time."""
 
-    kind: ClassVar = "catalogued"
-    relations: tuple[Relation, ...]
+    relations: tuple[RelationSpec, ...]
     time: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
-    """A request failed and changed nothing; without an id, the message had none that could be read."""
+@message("error", REPLIES)
+class ErrorReply:
+    """The request failed and changed nothing. Without an id, the message had none that could be read."""
 
-    kind: ClassVar = "error"
-    failure: Failure
+    kind: ClassVar[str]
+    failure: FailureSpec
     id: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+@message("changes", PUSHED)
+class ChangesMessage:
     """Changes of an answer, consolidated. With `more`, further ones of the same step follow: apply them together.
 
     After one without `more`, the answer is complete and exact at all times below `upto`. `failed` says why the answer
-    has no value there; it heals with a later message.
+    has no value there; a later message may give it one again.
     """
 
-    kind: ClassVar = "changes"
+    kind: ClassVar[str]
     interest: Count
     upto: int
     rows: Rows
     times: tuple[int, ...]
     diffs: tuple[int, ...]
     more: bool = False
-    failed: Failure | None = None
+    failed: FailureSpec | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """No more will come of an interest: its inputs are closed, or the reason given."""
+@message("ended", PUSHED)
+class EndedMessage:
+    """The interest has ended: its inputs are closed, or the reason is given."""
 
-    kind: ClassVar = "ended"
+    kind: ClassVar[str]
     interest: Count
-    reason: Failure | None = None
+    reason: FailureSpec | None = None
 
 
-AnyReply = Welcome | Done | Registered | Interested | Table | Explained | Catalogued | Error | Changes | Ended
-REPLIES: Final[tuple[type[AnyReply], ...]] = (
-    Welcome, Done, Registered, Interested, Table, Explained, Catalogued, Error,
-)  # fmt: skip
-PUSHED: Final[tuple[type[AnyReply], ...]] = (Changes, Ended)
+AnyReply = Reply | ErrorReply | ChangesMessage | EndedMessage

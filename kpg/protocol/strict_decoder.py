@@ -1,9 +1,14 @@
-"""Decoding JSON by the annotations of a dataclass, strictly.
+"""Strict decoding of JSON values by the annotations of dataclasses.
 
-A message is what its class says and nothing else: a member that is missing, unknown or of another type is refused with
-the path to it (`$.changes[0].rows[2]`) and a hint. Annotations that are understood: str, int, float, bool, Literal,
-`X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, `Annotated` with a bound, and the marks VALUE, ROWS and JSON.
-The same annotations make the machine-readable schema (`kpg.protocol.json_schema`).
+    decode(annotation, value, path)      the value that JSON stands for; ProtocolError for anything else
+
+A message is what its class declares and nothing else. A member that is missing, unknown or of another type is refused
+with its path (`$.changes[0].rows[2]`) and a hint. Supported annotations are str, int, float, bool, Literal, `X | None`,
+unions of scalars, `tuple[X, ...]`, `tuple[X, Y]`, `dict[str, X]`, dataclasses, `Annotated` with a bound, and the marks
+VALUE, ROWS, ANY_JSON and INT64. The same annotations make the JSON schema (`kpg.protocol.json_schema`).
+
+Each annotation is compiled into a function once and cached. Decoding a small message costs a few microseconds beyond
+parsing its JSON; rows of plain numbers and texts cost one type test for each value.
 """
 
 from __future__ import annotations
@@ -13,14 +18,19 @@ import difflib
 import functools
 import types
 import typing
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from kpg.protocol.value_codec import EXACT, decode_value, refused
 
 Shape = TypeVar("Shape")
+Decoder = Callable[[Any, str], Any]  # a JSON value and its path → the decoded value
 MISSING: Final = dataclasses.MISSING
-DEPTH: Final = 100  # lists and objects within each other, where any JSON may stand
+MAX_JSON_DEPTH: Final = 100  # nested lists and objects in a member that takes any JSON
+SHOWN_CHARACTERS: Final = 60  # of a refused value, so that an error stays readable
+INT64_LIMIT: Final = 2**63
 SCALARS: Final[dict[type, str]] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+PLAIN: Final = frozenset({str, bool, type(None)})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Between:
 
 
 class Mark:
-    """Something that no annotation of Python says."""
+    """A type of values that Python's annotations cannot express."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,117 +59,255 @@ class Mark:
 VALUE = Mark("value")
 ROWS = Mark("rows")
 ANY_JSON = Mark("json")
+INT64 = Mark("int64")
 
-Value = Annotated[Any, VALUE]
+Value = Annotated[Any, VALUE]  # a value of a row, as `kpg.protocol.value_codec` writes it
 Rows = Annotated[tuple[tuple[Any, ...], ...], ROWS]
 Json = Annotated[Any, ANY_JSON]
+Int64 = Annotated[int, INT64]  # beyond 2^53: only for messages that no other language reads
 Name = Annotated[str, Size(1, 1_000)]
 Count = Annotated[int, Between(0, EXACT)]
 
 
-def members(shape: Any) -> dict[str, tuple[Any, bool]]:
-    """The annotation of each field of a dataclass, and whether it must be given."""
-    return remembered(shape)
-
-
 @functools.cache
-def remembered(shape: Any) -> dict[str, tuple[Any, bool]]:
-    """The same, worked out once."""
+def members(shape: Any) -> dict[str, tuple[Any, bool]]:
+    """Return, for each field of a dataclass, its annotation and whether it is required."""
     hints = typing.get_type_hints(shape, include_extras=True)
     return {
-        each.name: (hints[each.name], each.default is MISSING and each.default_factory is MISSING)
-        for each in dataclasses.fields(shape)
+        field.name: (hints[field.name], field.default is MISSING and field.default_factory is MISSING)
+        for field in dataclasses.fields(shape)
     }
 
 
 def build(shape: type[Shape], given: Any, path: str, extra: tuple[str, ...] = ()) -> Shape:
-    """An object of a dataclass from a JSON object; members named in `extra` are passed over."""
-    if type(given) is not dict:
-        raise refused(path, f"an object is expected, not {kind_of(given)}")
-    known = members(shape)
-    for name in given:
-        if name not in known and name not in extra:
-            raise refused(f"{path}.{shown(name)}", "no such member", nearest(name, known))
-    for name, (_, required) in known.items():
-        if required and name not in given:
-            raise refused(path, f"the member {name!r} is missing", f"It holds {describe(known[name][0])}.")
-    return shape(**{
-        name: decode(known[name][0], value, f"{path}.{name}") for name, value in given.items() if name in known
-    })  # fmt: skip
+    """Make an object of a dataclass from a JSON object; members named in `extra` are ignored."""
+    built: Shape = object_decoder(typing.cast(Any, shape), extra)(given, path)
+    return built
 
 
 def decode(shape: Any, given: Any, path: str) -> Any:
-    """A JSON value as an annotation says."""
+    """Decode a JSON value as an annotation."""
+    return decoder_of(shape)(given, path)
+
+
+# Compilation: from an annotation to a function
+
+
+@functools.cache
+def decoder_of(shape: Any) -> Decoder:
+    """Return the function that decodes values of an annotation."""
     origin, arguments = get_origin(shape), get_args(shape)
     if origin is Annotated:
-        return decode_annotated(arguments, given, path)
+        return annotated_decoder(arguments)
     if origin in (types.UnionType, typing.Union):
-        return None if given is None else decode(without_none(arguments), given, path)
+        return union_decoder(shape, arguments)
     if origin is Literal:
+        return literal_decoder(shape, arguments)
+    if origin is tuple:
+        return list_decoder(arguments[0]) if arguments[-1] is Ellipsis else tuple_decoder(arguments)
+    if origin is dict:
+        return mapping_decoder(arguments[1])
+    if dataclasses.is_dataclass(shape):
+        return object_decoder(typing.cast(Any, shape), ())
+    return null_decoder if shape is type(None) or shape is None else scalar_decoder(shape)
+
+
+@functools.cache
+def object_decoder(shape: Any, extra: tuple[str, ...]) -> Decoder:
+    """Decode an object as a dataclass: unknown members are refused first, then missing ones, then wrong ones."""
+    known = members(shape)
+    decoders = {name: (decoder_of(annotation), f".{name}") for name, (annotation, _) in known.items()}
+    allowed = {*known, *extra}
+    required = {name for name, (_, is_required) in known.items() if is_required}
+    ignored = frozenset(extra) - known.keys()
+
+    def decode_object(given: Any, path: str) -> Any:
+        if type(given) is not dict:
+            raise refused(path, f"an object is expected, not {kind_of(given)}")
+        if not given.keys() <= allowed:
+            name = next(name for name in given if name not in allowed)
+            raise refused(f"{path}.{shown(name)}", "no such member", nearest(name, known))
+        if not required <= given.keys():
+            name = next(name for name in known if name in required and name not in given)
+            raise refused(path, f"the member {name!r} is missing", f"It holds {describe(known[name][0])}.")
+        values = {}
+        for name, value in given.items():
+            if name not in ignored:
+                decoder, suffix = decoders[name]
+                values[name] = decoder(value, path + suffix)
+        return shape(**values)
+
+    return decode_object
+
+
+def annotated_decoder(arguments: tuple[Any, ...]) -> Decoder:
+    """Decode a value that has a mark or bounds."""
+    inner, *notes = arguments
+    marks: dict[Any, Decoder] = {
+        VALUE: decode_value, ROWS: decode_rows, ANY_JSON: decode_any_json, INT64: decode_int64,
+    }  # fmt: skip
+    for note in notes:
+        if note in marks:
+            return marks[note]
+    decode_inner = decoder_of(inner)
+
+    def decode_bounded(given: Any, path: str) -> Any:
+        value = decode_inner(given, path)
+        for note in notes:
+            if type(note) is Size and not note.least <= len(value) <= note.most:
+                raise refused(path, f"the length is {len(value):,}", f"From {note.least:,} to {note.most:,}.")
+            if type(note) is Between and not note.least <= value <= note.most:
+                raise refused(path, f"{value} is out of bounds", f"From {note.least} to {note.most}.")
+        return value
+
+    return decode_bounded
+
+
+def union_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
+    """Decode `X | None`, or one of several scalars."""
+    alternatives = [alternative for alternative in arguments if alternative is not type(None)]
+    if len(alternatives) == 1:
+        decode_inner = decoder_of(alternatives[0])
+        return lambda given, path: None if given is None else decode_inner(given, path)
+    assert all(alternative in SCALARS for alternative in alternatives), f"{shape} is not supported"
+    by_type: dict[type, Decoder] = {alternative: decoder_of(alternative) for alternative in alternatives}
+
+    def decode_alternative(given: Any, path: str) -> Any:
+        decoder = by_type.get(type(given))
+        if decoder is None:
+            raise refused(path, f"{describe(shape)} is expected, not {kind_of(given)}")
+        return decoder(given, path)
+
+    return decode_alternative
+
+
+def literal_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
+    """Decode one of some constants."""
+
+    def decode_literal(given: Any, path: str) -> Any:
         if given not in arguments or type(given) is not type(arguments[0]):
             raise refused(path, f"{shown(given)} is not {describe(shape)}", nearest(given, arguments))
         return given
-    if origin is tuple:
+
+    return decode_literal
+
+
+def list_decoder(item: Any) -> Decoder:
+    """Decode a list as a tuple whose items have one annotation."""
+    decode_item = decoder_of(item)
+    whole_numbers = item is int
+
+    def decode_list(given: Any, path: str) -> tuple[Any, ...]:
         require(given, list, path, "a list")
-        return tuple([decode(arguments[0], each, f"{path}[{place}]") for place, each in enumerate(given)])
-    if origin is dict:
+        if whole_numbers and set(map(type, given)) == {int} and -EXACT <= min(given) and max(given) <= EXACT:
+            return tuple(given)  # the common case of times and diffs, without a call for each
+        return tuple([decode_item(value, f"{path}[{position}]") for position, value in enumerate(given)])
+
+    return decode_list
+
+
+def tuple_decoder(items: tuple[Any, ...]) -> Decoder:
+    """Decode a list of fixed length as a tuple, each item by its own annotation."""
+    decoders = [decoder_of(item) for item in items]
+
+    def decode_tuple(given: Any, path: str) -> tuple[Any, ...]:
+        require(given, list, path, "a list")
+        if len(given) != len(decoders):
+            raise refused(path, f"a list of {len(decoders)} is expected, not of {len(given):,}")
+        return tuple([decoders[position](value, f"{path}[{position}]") for position, value in enumerate(given)])
+
+    return decode_tuple
+
+
+def mapping_decoder(item: Any) -> Decoder:
+    """Decode an object whose values have one annotation."""
+    decode_item = decoder_of(item)
+
+    def decode_mapping(given: Any, path: str) -> dict[str, Any]:
         require(given, dict, path, "an object")
-        return {name: decode(arguments[1], each, f"{path}.{shown(name)}") for name, each in given.items()}
-    if dataclasses.is_dataclass(shape):
-        return build(typing.cast(type, shape), given, path)
-    return decode_scalar(shape, given, path)
+        return {name: decode_item(value, f"{path}.{shown(name)}") for name, value in given.items()}
+
+    return decode_mapping
 
 
-def decode_scalar(shape: type, given: Any, path: str) -> Any:
-    """A text, a number or a truth value."""
-    if shape is float and type(given) is int:
-        return float(given) if abs(given) <= EXACT else decode_value(given, path)
-    require(given, shape, path, SCALARS[shape])
-    if shape is int and abs(given) > EXACT:
+def scalar_decoder(shape: type) -> Decoder:
+    """Decode a text, a number or a truth value."""
+    expected = SCALARS[shape]
+
+    def decode_scalar(given: Any, path: str) -> Any:
+        if type(given) is not shape:
+            raise refused(path, f"{expected} is expected, not {kind_of(given)}")
+        return given
+
+    return {int: decode_int, float: decode_float}.get(shape, decode_scalar)
+
+
+# Decoders without parameters
+
+
+def null_decoder(given: Any, path: str) -> None:
+    """Accept null only."""
+    if given is not None:
+        raise refused(path, f"null is expected, not {kind_of(given)}")
+
+
+def decode_int(given: Any, path: str) -> int:
+    """Decode a whole number that every reader of JSON takes exactly."""
+    if type(given) is not int:
+        raise refused(path, f"a whole number is expected, not {kind_of(given)}")
+    if not -EXACT <= given <= EXACT:
         raise refused(path, "the number is too large", "At most 2^53 - 1.")
     return given
 
 
-def decode_annotated(arguments: tuple[Any, ...], given: Any, path: str) -> Any:
-    """A value with a mark or a bound."""
-    inner, *notes = arguments
-    if VALUE in notes:
-        return decode_value(given, path)
-    if ROWS in notes:
-        return decode_rows(given, path)
-    if ANY_JSON in notes:
-        if deeper(given, DEPTH):
-            raise refused(path, f"lists and objects are nested deeper than {DEPTH}")
-        return given
-    value = decode(inner, given, path)
-    for note in notes:
-        if isinstance(note, Size) and not note.least <= len(value) <= note.most:
-            raise refused(path, f"the length is {len(value):,}", f"From {note.least:,} to {note.most:,}.")
-        if isinstance(note, Between) and not note.least <= value <= note.most:
-            raise refused(path, f"{value} is out of bounds", f"From {note.least} to {note.most}.")
-    return value
+def decode_int64(given: Any, path: str) -> int:
+    """Decode a whole number of 64 bits."""
+    if type(given) is not int:
+        raise refused(path, f"a whole number is expected, not {kind_of(given)}")
+    if not -INT64_LIMIT <= given < INT64_LIMIT:
+        raise refused(path, "the number is too large", "At most 2^63 - 1.")
+    return given
 
 
-def deeper(given: Any, depth: int) -> bool:
-    """Whether lists and objects are nested deeper than this."""
+def decode_float(given: Any, path: str) -> Any:
+    """Decode a number; a whole one becomes a float."""
+    if type(given) is int:
+        return float(given) if abs(given) <= EXACT else decode_value(given, path)
+    require(given, float, path, SCALARS[float])
+    return given
+
+
+def decode_any_json(given: Any, path: str) -> Any:
+    """Accept any JSON that is not nested too deep."""
+    if is_deeper(given, MAX_JSON_DEPTH):
+        raise refused(path, f"lists and objects are nested deeper than {MAX_JSON_DEPTH}")
+    return given
+
+
+def is_deeper(given: Any, depth: int) -> bool:
+    """Return whether lists and objects are nested deeper than `depth`."""
     if not isinstance(given, list | dict):
         return False
     inner = given.values() if isinstance(given, dict) else given
-    return depth == 0 or any(deeper(each, depth - 1) for each in inner)
+    return depth == 0 or any(is_deeper(value, depth - 1) for value in inner)
 
 
 def decode_rows(given: Any, path: str) -> tuple[tuple[Any, ...], ...]:
-    """Rows, each a list of values."""
+    """Decode rows, each a list of values."""
     require(given, list, path, "a list of rows")
     rows = []
-    for place, row in enumerate(given):
+    for position, row in enumerate(given):
         if type(row) is not list:
-            raise refused(f"{path}[{place}]", f"a row is a list of values, not {kind_of(row)}")
+            raise refused(f"{path}[{position}]", f"a row is a list of values, not {kind_of(row)}")
         rows.append(tuple([
-            value if type(value) is str else decode_value(value, f"{path}[{place}][{column}]")
+            value if type(value) in PLAIN or (type(value) is int and -EXACT <= value <= EXACT)
+            else decode_value(value, f"{path}[{position}][{column}]")
             for column, value in enumerate(row)
         ]))  # fmt: skip
     return tuple(rows)
+
+
+# Refusals
 
 
 def require(given: Any, kind: type, path: str, expected: str) -> None:
@@ -169,40 +317,41 @@ def require(given: Any, kind: type, path: str, expected: str) -> None:
 
 
 def without_none(arguments: tuple[Any, ...]) -> Any:
-    """The one member of a union with None."""
-    (inner,) = [each for each in arguments if each is not type(None)]
+    """Return the one alternative of a union with None."""
+    (inner,) = [alternative for alternative in arguments if alternative is not type(None)]
     return inner
 
 
 def kind_of(given: Any) -> str:
-    """What a JSON value is, for people."""
+    """Name the type of a JSON value, for people."""
     names = {dict: "an object", list: "a list", type(None): "null", **SCALARS}
     return names.get(type(given), type(given).__name__)
 
 
 def describe(shape: Any) -> str:
-    """What an annotation expects, for people."""
+    """Say what an annotation expects, for people."""
     origin, arguments = get_origin(shape), get_args(shape)
     if origin is Annotated:
         marks = {VALUE: "a value", ROWS: "a list of rows", ANY_JSON: "JSON"}
-        return next((marks[note] for note in arguments if isinstance(note, Mark)), None) or describe(arguments[0])
+        return next((marks[note] for note in arguments if note in marks), None) or describe(arguments[0])
     if origin is Literal:
         return "one of " + ", ".join(map(repr, arguments))
     if origin in (types.UnionType, typing.Union):
-        return f"{describe(without_none(arguments))} or null"
+        alternatives = [describe(alternative) for alternative in arguments if alternative is not type(None)]
+        return " or ".join([*alternatives, "null"] if type(None) in arguments else alternatives)
     if origin is tuple:
         return "a list"
     return SCALARS.get(shape, "an object")
 
 
-def nearest(name: object, known: typing.Iterable[Any]) -> str | None:
-    """A hint with the nearest name, else with all."""
-    names = [str(each) for each in known]
+def nearest(name: object, known: Iterable[Any]) -> str:
+    """Return a hint with the nearest known name, or else with all of them."""
+    names = [str(candidate) for candidate in known]
     close = difflib.get_close_matches(str(name)[:100], names, n=1)
     return f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(names)}."
 
 
 def shown(given: Any) -> str:
-    """A piece of what was sent, cut to a bearable length."""
+    """Return the text of a refused value, cut to a readable length."""
     text = given if isinstance(given, str) else repr(given)
-    return text if len(text) <= 60 else text[:60] + "..."
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."

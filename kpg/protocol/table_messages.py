@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.columns.schema import Schema
-from kpg.protocol.parts import Column
+from kpg.protocol.parts import ColumnSpec
 
 
-def columns_of(schema: Schema | pa.Schema) -> tuple[Column, ...]:
+def columns_of(schema: Schema | pa.Schema) -> tuple[ColumnSpec, ...]:
     """The columns of a schema."""
     known = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
-    return tuple(Column(name, str(type_)) for name, type_ in zip(known.names, known.types, strict=True))
+    return tuple(ColumnSpec(name, str(type_)) for name, type_ in zip(known.names, known.types, strict=True))
 
 
-def schema_from(columns: Sequence[Column]) -> Schema:
+def schema_from(columns: Sequence[ColumnSpec]) -> Schema:
     """The schema that columns say."""
     return Schema.of([(column.name, column.type) for column in columns])
 

@@ -14,8 +14,8 @@ from kpg.columns.rows import rows_of
 from kpg.columns.updates import Updates, constant
 from kpg.errors import KpgError
 from kpg.protocol.error_messages import failure_of
-from kpg.protocol.parts import Column
-from kpg.protocol.replies import Changes, Table
+from kpg.protocol.parts import ColumnSpec
+from kpg.protocol.replies import ChangesMessage, RowsReply
 from kpg.protocol.table_messages import slices
 from kpg.service import Changes as Taken
 from kpg.service import Interest
@@ -35,16 +35,16 @@ class ChangePayload:
     diffs: tuple[int, ...] = ()
     failed: KpgError | None = None
 
-    def messages(self, rows: int) -> Iterator[Changes]:
+    def messages(self, rows: int) -> Iterator[ChangesMessage]:
         """Messages of at most so many rows, all but the last with `more`."""
         if self.failed is not None:
-            yield Changes(self.interest, self.upto, (), (), (), failed=failure_of(self.failed))
+            yield ChangesMessage(self.interest, self.upto, (), (), (), failed=failure_of(self.failed))
             return
         start = 0
         for piece, more in slices(self.table, rows):
             end = start + piece.num_rows
             times, diffs = self.times[start:end], self.diffs[start:end]
-            yield Changes(self.interest, self.upto, tuple(rows_of(piece)), times, diffs, more)
+            yield ChangesMessage(self.interest, self.upto, tuple(rows_of(piece)), times, diffs, more)
             start = end
 
 
@@ -74,8 +74,8 @@ def summed(changes: Taken) -> Taken:
 
 
 def pages(
-    request: int, table: pa.Table, columns: tuple[Column, ...], time: int | None, rows: int, cut: bool
-) -> Iterator[Table]:
+    request: int, table: pa.Table, columns: tuple[ColumnSpec, ...], time: int | None, rows: int, cut: bool
+) -> Iterator[RowsReply]:
     """The messages that an answer to a query is."""
     for piece, more in slices(table, rows):
-        yield Table(request, columns, tuple(rows_of(piece)), time, more, cut)
+        yield RowsReply(request, columns, tuple(rows_of(piece)), time, more, cut)

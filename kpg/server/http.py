@@ -29,8 +29,8 @@ from kpg.observe.metrics import CONTENT_TYPE
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.json_schema import schema
 from kpg.protocol.message_codec import plain
-from kpg.protocol.replies import Table
-from kpg.protocol.requests import Query
+from kpg.protocol.replies import RowsReply
+from kpg.protocol.requests import QueryRequest
 from kpg.protocol.strict_decoder import build
 from kpg.protocol.table_messages import columns_of
 from kpg.server.hub import Hub, as_reply
@@ -108,14 +108,14 @@ async def query(hub: Hub, text: str) -> Response:
     """One answer, as the message `rows` has it."""
     asked = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
     given = {name: as_number(name, value) if name in NUMBERS else value for name, value in asked.items()}
-    request = build(Query, {"id": 0, **given}, "$")
+    request = build(QueryRequest, {"id": 0, **given}, "$")
     found = await hub.query(request)
     return Response(200, await asyncio.to_thread(page_of, found))
 
 
 def page_of(found: Found) -> str:
     """An answer as JSON; of many rows it takes a while, so it is made beside the event loop."""
-    page = Table(0, columns_of(found.table.schema), tuple(rows_of(found.table)), found.time, cut=found.cut)
+    page = RowsReply(0, columns_of(found.table.schema), tuple(rows_of(found.table)), found.time, cut=found.cut)
     return dumped({name: value for name, value in plain(page).items() if name != "id"})
 
 

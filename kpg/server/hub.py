@@ -71,14 +71,14 @@ class Hub:
             if client is not None:
                 client.changed(parcel)
 
-    async def query(self, request: requests.Query) -> Found:
+    async def query(self, request: requests.QueryRequest) -> Found:
         """An answer for somebody without a session, whose connection is cut when `greeting_seconds` have passed."""
         patience = min(self.allowance.wait_seconds, self.allowance.greeting_seconds / 2)
         found = await asyncio.wrap_future(self.run_query(0, request, patience))
         assert isinstance(found, Found)
         return found
 
-    def run_query(self, owner: int, request: requests.Query, patience: float) -> Future[Result]:
+    def run_query(self, owner: int, request: requests.QueryRequest, patience: float) -> Future[Result]:
         """Ask; a read as of a time waits for it, so many seconds."""
         work = partial(perform, owner=owner, request=request, rows=self.allowance.rows)
         if request.as_of is not None:
@@ -155,7 +155,7 @@ class Connected:
         """No more will come of an interest: drop it and say why."""
         interest = self.interests.pop(number)
         self.session.ended(number)
-        self.say(replies.Ended(number, failure_of(reason)))
+        self.say(replies.EndedMessage(number, failure_of(reason)))
 
         def drop(service: Service) -> None:
             self.hub.engine.forget(number)
@@ -177,12 +177,12 @@ class Connected:
 
     def _submit(self, request: requests.AnyRequest) -> Future[Any]:
         owner, engine = self.session.number, self.hub.engine
-        if isinstance(request, requests.Query):
+        if isinstance(request, requests.QueryRequest):
             return self.hub.run_query(owner, request, self.hub.allowance.wait_seconds)
-        if isinstance(request, requests.Take) and request.interest in self.interests:
+        if isinstance(request, requests.TakeRequest) and request.interest in self.interests:
             interest = self.interests[request.interest]
             return engine.run(lambda service: engine.take(interest))
-        if isinstance(request, requests.Uninterest):
+        if isinstance(request, requests.UninterestRequest):
             self.interests.pop(request.interest, None)
             engine.run(lambda service: engine.forget(request.interest))
         return engine.run(partial(perform, owner=owner, request=request, rows=self.hub.allowance.rows))
@@ -204,20 +204,20 @@ class Connected:
             self._follow(request, result)
         elif isinstance(result, ChangePayload):
             self.changed(result)
-            self.do(self.session.answered(request, replies.Done(request_id(request), result.upto - 1)))
+            self.do(self.session.answered(request, replies.DoneReply(request_id(request), result.upto - 1)))
         else:
             self.do(self.session.answered(request, as_reply(result)))
-        if isinstance(request, requests.Shutdown) and not failed:
+        if isinstance(request, requests.ShutdownRequest) and not failed:
             self.hub.shutdown()
 
     def _page(self, request: requests.AnyRequest, found: Found) -> None:
         """Send rows, page by page; the request is done with the last."""
-        self.session.answered(request, replies.Done(request_id(request)))
+        self.session.answered(request, replies.DoneReply(request_id(request)))
         columns, rows = columns_of(found.table.schema), self.hub.allowance.message_rows
         self.outbox.put(QueuedMessages(pages(request_id(request), found.table, columns, found.time, rows, found.cut)))
 
     def _follow(self, request: requests.AnyRequest, following: Following) -> None:
-        assert isinstance(request, requests.Interest)
+        assert isinstance(request, requests.InterestRequest)
         self.interests[following.interest.id] = following.interest
         self.do(self.session.answered(request, following.reply))
         self.do(self.session.interested(request, following.interest.id, request.sink is None))

@@ -20,31 +20,31 @@ from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, Undef
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.message_codec import decode, identify
 from kpg.protocol.messages import VERSION
-from kpg.protocol.replies import AnyReply, Error, Registered, Table, Welcome
+from kpg.protocol.replies import AnyReply, ErrorReply, RegisteredReply, RowsReply, WelcomeReply
 from kpg.protocol.requests import (
     REQUESTS,
-    Ack,
-    AddArguments,
-    Advance,
+    AckRequest,
+    AddArgumentsRequest,
+    AdvanceRequest,
     AnyRequest,
-    CloseInput,
-    Hello,
-    Interest,
-    Observe,
-    Register,
-    RemoveArguments,
-    Shutdown,
-    Take,
-    Uninterest,
-    Unregister,
+    CloseInputRequest,
+    HelloRequest,
+    InterestRequest,
+    ObserveRequest,
+    RegisterRequest,
+    RemoveArgumentsRequest,
+    ShutdownRequest,
+    TakeRequest,
+    UninterestRequest,
+    UnregisterRequest,
 )
 from kpg.server.flow_control import FlowControl
 from kpg.server.session_limits import SessionLimits, over
 from kpg.server.tokens import Role, Tokens
 from kpg.version import __version__
 
-ADMINS: Final = (Observe, Advance, CloseInput, Shutdown)
-OWN: Final = (Uninterest, Take, AddArguments, RemoveArguments)  # they name an interest
+ADMINS: Final = (ObserveRequest, AdvanceRequest, CloseInputRequest, ShutdownRequest)
+OWN: Final = (UninterestRequest, TakeRequest, AddArgumentsRequest, RemoveArgumentsRequest)  # they name an interest
 GREETING: Final = 10_000  # characters of hello: of strangers nothing large is read
 WAIT: Final = "Wait for replies first."
 NORMAL, WRONG_DATA, POLICY, TOO_BIG = 1000, 1003, 1008, 1009  # why a WebSocket is closed
@@ -119,14 +119,14 @@ class Session:
         """Say no; strangers get no second try."""
         if self.state == "greeting":
             return self._hang(POLICY, error, request)
-        return [Say(Error(failure_of(error), request))]
+        return [Say(ErrorReply(failure_of(error), request))]
 
     def _hang(self, code: int, error: KpgError, request: int | None = None) -> list[Step]:
         self.state = "closed"
-        return [Say(Error(failure_of(error), request)), Hang(code, error.what)]
+        return [Say(ErrorReply(failure_of(error), request)), Hang(code, error.what)]
 
     def _greet(self, request: AnyRequest) -> list[Step]:
-        if not isinstance(request, Hello):
+        if not isinstance(request, HelloRequest):
             hint = f'{{"type": "hello", "id": 0, "version": {VERSION}}}'
             raise ProtocolError("the first message must be hello", hint=hint)
         if request.version != VERSION:
@@ -141,13 +141,13 @@ class Session:
             raise NotAuthorised(what, hint="The server printed one when it began, or has a file of them.")
         self.role, self.state = role, "open"
         limits = self._allowance.shown()
-        return [Say(Welcome(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
+        return [Say(WelcomeReply(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
 
     def _consider(self, request: AnyRequest, size: int) -> list[Step]:
         """Check what the engine need not be asked about."""
-        if isinstance(request, Ack):
+        if isinstance(request, AckRequest):
             return self._acknowledge(request)
-        if isinstance(request, Hello):
+        if isinstance(request, HelloRequest):
             raise ProtocolError("hello was said already")
         if request.id in self.pending:
             raise ProtocolError(f"request {request.id} still waits for its reply", hint="Give each request its own id.")
@@ -162,7 +162,7 @@ class Session:
         return [Ask(request)]
 
     def _authorise(self, request: AnyRequest) -> None:
-        sink = isinstance(request, Interest) and request.sink is not None
+        sink = isinstance(request, InterestRequest) and request.sink is not None
         if self.role != "admin" and (isinstance(request, ADMINS) or sink):
             what = "a sink of the server" if sink else request.kind
             raise NotAuthorised(f"{what} needs the role admin", detail=f"This session's role is {self.role}.")
@@ -172,16 +172,16 @@ class Session:
             )
 
     def _limit(self, request: AnyRequest) -> None:
-        asked = sum(isinstance(each, Interest) for each in self.pending.values())
-        if isinstance(request, Interest) and len(self.flows) + asked >= self._allowance.queries:
+        asked = sum(isinstance(each, InterestRequest) for each in self.pending.values())
+        if isinstance(request, InterestRequest) and len(self.flows) + asked >= self._allowance.queries:
             raise over("too many interests", self._allowance.queries, "Uninterest what is no longer read.")
-        if isinstance(request, Register):
+        if isinstance(request, RegisterRequest):
             if (request.text is None) == (request.plan is None):
                 raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
             if self.rules >= self._allowance.rules:
                 raise over("too many rules", self._allowance.rules, "Unregister what is no longer asked for.")
 
-    def _acknowledge(self, request: Ack) -> list[Step]:
+    def _acknowledge(self, request: AckRequest) -> list[Step]:
         flow = self.flows.get(request.interest)  # unknown: it may have ended while this was on its way
         if flow is None:
             return []
@@ -195,20 +195,20 @@ class Session:
         """What to do when a request is done, or failed."""
         if self.state == "closed":
             return []
-        if not (isinstance(result, Table) and result.more):
+        if not (isinstance(result, RowsReply) and result.more):
             self.pending.pop(getattr(request, "id", -1), None)
             self._sizes.pop(getattr(request, "id", -1), None)
         if isinstance(result, KpgError):
-            return [Say(Error(failure_of(result), getattr(request, "id", None)))]
-        if isinstance(request, Uninterest):
+            return [Say(ErrorReply(failure_of(result), getattr(request, "id", None)))]
+        if isinstance(request, UninterestRequest):
             self.flows.pop(request.interest, None)
-        if isinstance(result, Registered):
+        if isinstance(result, RegisteredReply):
             self.rules += 1
-        if isinstance(request, Unregister):
+        if isinstance(request, UnregisterRequest):
             self.rules = max(0, self.rules - 1)
         return [Say(result)]
 
-    def interested(self, request: Interest, interest: int, followed: bool) -> list[Step]:
+    def interested(self, request: InterestRequest, interest: int, followed: bool) -> list[Step]:
         """An interest was made; its changes may be taken unless a sink takes them."""
         self.flows[interest] = FlowControl(request.credit)
         return [Allow(interest)] if followed and self.state == "open" else []

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from kpg.client.connection import Connection, Subscription
 from kpg.errors import KpgError, ParseError, UndefinedName
-from kpg.protocol.parts import Relation
+from kpg.protocol.parts import RelationSpec
 from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
 from kpg.shell.live import watch
 from kpg.shell.result_format import show_rows, show_table
@@ -57,7 +57,7 @@ class Interpreter:
         self.timing = False
         self.limit: int | None = 1_000 if interactive else None
         self.ended = False
-        self._known: dict[str, Relation] | None = None
+        self._known: dict[str, RelationSpec] | None = None
         self._texts: dict[str, str] = {}  # rules that were typed here, by name
         self._numbers = itertools.count()
 
@@ -262,13 +262,13 @@ class Interpreter:
 
     # Names
 
-    def catalog(self) -> dict[str, Relation]:
+    def catalog(self) -> dict[str, RelationSpec]:
         """What there is, by name."""
         if self._known is None:
             self._known = {each.name: each for each in self.db.catalog()}
         return self._known
 
-    def known(self, name: str) -> Relation:
+    def known(self, name: str) -> RelationSpec:
         """A relation or rule; somebody else may have made it just now."""
         if name not in self.catalog():
             self._known = None

@@ -17,7 +17,7 @@ from kpg.server.session import Ask, Say, Session
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens
 
-COLUMNS = (parts.Column("x", "int64"),)
+COLUMNS = (parts.ColumnSpec("x", "int64"),)
 
 
 def test_replies_find_their_request_in_any_order():
@@ -26,18 +26,18 @@ def test_replies_find_their_request_in_any_order():
     one, _ = talk.ask(first)
     two, text = talk.ask(second)
     assert json.loads(text) == {"type": "explain", "id": two, "name": "path"}
-    talk.receive(encode(replies.Explained(two, "so")))
+    talk.receive(encode(replies.ExplainedReply(two, "so")))
     assert talk.result(one, first) is NOT_YET and talk.result(two, second) == "so"
-    talk.receive(encode(replies.Done(one, 7)))
+    talk.receive(encode(replies.DoneReply(one, 7)))
     assert talk.result(one, first) == 7
 
 
 def test_pages_are_one_table():
     talk, call = Conversation(), calls.query("path")
     number, _ = talk.ask(call)
-    talk.receive(encode(replies.Table(number, COLUMNS, ((1,), (2,)), 3, more=True)))
+    talk.receive(encode(replies.RowsReply(number, COLUMNS, ((1,), (2,)), 3, more=True)))
     assert talk.result(number, call) is NOT_YET
-    talk.receive(encode(replies.Table(number, COLUMNS, ((3,),), 3)))
+    talk.receive(encode(replies.RowsReply(number, COLUMNS, ((3,),), 3)))
     table = talk.result(number, call)
     assert table.column("x").to_pylist() == [1, 2, 3] and table.schema.metadata[b"time"] == b"3"
 
@@ -45,14 +45,14 @@ def test_pages_are_one_table():
 def test_a_refusal_is_raised_where_it_was_asked_and_a_reply_nobody_waits_for_is_dropped():
     talk, call = Conversation(), calls.ping()
     number, _ = talk.ask(call)
-    talk.receive(encode(replies.Error(parts.Failure("TimeTooEarly", "too early", hint="later"), number)))
+    talk.receive(encode(replies.ErrorReply(parts.FailureSpec("TimeTooEarly", "too early", hint="later"), number)))
     with pytest.raises(kpg.TimeTooEarly, match="too early"):
         talk.result(number, call)
     other, _ = talk.ask(call)
     talk.give_up(other)
-    talk.receive(encode(replies.Done(other)))
+    talk.receive(encode(replies.DoneReply(other)))
     with pytest.raises(kpg.ProtocolError):
-        talk.receive(encode(replies.Error(parts.Failure("ProtocolError", "what was that"))))
+        talk.receive(encode(replies.ErrorReply(parts.FailureSpec("ProtocolError", "what was that"))))
     with pytest.raises(kpg.ProtocolError):
         talk.receive(b"x")
 
@@ -67,7 +67,7 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
     talk = Conversation()
     call = calls.follow("n")
     number, _ = talk.ask(call)
-    talk.receive(encode(replies.Interested(number, 5, "n", COLUMNS)))
+    talk.receive(encode(replies.InterestedReply(number, 5, "n", COLUMNS)))
     talk.result(number, call)
     feed = talk.feeds[5]
     want: dict[int, int] = {}
@@ -78,7 +78,7 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
         for place, part in enumerate(parts):
             assert feed.waiting == before  # half a step is never seen
             rows, diffs = tuple((x,) for x, _ in part), tuple(diff for _, diff in part)
-            talk.receive(encode(replies.Changes(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2)))
+            talk.receive(encode(replies.ChangesMessage(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2)))
         for x, diff in step:
             want[x] = want.get(x, 0) + diff
         if chance.random() < 0.5:
@@ -88,16 +88,16 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
             assert sorted(feed.rows()) == sorted((x,) for x, n in want.items() for _ in range(max(0, n)))
     while feed.waiting:
         talk.read(feed)
-    acks = [decode(text, (requests.Ack,)) for text in talk.outgoing()]
-    assert acks == [requests.Ack(5)] * len(steps)
+    acks = [decode(text, requests.REQUESTS) for text in talk.outgoing()]
+    assert acks == [requests.AckRequest(5)] * len(steps)
 
 
 def test_what_comes_of_an_interest_that_was_dropped_is_passed_over():
     talk = Conversation()
-    feed = Feed(replies.Interested(0, 5, "n", COLUMNS))
+    feed = Feed(replies.InterestedReply(0, 5, "n", COLUMNS))
     talk.feeds[5] = feed
     talk.drop(feed)
-    talk.receive(encode(replies.Changes(5, 1, ((1,),), (0,), (1,))))
+    talk.receive(encode(replies.ChangesMessage(5, 1, ((1,),), (0,), (1,))))
     assert not feed.waiting
 
 

@@ -33,10 +33,10 @@ def test_every_message_on_the_page_obeys_the_schema_and_the_decoder():
     check = jsonschema.Draft202012Validator(schema())
     for text in messages():
         check.validate(json.loads(text))
-        decode(text, (*REQUESTS, *REPLIES, *PUSHED))
+        decode(text, REQUESTS | REPLIES | PUSHED)
 
 
 def test_every_kind_of_message_is_on_the_page():
     """A14.3: the page shows each request, reply and pushed message."""
     shown = {json.loads(text)["type"] for text in messages()}
-    assert shown == {kind.kind for kind in (*REQUESTS, *REPLIES, *PUSHED)}
+    assert shown == {kind.kind for kind in REQUESTS | REPLIES | PUSHED}

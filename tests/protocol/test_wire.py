@@ -13,13 +13,13 @@ import kpg
 from kpg.protocol.error_messages import error_of, failure_of
 from kpg.protocol.json_schema import schema
 from kpg.protocol.message_codec import decode, encode, identify
-from kpg.protocol.parts import Block, Failure, Position
-from kpg.protocol.replies import PUSHED, REPLIES, Changes
-from kpg.protocol.requests import REQUESTS, Query, Transact
+from kpg.protocol.parts import BlockSpec, FailureSpec, PositionSpec
+from kpg.protocol.replies import PUSHED, REPLIES, ChangesMessage
+from kpg.protocol.requests import REQUESTS, QueryRequest, TransactRequest
 from kpg.protocol.strict_decoder import ANY_JSON, ROWS, VALUE, Between, Size, members
 from tests.protocol.test_values import VALUES
 
-ALL = (*REQUESTS, *REPLIES, *PUSHED)
+ALL = REQUESTS | REPLIES | PUSHED
 CHECK = jsonschema.Draft202012Validator(schema())
 BLOCK = '{"type": "transact", "id": 1, "changes": [{"relation": "e", "rows": [%s]}]}'
 ROW = st.lists(VALUES.filter(lambda value: value == value), max_size=3).map(tuple)
@@ -66,7 +66,7 @@ def bounded(arguments):
     return kind(max(note.least, -1000), min(note.most, 1000))
 
 
-MESSAGES = st.sampled_from(ALL).flatmap(made_of)
+MESSAGES = st.sampled_from([*ALL]).flatmap(made_of)
 
 
 @settings(max_examples=100)
@@ -141,8 +141,8 @@ def test_what_is_wrong_is_said_with_its_place(text, path, says):
 
 
 def test_members_that_have_their_default_are_left_out():
-    assert encode(Query(3, "path")) == '{"type":"query","id":3,"text":"path"}'
-    block = Transact(1, (Block("e", ((1, None), ("x", 2**60)), -1),))
+    assert encode(QueryRequest(3, "path")) == '{"type":"query","id":3,"text":"path"}'
+    block = TransactRequest(1, (BlockSpec("e", ((1, None), ("x", 2**60)), -1),))
     assert json.loads(encode(block))["changes"] == [
         {"relation": "e", "rows": [[1, None], ["x", {"int": str(2**60)}]], "diff": -1}
     ]
@@ -153,8 +153,8 @@ def test_errors_come_back_as_the_same_class_with_all_they_said():
     error.line, error.column = 3, 4
     back = error_of(failure_of(error))
     assert type(back) is kpg.ParseError and str(back) == str(error) and (back.line, back.column) == (3, 4)
-    assert type(error_of(Failure("NewError", "x", position=Position(line=1)))) is kpg.KpgError
-    assert type(error_of(Failure("annotations", "x"))) is kpg.KpgError
+    assert type(error_of(FailureSpec("NewError", "x", position=PositionSpec(line=1)))) is kpg.KpgError
+    assert type(error_of(FailureSpec("annotations", "x"))) is kpg.KpgError
 
 
 def test_an_error_that_is_not_kpgs_says_nothing_of_the_machine():
@@ -162,5 +162,5 @@ def test_an_error_that_is_not_kpgs_says_nothing_of_the_machine():
 
 
 def test_changes_carry_why_an_answer_has_no_value():
-    message = Changes(1, 7, (), (), (), failed=Failure("DataError", "q has no answer"))
+    message = ChangesMessage(1, 7, (), (), (), failed=FailureSpec("DataError", "q has no answer"))
     assert decode(encode(message), PUSHED) == message

@@ -29,8 +29,10 @@ ODD = st.lists(VALUES.filter(lambda value: value == value), max_size=3).map(tupl
 ROWS = st.lists(PAIRS, max_size=4) | st.lists(ODD, max_size=3)
 ARGUMENT = st.dictionaries(st.sampled_from(["x", "x", "y", "e", "v"]), st.integers(0, 3), max_size=2)
 ARGUMENTS = st.none() | st.lists(ARGUMENT, min_size=1, max_size=2).map(tuple)
-BLOCKS = st.lists(st.builds(parts.Block, GOOD, ROWS.map(tuple), st.sampled_from([1, -1, 0, 2])), max_size=3).map(tuple)
-COLUMNS = st.lists(st.builds(parts.Column, st.sampled_from("xyz"), TYPES), min_size=1, max_size=3).map(tuple)
+BLOCKS = st.lists(st.builds(parts.BlockSpec, GOOD, ROWS.map(tuple), st.sampled_from([1, -1, 0, 2])), max_size=3).map(
+    tuple
+)
+COLUMNS = st.lists(st.builds(parts.ColumnSpec, st.sampled_from("xyz"), TYPES), min_size=1, max_size=3).map(tuple)
 SEMANTICS = st.sampled_from(["raw", "distinct", "cardinality-one", "last-write-wins"])
 LANGUAGES = st.sampled_from(["datalog", "edn", "plan"])
 SHARING = st.sampled_from(["auto", "nothing", "trunk", "tenants", "?"])
@@ -40,24 +42,26 @@ NUMBER = st.just(0)
 INTERESTS = st.integers(1, 6)
 
 REQUESTS = st.one_of(
-    st.builds(requests.Ping, NUMBER),
-    st.builds(requests.CreateRelation, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
-    st.builds(requests.CreateAttribute, NUMBER, GOOD, TYPES, SEMANTICS),
-    st.builds(requests.Transact, NUMBER, BLOCKS, st.none() | st.builds(parts.Origin, GOOD, st.integers(0, 3))),
-    st.builds(requests.Register, NUMBER, TEXTS, st.none(), LANGUAGES, st.none() | GOOD),
-    st.builds(requests.Register, NUMBER, st.none(), st.just({"rules": []}), st.just("plan")),
-    st.builds(requests.Unregister, NUMBER, GOOD),
-    st.builds(requests.Interest, NUMBER, GOOD, ARGUMENTS, SHARING),
-    st.builds(requests.AddArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
-    st.builds(requests.RemoveArguments, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
-    st.builds(requests.Uninterest, NUMBER, INTERESTS),
-    st.builds(requests.Take, NUMBER, INTERESTS),
-    st.builds(requests.Query, NUMBER, TEXTS, LANGUAGES, ARGUMENTS, limit=st.integers(0, 3)),
-    st.builds(requests.Query, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
-    st.builds(requests.Explain, NUMBER, GOOD),
-    st.builds(requests.Catalog, NUMBER),
-    st.builds(requests.Advance, NUMBER, st.none() | st.integers(0, 5)),
-    st.builds(requests.CloseInput, NUMBER, st.sampled_from(["nothing", ":n"])),
+    st.builds(requests.PingRequest, NUMBER),
+    st.builds(requests.CreateRelationRequest, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
+    st.builds(requests.CreateAttributeRequest, NUMBER, GOOD, TYPES, SEMANTICS),
+    st.builds(
+        requests.TransactRequest, NUMBER, BLOCKS, st.none() | st.builds(parts.OriginSpec, GOOD, st.integers(0, 3))
+    ),
+    st.builds(requests.RegisterRequest, NUMBER, TEXTS, st.none(), LANGUAGES, st.none() | GOOD),
+    st.builds(requests.RegisterRequest, NUMBER, st.none(), st.just({"rules": []}), st.just("plan")),
+    st.builds(requests.UnregisterRequest, NUMBER, GOOD),
+    st.builds(requests.InterestRequest, NUMBER, GOOD, ARGUMENTS, SHARING),
+    st.builds(requests.AddArgumentsRequest, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(requests.RemoveArgumentsRequest, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
+    st.builds(requests.UninterestRequest, NUMBER, INTERESTS),
+    st.builds(requests.TakeRequest, NUMBER, INTERESTS),
+    st.builds(requests.QueryRequest, NUMBER, TEXTS, LANGUAGES, ARGUMENTS, limit=st.integers(0, 3)),
+    st.builds(requests.QueryRequest, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
+    st.builds(requests.ExplainRequest, NUMBER, GOOD),
+    st.builds(requests.CatalogRequest, NUMBER),
+    st.builds(requests.AdvanceRequest, NUMBER, st.none() | st.integers(0, 5)),
+    st.builds(requests.CloseInputRequest, NUMBER, st.sampled_from(["nothing", ":n"])),
 )
 
 
@@ -90,13 +94,13 @@ def test_each_request_is_answered_and_never_by_a_failure_of_ours():
     with served(soon, rounds=100, limits=Limits(rounds=100)) as server, kpg.connect(server.url, token=USER) as other:
         with raw(server.url, proxy=None) as socket:
             stranger = Stranger(socket)
-            assert stranger.ask(requests.Hello(0, VERSION, ADMIN))["type"] == "welcome"
+            assert stranger.ask(requests.HelloRequest(0, VERSION, ADMIN))["type"] == "welcome"
             other.create_relation("a", {"x": int, "y": int})
             other.create_attribute(":n", int)
             other.register("base(x, y) :- a(x, y). base(x, z) :- base(x, y), a(y, z).")
             other.insert("a", [(0, 1), (1, 2)])
             for arguments in (None, ({"x": 0},), ({"x": 1}, {"x": 2})):  # interests that later requests name
-                assert stranger.ask(requests.Interest(0, "base", arguments))["type"] == "interested"
+                assert stranger.ask(requests.InterestRequest(0, "base", arguments))["type"] == "interested"
 
             @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
             @given(st.lists(REQUESTS, min_size=1, max_size=15))

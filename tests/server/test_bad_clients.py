@@ -27,7 +27,7 @@ def stranger(server, **options):
 
 
 def greeted(made):
-    made.send(encode(requests.Hello(0, VERSION, USER)))
+    made.send(encode(requests.HelloRequest(0, VERSION, USER)))
     assert json.loads(made.recv(PATIENCE))["type"] == "welcome"
 
 
@@ -75,7 +75,7 @@ def test_nonsense_is_refused_with_its_place_and_the_session_goes_on(server):
         for text in ("{", '{"type": "fly", "id": 3}', '{"type": "query", "id": 4}', "null", "\x00"):
             made.send(text)
             assert said(made)["failure"]["position"]["path"].startswith("$")
-        made.send(encode(requests.Ping(5)))
+        made.send(encode(requests.PingRequest(5)))
         assert said(made)["id"] == 5
 
 
@@ -114,7 +114,7 @@ def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(ser
     line = socket.create_connection(server.url.removeprefix("ws://").split(":"))
     made = raw(server.url, sock=line, proxy=None).__enter__()
     greeted(made)
-    made.send(encode(requests.Interest(1, "cut")))
+    made.send(encode(requests.InterestRequest(1, "cut")))
     assert said(made)["type"] == "interested"
     line.shutdown(socket.SHUT_RDWR)
     until = time.monotonic() + PATIENCE
@@ -131,7 +131,7 @@ def test_a_client_that_never_reads_gets_sums_and_holds_up_nobody(server, db):
     line.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
     with raw(server.url, sock=line, proxy=None, max_queue=1, max_size=None, close_timeout=0.1) as stuck:
         greeted(stuck)
-        stuck.send(encode(requests.Interest(1, "wide")))
+        stuck.send(encode(requests.InterestRequest(1, "wide")))
         follows = db.interest("wide")
         transactions, before = 24, ""
         for k in range(transactions):
@@ -168,7 +168,7 @@ def test_a_flood_of_requests_from_one_client_waits_for_that_client(server, db):
         def flood():
             with suppress(OSError, ConnectionClosed):
                 for number in range(1, 20_000):
-                    stuck.send(encode(requests.Query(number, "flood")))
+                    stuck.send(encode(requests.QueryRequest(number, "flood")))
 
         def waiting():
             return max(len(each.outbox) for each in server.hub.connected.values())

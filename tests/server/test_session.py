@@ -20,14 +20,14 @@ SMALL = SessionLimits(message_bytes=2_000, queries=2, rules=1, pending=3)
 
 def opened(token: str = "a-user-token", allowance: SessionLimits = SMALL) -> Session:
     session = Session(7, TOKENS, allowance)
-    (said,) = session.receive(encode(requests.Hello(0, VERSION, token)))
-    assert isinstance(said.message, replies.Welcome)
+    (said,) = session.receive(encode(requests.HelloRequest(0, VERSION, token)))
+    assert isinstance(said.message, replies.WelcomeReply)
     return session
 
 
-def refusal(steps) -> parts.Failure:
+def refusal(steps) -> parts.FailureSpec:
     """The error that was said, alone or before a hang-up."""
-    assert isinstance(steps[0], Say) and isinstance(steps[0].message, replies.Error)
+    assert isinstance(steps[0], Say) and isinstance(steps[0].message, replies.ErrorReply)
     return steps[0].message.failure
 
 
@@ -39,14 +39,14 @@ def test_a_good_token_opens_a_session_with_its_role():
 @pytest.mark.parametrize("token", [None, "a-user-toke", "an-admin-token ", "x"])
 def test_a_wrong_token_is_refused_and_the_connection_ends(token):
     session = Session(1, TOKENS, SMALL)
-    steps = session.receive(encode(requests.Hello(3, VERSION, token)))
+    steps = session.receive(encode(requests.HelloRequest(3, VERSION, token)))
     assert refusal(steps).error == "NotAuthorised" and steps[0].message.id == 3
     assert isinstance(steps[1], Hang) and session.state == "closed"
-    assert session.receive(encode(requests.Hello(4, VERSION, "a-user-token"))) == []
+    assert session.receive(encode(requests.HelloRequest(4, VERSION, "a-user-token"))) == []
 
 
 @pytest.mark.parametrize(
-    "first", [encode(requests.Ping(1)), "{", '{"type": "hello", "id": 1, "version": 2}', b"hello", "x" * 3_000]
+    "first", [encode(requests.PingRequest(1)), "{", '{"type": "hello", "id": 1, "version": 2}', b"hello", "x" * 3_000]
 )
 def test_strangers_must_say_hello_first_and_get_no_second_try(first):
     session = Session(1, Tokens(), SMALL)
@@ -56,11 +56,11 @@ def test_strangers_must_say_hello_first_and_get_no_second_try(first):
 
 def test_what_waits_for_replies_is_bounded_in_bytes_too():
     session = opened(allowance=SessionLimits(message_bytes=2_000, pending_bytes=2_500))
-    large = [requests.Query(number, "x" * 1_500) for number in (1, 2)]
+    large = [requests.QueryRequest(number, "x" * 1_500) for number in (1, 2)]
     assert session.receive(encode(large[0])) == [Ask(large[0])]
     assert refusal(session.receive(encode(large[1]))).error == "ResourceError"
-    assert session.receive(encode(requests.Ping(3))) == [Ask(requests.Ping(3))]
-    session.answered(large[0], replies.Done(1))
+    assert session.receive(encode(requests.PingRequest(3))) == [Ask(requests.PingRequest(3))]
+    session.answered(large[0], replies.DoneReply(1))
     assert session.receive(encode(large[1])) == [Ask(large[1])]
 
 
@@ -68,8 +68,8 @@ def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
     session = opened()
     steps = session.receive('{"type": "query", "id": 9, "txt": "edge"}')
     assert steps[0].message.id == 9 and refusal(steps).hint == "Did you mean 'text'?"
-    assert refusal(steps).position == parts.Position(path="$.txt")
-    assert session.receive(encode(requests.Ping(10))) == [Ask(requests.Ping(10))]
+    assert refusal(steps).position == parts.PositionSpec(path="$.txt")
+    assert session.receive(encode(requests.PingRequest(10))) == [Ask(requests.PingRequest(10))]
 
 
 @pytest.mark.parametrize("data", [b"\x00", "x" * 2_001])
@@ -78,7 +78,9 @@ def test_binary_and_oversize_messages_end_the_connection_with_a_reason(data):
     assert refusal(steps).hint and steps[1].code in (1003, 1009)
 
 
-@pytest.mark.parametrize("request_", [requests.Advance(1), requests.CloseInput(1, "edge"), requests.Shutdown(1)])
+@pytest.mark.parametrize(
+    "request_", [requests.AdvanceRequest(1), requests.CloseInputRequest(1, "edge"), requests.ShutdownRequest(1)]
+)
 def test_only_admins_move_the_clock_close_inputs_and_end_the_server(request_):
     """A14.3: advance, close input and shutdown."""
     assert refusal(opened("a-user-token").receive(encode(request_))).error == "NotAuthorised"
@@ -86,11 +88,11 @@ def test_only_admins_move_the_clock_close_inputs_and_end_the_server(request_):
 
 
 def test_only_admins_have_sinks():
-    asked = encode(requests.Interest(1, "path", sink=parts.Sink("file", "x")))
+    asked = encode(requests.InterestRequest(1, "path", sink=parts.SinkSpec("file", "x")))
     assert refusal(opened().receive(asked)).error == "NotAuthorised"
 
 
-@pytest.mark.parametrize("kind", [requests.Uninterest, requests.Take])
+@pytest.mark.parametrize("kind", [requests.UninterestRequest, requests.TakeRequest])
 def test_nobody_names_an_interest_of_another_session(kind):
     """A12.4: an interest belongs to the session that made it."""
     assert refusal(opened().receive(encode(kind(1, 42)))).error == "UndefinedName"
@@ -99,57 +101,57 @@ def test_nobody_names_an_interest_of_another_session(kind):
 def test_limits_are_said_when_they_are_met():
     session = opened()
     for number in range(3):
-        assert session.receive(encode(requests.Ping(number))) == [Ask(requests.Ping(number))]
-    full = refusal(session.receive(encode(requests.Ping(3))))
+        assert session.receive(encode(requests.PingRequest(number))) == [Ask(requests.PingRequest(number))]
+    full = refusal(session.receive(encode(requests.PingRequest(3))))
     assert full.error == "ResourceError" and "may have 3" in full.what
-    session.answered(requests.Ping(0), replies.Done(0))
-    assert session.receive(encode(requests.Ping(3))) == [Ask(requests.Ping(3))]
+    session.answered(requests.PingRequest(0), replies.DoneReply(0))
+    assert session.receive(encode(requests.PingRequest(3))) == [Ask(requests.PingRequest(3))]
 
 
 def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
     session = opened()
-    first = requests.Interest(1, "a")
+    first = requests.InterestRequest(1, "a")
     session.receive(encode(first))
-    session.answered(first, replies.Interested(1, 11, "a", ()))
+    session.answered(first, replies.InterestedReply(1, 11, "a", ()))
     session.interested(first, 11, True)
-    session.receive(encode(requests.Interest(2, "b")))
-    assert "too many interests" in refusal(session.receive(encode(requests.Interest(3, "c")))).what
+    session.receive(encode(requests.InterestRequest(2, "b")))
+    assert "too many interests" in refusal(session.receive(encode(requests.InterestRequest(3, "c")))).what
 
 
 def test_rules_are_counted_and_forgotten_ones_make_room():
     session = opened()
-    first, second = requests.Register(1, "a(1)."), requests.Register(2, "b(1).")
+    first, second = requests.RegisterRequest(1, "a(1)."), requests.RegisterRequest(2, "b(1).")
     assert session.receive(encode(first)) == [Ask(first)]
-    session.answered(first, replies.Registered(1, ("a",)))
+    session.answered(first, replies.RegisteredReply(1, ("a",)))
     assert "too many rules" in refusal(session.receive(encode(second))).what
-    session.answered(requests.Unregister(3, "a"), replies.Done(3))
+    session.answered(requests.UnregisterRequest(3, "a"), replies.DoneReply(3))
     assert session.receive(encode(second)) == [Ask(second)]
 
 
 def test_an_id_is_not_used_again_before_its_reply():
     session = opened()
-    session.receive(encode(requests.Ping(1)))
-    assert "still waits" in refusal(session.receive(encode(requests.Ping(1)))).what
+    session.receive(encode(requests.PingRequest(1)))
+    assert "still waits" in refusal(session.receive(encode(requests.PingRequest(1)))).what
 
 
 def test_changes_are_taken_once_for_each_credit():
     """A14.1: changes are pushed, no more of them than the client can take."""
     session = opened()
-    asked = requests.Interest(1, "path", credit=2)
+    asked = requests.InterestRequest(1, "path", credit=2)
     session.receive(encode(asked))
     assert session.interested(asked, 5, True) == [Allow(5)]
     session.queued(5)
     assert session.sent(5) == [Allow(5)]  # one credit is left
     session.queued(5)
     assert session.sent(5) == []  # none is
-    assert session.receive(encode(requests.Ack(5))) == [Allow(5)]
-    assert session.receive(encode(requests.Ack(5))) == []  # it is allowed already
-    assert session.receive(encode(requests.Ack(99))) == []  # ended while it was on its way
+    assert session.receive(encode(requests.AckRequest(5))) == [Allow(5)]
+    assert session.receive(encode(requests.AckRequest(5))) == []  # it is allowed already
+    assert session.receive(encode(requests.AckRequest(99))) == []  # ended while it was on its way
 
 
 def test_without_credit_the_next_changes_wait_until_the_last_are_sent():
     session = opened()
-    asked = requests.Interest(1, "path")
+    asked = requests.InterestRequest(1, "path")
     session.receive(encode(asked))
     session.interested(asked, 5, True)
     session.queued(5)
@@ -159,24 +161,24 @@ def test_without_credit_the_next_changes_wait_until_the_last_are_sent():
 
 def test_a_plan_or_a_text_is_registered_and_not_both():
     session = opened()
-    assert "either text or plan" in refusal(session.receive(encode(requests.Register(1)))).what
+    assert "either text or plan" in refusal(session.receive(encode(requests.RegisterRequest(1)))).what
     plan = {"rules": []}
-    registered = requests.Register(1, None, plan, "plan")
+    registered = requests.RegisterRequest(1, None, plan, "plan")
     assert session.receive(encode(registered)) == [Ask(registered)]
 
 
 GIVEN = [None, "a-user-token", "an-admin-token"]
 REQUESTS = st.one_of(
-    st.builds(requests.Hello, st.integers(0, 5), st.integers(0, 2), st.sampled_from(GIVEN)),
-    st.builds(requests.Ping, st.integers(0, 5)),
-    st.builds(requests.Interest, st.integers(0, 5), st.sampled_from("ab"), credit=st.none() | st.integers(1, 2)),
-    st.builds(requests.Uninterest, st.integers(0, 5), st.integers(0, 5)),
-    st.builds(requests.Take, st.integers(0, 5), st.integers(0, 5)),
-    st.builds(requests.Ack, st.integers(0, 5), st.integers(1, 3)),
-    st.builds(requests.Register, st.integers(0, 5), st.none() | st.just("a(1).")),
-    st.builds(requests.Query, st.integers(0, 5), st.text(max_size=3)),
-    st.builds(requests.Advance, st.integers(0, 5)),
-    st.builds(requests.Shutdown, st.integers(0, 5)),
+    st.builds(requests.HelloRequest, st.integers(0, 5), st.integers(0, 2), st.sampled_from(GIVEN)),
+    st.builds(requests.PingRequest, st.integers(0, 5)),
+    st.builds(requests.InterestRequest, st.integers(0, 5), st.sampled_from("ab"), credit=st.none() | st.integers(1, 2)),
+    st.builds(requests.UninterestRequest, st.integers(0, 5), st.integers(0, 5)),
+    st.builds(requests.TakeRequest, st.integers(0, 5), st.integers(0, 5)),
+    st.builds(requests.AckRequest, st.integers(0, 5), st.integers(1, 3)),
+    st.builds(requests.RegisterRequest, st.integers(0, 5), st.none() | st.just("a(1).")),
+    st.builds(requests.QueryRequest, st.integers(0, 5), st.text(max_size=3)),
+    st.builds(requests.AdvanceRequest, st.integers(0, 5)),
+    st.builds(requests.ShutdownRequest, st.integers(0, 5)),
 )
 GARBAGE = st.text(max_size=20) | st.binary(max_size=5) | st.just("x" * 3_000)
 COMES = REQUESTS.map(encode) | REQUESTS.map(encode) | REQUESTS.map(lambda each: encode(each)[:-2]) | GARBAGE
@@ -188,14 +190,16 @@ def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(
     """Bad input: a session's promises hold for any messages and any order of the engine's answers."""
     session = Session(1, TOKENS, SMALL)
     asked, answered, hung = [], [], False
-    for data in [encode(requests.Hello(0, VERSION, "a-user-token"))] * greets + comes:
+    for data in [encode(requests.HelloRequest(0, VERSION, "a-user-token"))] * greets + comes:
         was_open, was_closed = session.state == "open", session.state == "closed"
         for step in session.receive(data):
             assert not was_closed
             match step:
                 case Ask(request):
                     assert was_open
-                    assert session.role == "admin" or not isinstance(request, requests.Advance | requests.Shutdown)
+                    assert session.role == "admin" or not isinstance(
+                        request, requests.AdvanceRequest | requests.ShutdownRequest
+                    )
                     asked.append(request)
                 case Hang():
                     hung = True
@@ -210,20 +214,20 @@ def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(
             answered += finish(session, request, chance)
         assert not session.pending
     session.close()
-    assert session.receive(encode(requests.Ping(1))) == []
-    assert all(isinstance(each, replies.Error | replies.Done | replies.Interested) for each in answered)
+    assert session.receive(encode(requests.PingRequest(1))) == []
+    assert all(isinstance(each, replies.ErrorReply | replies.DoneReply | replies.InterestedReply) for each in answered)
 
 
 def finish(session: Session, request, chance) -> list:
     """The engine answers a request in one way or another."""
     if chance.random() < 0.3:
         result: replies.AnyReply | KpgError = UndefinedName("there is nothing of that name")
-    elif isinstance(request, requests.Interest):
-        result = replies.Interested(request.id, chance.randrange(6), "a", ())
+    elif isinstance(request, requests.InterestRequest):
+        result = replies.InterestedReply(request.id, chance.randrange(6), "a", ())
     else:
-        result = replies.Done(request.id, 1)
+        result = replies.DoneReply(request.id, 1)
     said = [step.message for step in session.answered(request, result)]
     assert [each.id for each in said] == [request.id]
-    if isinstance(result, replies.Interested):
+    if isinstance(result, replies.InterestedReply):
         session.interested(request, result.interest, True)
     return said
