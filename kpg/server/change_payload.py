@@ -17,8 +17,7 @@ from kpg.protocol.error_messages import failure_of
 from kpg.protocol.parts import ColumnSpec
 from kpg.protocol.replies import ChangesMessage, RowsReply
 from kpg.protocol.table_messages import slices
-from kpg.service import Changes as Taken
-from kpg.service import Interest
+from kpg.service import AnswerChanges, Interest
 
 BURST: Final = 16  # pieces of work between two looks at who has changes; so whoever keeps up sees at most so many times
 
@@ -63,7 +62,7 @@ def take(interest: Interest) -> ChangePayload:
     return ChangePayload(int(interest.owner), interest.id, changes.upto, table, times, diffs)
 
 
-def summed(changes: Taken) -> Taken:
+def summed(changes: AnswerChanges) -> AnswerChanges:
     """The same changes; if their reader was left behind, summed up at the time of the last."""
     times = changes.times
     if len(times) == 0 or len(np.unique(times)) <= BURST:

@@ -164,7 +164,7 @@ class EngineThread:
 
         Changes that are held back for the next full interval come along, so that `upto` is true.
         """
-        interest.release_all()
+        interest.release_delayed()
         parcel = take(interest)
         self._told.add(interest.id)
         (self._failed.discard if parcel.failed is None else self._failed.add)(interest.id)
@@ -174,7 +174,7 @@ class EngineThread:
         """Rows, the first word, or a failure that came or went."""
         if interest.ended:
             return False
-        failed = interest.trouble is not None
+        failed = interest.error is not None
         known = interest.id in self._failed
         return interest.id not in self._told or failed != known or (interest.waiting > 0 and not failed)
 

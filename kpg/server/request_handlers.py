@@ -17,7 +17,7 @@ from kpg.errors import SchemaMismatch
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.expressions import TYPES
 from kpg.service import Change, Interest, Service
-from kpg.service.relations import is_attribute
+from kpg.service.relation_declarations import is_attribute
 
 
 @dataclass(frozen=True, slots=True)

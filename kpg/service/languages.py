@@ -1,9 +1,10 @@
-"""The three languages that rules are registered in, each as a program among what is known already.
+"""The three rule languages: read a text as a checked program over the relations that a service already knows.
 
-    read_rules(language, text, name, known)   own relations, rules and reductions; checked, and nothing else done
+    read_rules(language, text, name, known)    the text's own relations, rules and reductions
 
-What is known are base relations and rules of before, by name and kind. A rule of Datalog may leave its declaration out:
-its columns are then named and typed after its first rule. Facts that a text states become rules without a body.
+`known` holds base relations and earlier rules by name. The function compiles the program to check it, and changes
+nothing else. A Datalog rule may omit its declaration: its columns are then named after the variables of its first head,
+and their kinds are inferred. Facts in a text become rules without a body.
 """
 
 from __future__ import annotations
@@ -26,127 +27,130 @@ from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
 from kpg.query.ir.undeclared import with_kinds
 from kpg.query.json_plans.plan_rules import parse_plans
 from kpg.query.source_text import did_you_mean, failure
-from kpg.service.relations import is_attribute
+from kpg.service.relation_declarations import is_attribute
 from kpg.service.templates import TOKEN, Template, read_template, template_of
 
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-MOST_FACTS = 1_000  # that a text may state: more are data
-MOST_RULES = 5_000  # of one text, facts that nobody declared among them: a few seconds of everybody's time
-MOST_CHARACTERS = 1_000_000
-LONGEST = 1_000  # characters of a name, as messages have them
-UNNAMED = "query"
+MAX_FACTS = 1_000  # facts of one text; larger sets are data, to be transacted
+MAX_RULES = 5_000  # rules of one text, undeclared facts included: compiling them blocks the service for a few seconds
+MAX_TEXT_CHARACTERS = 1_000_000
+MAX_NAME_CHARACTERS = 1_000  # the protocol's limit for names
+DEFAULT_QUERY_NAME = "query"
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """What a text of rules says: its own relations and rules, in terms of others."""
+class RuleText:
+    """A checked text: its own relations and rules, which may read relations outside of it."""
 
-    names: tuple[str, ...]  # what can be asked for
+    names: tuple[str, ...]  # the relations that clients can ask for
     relations: tuple[Relation, ...]
     rules: tuple[Rule, ...]
     reductions: tuple[AggregateReduction, ...]
-    bases: tuple[Relation, ...] = ()  # declared and not derived: relations to be
-    parameters: Relation | None = None  # of a query that has some: their token and values
-    query: Form | None = None  # of a query in EDN
+    bases: tuple[Relation, ...] = ()  # declared and not derived: base relations to create
+    parameters: Relation | None = None  # of a query with parameters: the relation of tokens and values
+    query: Form | None = None  # of an EDN query: its source form
 
 
-def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
-    """The rules of a text; whatever is wrong with them is raised here. No file is read, whatever the text says."""
-    if len(text) > MOST_CHARACTERS:
-        raise OverLimit(f"a text of rules has {len(text):,} characters", hint=f"At most {MOST_CHARACTERS:,} at once.")
+def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> RuleText:
+    """Read and check a text; raise if anything in it is wrong. Directives that name files are refused."""
+    if len(text) > MAX_TEXT_CHARACTERS:
+        hint = f"The maximum is {MAX_TEXT_CHARACTERS:,}; split the text."
+        raise OverLimit(f"a text of rules has {len(text):,} characters", hint=hint)
     try:
-        found = read_language(language, text, name, known)
+        rule_text = read_language(language, text, name, known)
     except RecursionError:
-        raise ParseError("the text is nested too deep", hint="Name parts of it with rules.") from None
-    check_names(found)
-    return found
+        raise ParseError("the text is nested too deep", hint="Move inner parts into rules of their own.") from None
+    check_names(rule_text)
+    return rule_text
 
 
-def check_names(text: Text) -> None:
-    """Refuse names that could not be told to others, or that are ours."""
+def check_names(text: RuleText) -> None:
+    """Raise if a name is too long for messages, not printable, or reserved."""
     for relation in (*text.relations, *text.bases):
         for name in (relation.name, *(column.name for column in relation.columns)):
-            if len(name) > LONGEST or not name.isprintable():
-                hint = f"A name has at most {LONGEST:,} characters, and no control characters."
+            if len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+                hint = f"A name has at most {MAX_NAME_CHARACTERS:,} characters, and no control characters."
                 raise failure(ParseError, f"{name[:40]!r} cannot be a name", relation.at, hint=hint)
             if name == TOKEN and text.parameters is None:
                 raise failure(ParseError, f"{name!r} cannot be a name", relation.at, hint="Leave out the space.")
 
 
-def read_language(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> Text:
-    """The rules of a text by its language."""
+def read_language(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> RuleText:
+    """Read a text in the given language."""
     if language == "datalog":
         return read_datalog(text, name or "rules", known)
     if language == "edn":
-        return read_edn(read_forms(text), name or UNNAMED, known)
+        return read_edn(read_forms(text), name or DEFAULT_QUERY_NAME, known)
     if language == "plan":
-        attributes, elsewhere = sorted_out(known)
-        program = parse_plans(text, {each: Attribute(*both) for each, both in attributes.items()}, elsewhere=elsewhere)
-        return checked(program, known)
-    raise ProgramError(f"no language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
+        attributes, elsewhere = split_attributes(known)
+        columns = {attribute: Attribute(*kinds) for attribute, kinds in attributes.items()}
+        return compile_text(parse_plans(text, columns, elsewhere=elsewhere), known)
+    raise ProgramError(f"no rule language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
 
 
-def read_edn(forms: list[Form], name: str, known: Mapping[str, Relation], template: Template | None = None) -> Text:
-    """Rules, a query, or both in EDN; a query with parameters is one over the relation of these."""
-    attributes, elsewhere = sorted_out(known)
+def read_edn(forms: list[Form], name: str, known: Mapping[str, Relation], template: Template | None = None) -> RuleText:
+    """Read rules, a query, or both in EDN; a query with parameters reads a relation of parameters."""
+    attributes, elsewhere = split_attributes(known)
     template = template or template_of(forms)
     queries = [form for form in forms if is_query(form)]
     if template is None:
-        text = checked(Reading(attributes, {}, name, elsewhere).program([], forms), known)
+        text = compile_text(Reading(attributes, {}, name, elsewhere).program([], forms), known)
         return replace(text, query=queries[0]) if queries else text
     rules = [form for form in forms if not is_query(form)]
     program, parameters = read_template(template, name, attributes, elsewhere, rules)
-    text = checked(program, {**known, parameters.name: parameters})
+    text = compile_text(program, {**known, parameters.name: parameters})
     return replace(text, parameters=parameters, query=template.query)
 
 
-def sorted_out(known: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
-    """The kinds of attributes, and those of all other relations."""
-    both: tuple[Kinds, Kinds] = ({}, {})
+def split_attributes(known: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
+    """Return the column kinds of attributes, and those of all other relations."""
+    attributes: Kinds = {}
+    others: Kinds = {}
     for name, relation in known.items():
-        both[0 if is_attribute(name) else 1][name] = kinds(relation)
-    return both
+        (attributes if is_attribute(name) else others)[name] = kinds_of(relation)
+    return attributes, others
 
 
-def checked(program: Program, known: Mapping[str, Relation]) -> Text:
-    """The rules of a program that are its own, once the whole of it was compiled."""
+def compile_text(program: Program, known: Mapping[str, Relation]) -> RuleText:
+    """Check a program by compiling it, and return the relations and rules that are its own."""
     refuse_taken(program, known)
     own = tuple(relation for relation in program.relations if relation.name not in known)
-    program = replace(program, rules=(*program.rules, *stated_as_rules(program.facts)), facts=())
+    program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=())
     compile(program)
-    return unique(Text(tuple(program.wanted()), own, program.rules, program.reductions))
+    return with_unique_names(RuleText(tuple(program.wanted()), own, program.rules, program.reductions))
 
 
-def kinds(relation: Relation) -> tuple[Kind, ...]:
-    """What the columns of a relation hold."""
+def kinds_of(relation: Relation) -> tuple[Kind, ...]:
+    """Return the kinds of a relation's columns."""
     return tuple(column.kind for column in relation.columns)
 
 
 def refuse_taken(program: Program, known: Mapping[str, Relation]) -> None:
-    """Refuse rules by the name of something that is there already."""
+    """Raise if a rule has the name of an existing relation."""
     for rule in program.rules:
         for head in rule.heads:
             if head.relation in known:
                 hint = "Choose another name, or unregister that one first."
-                raise failure(NameTaken, f"there is {head.relation!r} already", head.at, hint=hint)
+                raise failure(NameTaken, f"{head.relation!r} exists already", head.at, hint=hint)
 
 
-def stated_as_rules(facts: tuple[Fact, ...]) -> tuple[Rule, ...]:
-    """Facts as rules that always hold."""
-    if len(facts) > MOST_FACTS:
-        raise OverLimit(f"a text of rules states {len(facts):,} facts", hint="Facts are data: transact them.")
-    made = []
+def facts_as_rules(facts: tuple[Fact, ...]) -> tuple[Rule, ...]:
+    """Return facts as rules that always hold."""
+    if len(facts) > MAX_FACTS:
+        hint = f"The maximum is {MAX_FACTS:,}; insert further facts with transact."
+        raise OverLimit(f"a text of rules states {len(facts):,} facts", hint=hint)
+    rules = []
     for fact in facts:
-        terms = tuple(ConstantTerm(value, kind_of(value), fact.at) for value in fact.values)
+        terms = tuple(ConstantTerm(value, literal_kind(value), fact.at) for value in fact.values)
         body = Conjunction((Truth(True, fact.at),), fact.at)
-        made.append(Rule((Atom(fact.relation, terms, fact.at),), body, fact.at))
-    return tuple(made)
+        rules.append(Rule((Atom(fact.relation, terms, fact.at),), body, fact.at))
+    return tuple(rules)
 
 
-def kind_of(value: object) -> Kind | None:
-    """The kind of a value as it is written; None for a whole number, which may be any number."""
+def literal_kind(value: object) -> Kind | None:
+    """Return the kind of a literal; None for an integer, which may be of any numeric kind."""
     if isinstance(value, bool):
         return "bool"
     return "symbol" if isinstance(value, str) else "float" if isinstance(value, float) else None
@@ -155,106 +159,111 @@ def kind_of(value: object) -> Kind | None:
 # Datalog
 
 
-def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> Text:
-    """Rules in Datalog."""
+def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> RuleText:
+    """Read rules in Datalog."""
     parsed = parse(text, name, includes=False)
-    if len(parsed.rules) > MOST_RULES:
-        hint = f"At most {MOST_RULES:,} at once; facts are data: transact them."
+    if len(parsed.rules) > MAX_RULES:
+        hint = f"The maximum is {MAX_RULES:,}; insert facts with transact."
         raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
-    program = single_head(replace(parsed, rules=(*parsed.rules, *stated_as_rules(parsed.facts)), facts=()))
+    program = single_head(replace(parsed, rules=(*parsed.rules, *facts_as_rules(parsed.facts)), facts=()))
     refuse_taken(program, known)
     for relation in program.relations:
-        check_same(relation, known)
+        check_redeclaration(relation, known)
     declared = [relation for relation in program.relations if relation.name not in known]
     heads = dict.fromkeys(head.relation for rule in program.rules for head in rule.heads)
     bases = [relation for relation in declared if relation.name not in heads]
     if not heads and not bases:
-        raise ParseError("no rule and no declaration", hint="A rule is written p(x) :- q(x, _).")
-    written = {relation.name for relation in program.relations}
-    guessed = [guess(each, program.rules) for each in heads if each not in written]
+        raise ParseError("the text has no rule and no declaration", hint="A rule is written p(x) :- q(x, _).")
+    in_text = {relation.name for relation in program.relations}
+    undeclared = [infer_relation(head, program.rules) for head in heads if head not in in_text]
     wanted = [directive.relation for directive in program.directives if directive.kind != "input"]
     inputs = [*known, *(relation.name for relation in bases)]
     names = tuple(dict.fromkeys(wanted)) or tuple(heads)
-    for each in wanted:
-        if each in known:
-            names = tuple(other for other in names if other != each)
+    for relation_name in wanted:
+        if relation_name in known:
+            names = tuple(other for other in names if other != relation_name)
     program = replace(
         program,
-        relations=(*known.values(), *declared, *guessed),
-        directives=(*(Directive("input", each) for each in inputs), *(Directive("output", each) for each in heads)),
+        relations=(*known.values(), *declared, *undeclared),
+        directives=(*(Directive("input", base) for base in inputs), *(Directive("output", head) for head in heads)),
     )
-    if guessed:
-        fixed = {relation.name: kinds(relation) for relation in (*known.values(), *declared)}
+    if undeclared:
+        fixed = {relation.name: kinds_of(relation) for relation in (*known.values(), *declared)}
         inferred = with_kinds(program, fixed).by_name()
-        guessed = [inferred[relation.name] for relation in guessed]
-        program = replace(program, relations=(*known.values(), *declared, *guessed))
+        undeclared = [inferred[relation.name] for relation in undeclared]
+        program = replace(program, relations=(*known.values(), *declared, *undeclared))
     compile(program)
-    own = [plain(relation) for relation in (*declared, *guessed) if relation not in bases]
-    return Text(names, tuple(own), program.rules, (), tuple(map(plain, bases)))
+    own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation not in bases]
+    return RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
 
 
-def check_same(relation: Relation, known: Mapping[str, Relation]) -> None:
-    """Refuse a declaration that contradicts what is known."""
-    found = known.get(relation.name)
-    if found is not None and kinds(found) != kinds(relation):
-        shown = ", ".join(f"{column.name}: {column.kind}" for column in found.columns)
+def check_redeclaration(relation: Relation, known: Mapping[str, Relation]) -> None:
+    """Raise if a declaration contradicts that of an existing relation."""
+    existing = known.get(relation.name)
+    if existing is not None and kinds_of(existing) != kinds_of(relation):
+        columns = ", ".join(f"{column.name}: {column.kind}" for column in existing.columns)
         raise failure(
-            TypeMismatch, f"{relation.name!r} is declared otherwise already", relation.at,
-            hint=f"It is {relation.name}({shown}).",
+            TypeMismatch, f"{relation.name!r} is already declared with other columns", relation.at,
+            hint=f"It is {relation.name}({columns}).",
         )  # fmt: skip
 
 
-def guess(name: str, rules: tuple[Rule, ...]) -> Relation:
-    """The relation of rules that nobody declared: columns named after the variables of the first."""
+def infer_relation(name: str, rules: tuple[Rule, ...]) -> Relation:
+    """Return a relation for undeclared rules: its columns are named after the variables of the first head."""
     head = next(head for rule in rules for head in rule.heads if head.relation == name)
     columns: list[RelationColumn] = []
-    for place, term in enumerate(head.arguments):
-        called = term.name if isinstance(term, VariableTerm) else f"c{place}"
-        taken = any(column.name == called for column in columns)
-        columns.append(RelationColumn(f"c{place}" if taken else called, "number", "number", head.at))
+    for index, term in enumerate(head.arguments):
+        column_name = term.name if isinstance(term, VariableTerm) else f"c{index}"
+        taken = any(column.name == column_name for column in columns)
+        columns.append(RelationColumn(f"c{index}" if taken else column_name, "number", "number", head.at))
     return Relation(name, tuple(columns), head.at)
 
 
-def plain(relation: Relation) -> Relation:
-    """The relation with its columns' kinds for types: the names of types are each text's own."""
+def with_plain_types(relation: Relation) -> Relation:
+    """Return the relation with kinds for types, because type names are local to each text."""
     return replace(relation, columns=tuple(replace(column, type=column.kind) for column in relation.columns))
 
 
-# Names that the front ends make up, told apart from those of other texts
+# Names that the front ends generate
 
 
-def unique(text: Text) -> Text:
-    """The same rules, with relations that nobody named called after the first that somebody did."""
+def with_unique_names(text: RuleText) -> RuleText:
+    """Append the text's first name to generated relation names, so that they differ from those of other texts."""
     if not text.names:
-        raise ParseError("no rule and no query", hint="A text names something that can be asked for.")
-    end = f" of {text.names[0]}"
-    made = {each.name: each.name.removesuffix(end) + end for each in text.relations if each.name.startswith("@")}
-    if not made:
+        raise ParseError("the text has no rule and no query", hint="Add a rule or a query.")
+    suffix = f" of {text.names[0]}"
+    generated = [relation.name for relation in text.relations if relation.name.startswith("@")]
+    names = {name: name.removesuffix(suffix) + suffix for name in generated}
+    if not names:
         return text
     return replace(
         text,
-        relations=tuple(replace(each, name=made.get(each.name, each.name)) for each in text.relations),
-        rules=tuple(renamed_rule(rule, made) for rule in text.rules),
+        relations=tuple(replace(relation, name=names.get(relation.name, relation.name)) for relation in text.relations),
+        rules=tuple(rename_in_rule(rule, names) for rule in text.rules),
         reductions=tuple(
-            replace(each, relation=made.get(each.relation, each.relation), source=made.get(each.source, each.source))
-            for each in text.reductions
+            replace(
+                reduction,
+                relation=names.get(reduction.relation, reduction.relation),
+                source=names.get(reduction.source, reduction.source),
+            )
+            for reduction in text.reductions
         ),
     )
 
 
-def renamed_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
-    """A rule with other names for some relations."""
+def rename_in_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """Return a rule with some relations renamed."""
     heads = tuple(replace(head, relation=names.get(head.relation, head.relation)) for head in rule.heads)
-    return replace(rule, heads=heads, body=renamed(rule.body, names))
+    return replace(rule, heads=heads, body=rename_in_formula(rule.body, names))
 
 
-def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
-    """A formula with other names for some relations."""
+def rename_in_formula(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """Return a formula with some relations renamed."""
     match formula:
         case Atom():
             return replace(formula, relation=names.get(formula.relation, formula.relation))
         case Negation():
-            return replace(formula, formula=renamed(formula.formula, names))
+            return replace(formula, formula=rename_in_formula(formula.formula, names))
         case Conjunction():
-            return replace(formula, parts=tuple(renamed(part, names) for part in formula.parts))
+            return replace(formula, parts=tuple(rename_in_formula(part, names) for part in formula.parts))
     return formula

@@ -1,6 +1,7 @@
-"""What one owner may take of a service: a limit that is met is a refusal to whoever met it, and to nobody else.
+"""The limits that a service places on each owner.
 
-None is no limit. `message_bytes` is for whoever reads messages; the other limits are kept here.
+A request that exceeds a limit raises `OverLimit` to its own caller. Other owners are not affected. None means no limit.
+`message_bytes` is enforced by the transport that reads messages; the service enforces all others.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ from kpg.errors import OverLimit
 class Limits:
     """The limits of a service."""
 
-    queries: int | None = 10_000  # interests that one owner holds at a time
-    rows: int | None = 10_000_000  # of one answer
-    rounds: int | None = 1_000_000  # of one recursion
-    memory: int | None = None  # bytes that the process holds when something new is to be built
+    queries: int | None = 10_000  # simultaneous interests of one owner
+    rows: int | None = 10_000_000  # rows of one answer
+    rounds: int | None = 1_000_000  # rounds of one recursion
+    memory: int | None = None  # resident bytes of the process above which no new dataflow is built
     message_bytes: int = 16 * 2**20
-    waiting_rows: int = 100_000  # that nobody takes, after which changes are summed up
+    waiting_rows: int = 100_000  # unread changes of an interest above which they are consolidated
 
     def check_queries(self, owner: object, held: int) -> None:
-        """Refuse one more interest."""
+        """Raise if an owner that holds `held` interests may not add another."""
         if self.queries is not None and held >= self.queries:
             raise OverLimit(
-                f"owner {owner!r} holds {held:,} interests, which is all it may",
-                hint="Uninterest what is no longer read.",
+                f"owner {owner!r} holds {held:,} interests, which is the maximum",
+                hint="Uninterest those that are no longer read.",
             )
 
     def check_rows(self, name: str, rows: int) -> None:
-        """Refuse an answer of so many rows."""
+        """Raise if an answer has too many rows."""
         if self.rows is not None and rows > self.rows:
             raise OverLimit(
                 f"the answer of {name} is over the limit of {self.rows:,} rows",
                 detail=f"It has {rows:,}.",
-                hint="Ask for less: give arguments, or aggregate.",
+                hint="Ask for fewer rows: give arguments, or aggregate.",
             )
 
     def check_memory(self, name: str) -> None:
-        """Refuse to build something new when the process holds too much."""
+        """Raise if the process uses too much memory to build another dataflow."""
         if self.memory is not None and (held := resident_bytes()) > self.memory:
             raise OverLimit(
                 f"cannot build {name}: over the memory limit of {self.memory:,} bytes",
-                detail=f"Held: {held:,} bytes.",
+                detail=f"The process uses {held:,} bytes.",
                 hint="Uninterest what is no longer read, and try again.",
             )

@@ -1,16 +1,16 @@
-"""The query service: live relations, rules that are built when somebody is interested, and answers that are kept.
+"""The query service: live relations, rules that are built on the first interest, and answers kept up to date.
 
     service = Service(db)
     service.create_relation("edge", {"x": int, "y": int})
-    t = service.transact([Change("edge", (1, 2)), Change("edge", (2, 3))])      one time for all of them
-    service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")   checked and stored, nothing built
-    interest = service.interest("tc", arguments={"x": 1})                       built now, for what is asked
+    t = service.transact([Change("edge", (1, 2)), Change("edge", (2, 3))])      all changes at one time
+    service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")   checked and stored, not built
+    interest = service.interest("tc", arguments={"x": 1})                       built now, for these arguments
     interest.take()                                                             the rows, then each change
-    service.uninterest(interest)                                                dropped with the last
+    service.uninterest(interest)                                                the last one drops the dataflow
 
-One thread, no sockets, no clock but the one it is given, which only granularity asks: the same calls in the same order
-do the same everywhere. On a durable db relations, their rows and rules are there again after a restart; interests are
-not.
+A service runs on one thread and uses no sockets. Only granularity reads the clock, which the caller may replace.
+Therefore the same calls in the same order have the same effects everywhere. On a durable db, relations, their rows and
+rules survive a restart; interests do not.
 """
 
 from __future__ import annotations
@@ -28,60 +28,55 @@ from kpg.observe.attributes import known as known_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
-from kpg.service.asking import Arguments, Asking
-from kpg.service.catalog import Catalog
-from kpg.service.changes import Change
-from kpg.service.explain import explain
-from kpg.service.interest import Interest
+from kpg.service.base_relations import Catalog, Change
+from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import read_rules
 from kpg.service.limits import Limits
-from kpg.service.meta import DECLARED, PREFIX, Meta
-from kpg.service.oneshot import OneShot
-from kpg.service.register import Asked, Register
-from kpg.service.relations import Declared, declare_attribute, declare_relation
-from kpg.service.rules import RuleStore, reads_of
-from kpg.service.sharing import Builder
-from kpg.service.stored import Stored
+from kpg.service.one_shot import OneShotQueries, explain
+from kpg.service.relation_declarations import DeclarationStore, RelationDeclaration, declare_attribute, declare_relation
+from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
+from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
+from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
 
-NO_LIMITS = Limits()
+DEFAULT_LIMITS = Limits()
 
 
 class Service:
-    """Relations, rules and interests on one db, which it owns."""
+    """Relations, rules and interests on one db, which the service owns."""
 
     def __init__(
         self,
         db: Database,
         *,
-        limits: Limits = NO_LIMITS,
+        limits: Limits = DEFAULT_LIMITS,
         clock: Callable[[], float] = monotonic,
-        sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None: they may not
+        sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None disables them
     ) -> None:
         if db.config.coordinates != 1 or not db.alone:
             raise ProgramError(
-                "a service needs a db of one clock, in this process", hint="Open it without coordinates= and workers=."
+                "a service needs a db with one clock in this process", hint="Open it without coordinates= and workers=."
             )
         self.db = db
         self._logs: list[EventLog] = []
-        self._observed: set[str] = set()  # attributes that end with the service
+        self._observed: set[str] = set()  # attributes of the event log, which end with the service
         self.limits = limits
         self.catalog = Catalog(db)
         self.rules = RuleStore()
-        self.builder = Builder(db, self.catalog, self.rules, limits)
-        self.asking = Asking(self.builder)
-        self._one_shot = OneShot(db, self.builder, self.asking, limits)
-        self._register = Register(self.asking, clock, sinks)
-        self.interests = self._register.living
-        self._stored = Stored(db)
-        self._meta = Meta(self.catalog, self.rules)
-        for declared in self._stored.relations():
-            self.catalog.add(declared)
-        for number, language, source, name in self._stored.texts():
+        self.answers = AnswerBuilder(db, self.catalog, self.rules, limits)
+        self.tenants = TenantBuilder(self.answers)
+        self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
+        self._registry = InterestRegistry(self.tenants, clock, sinks)
+        self.interests = self._registry.interests
+        self._store = DeclarationStore(db)
+        self._system = SystemRelations(self.catalog, self.rules)
+        for declaration in self._store.relations():
+            self.catalog.add(declaration)
+        for number, language, source, name in self._store.texts():
             text = read_rules(language, source, name, self.known())
-            self._meta.need(self.rules.add(language, source, name, text, number).reads)
+            self._system.require(self.rules.add(language, source, name, text, number).reads)
 
     # Relations
 
@@ -94,30 +89,32 @@ class Service:
         key: str | Sequence[str] | None = None,
         order: str | None = None,
     ) -> None:
-        """A new base relation; the same declaration again is no error."""
+        """Create a base relation; repeating the same declaration has no effect."""
         self._create(declare_relation(name, columns, semantics, key, order))
 
     def create_attribute(self, name: str, kind: Any, *, semantics: str = "distinct", entity: Any = int) -> None:
-        """A new attribute, like :person/name: entities and values."""
+        """Create an attribute such as :person/name: a relation of entities and values."""
         self._create(declare_attribute(name, kind, semantics, entity))
 
-    def _create(self, declared: Declared) -> None:
-        found = self.catalog.facts.get(declared.name)
-        if found is not None and found.declared == declared:
+    def _create(self, declaration: RelationDeclaration) -> None:
+        name = declaration.name
+        existing = self.catalog.relations.get(name)
+        if existing is not None and existing.declaration == declaration:
             return
-        if found is not None or declared.name in self.rules.by_name or declared.name.startswith(PREFIX):
-            raise NameTaken(f"there is {declared.name!r} already", hint="Choose another name.")
-        self.catalog.add(declared)
-        self._stored.add_relation(declared)
-        self._meta.update()
+        if existing is not None or name in self.rules.by_name or name.startswith(SYSTEM_PREFIX):
+            raise NameTaken(f"{name!r} exists already", hint="Choose another name.")
+        self.catalog.add(declaration)
+        self._store.add_relation(declaration)
+        self._system.update()
 
     def observe(self, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> tuple[str, ...]:
-        """Have attributes of the log of the db as relations, all if none are named; those that were new.
+        """Make attributes of the db's event log relations of the service, all by default; return the new ones.
 
-        Ask about them with `log=False`, or the asking is news to the log with each advance; `every` so many seconds,
-        at most, it is written. It ends with the service, and so do rules that read them.
+        Read them with `log=False`: otherwise the reading dataflow adds to the log with each advance. `every` is the
+        minimum number of seconds between two writes of the log. The relations, and rules that read them, end with the
+        service.
         """
-        wanted = [name for name in known_attributes(attributes) if name not in self.catalog.facts]
+        wanted = [name for name in known_attributes(attributes) if name not in self.catalog.relations]
         self._logs.append(EventLog(self.db, wanted, every=every))
         for name in wanted:
             self.catalog.add(declare_attribute(name, ATTRIBUTES[name].value, "cardinality-one", int))
@@ -125,21 +122,21 @@ class Service:
         return tuple(wanted)
 
     def close_input(self, relation: str) -> None:
-        """No more changes of a relation will come; what is there stays."""
+        """Close a relation: its rows stay, and further changes are refused."""
         self.catalog.find(relation).close()
 
     # Time and data
 
     def transact(self, changes: Sequence[Change], *, origin: tuple[str, int] | None = None) -> int:
-        """Make changes, all at one time, which is returned: all of them, or none if one of them is wrong."""
-        return self.catalog.transact(self.catalog.prepared(changes), origin)
+        """Apply changes at one time and return that time; if one of them is wrong, none is applied."""
+        return self.catalog.transact(self.catalog.encode_changes(changes), origin)
 
     def put(self, relation: str, rows: Any, diff: int = 1, *, origin: tuple[str, int] | None = None) -> int:
-        """Many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
-        return self.catalog.transact(self.catalog.rows(relation, rows, diff), origin)
+        """Apply many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
+        return self.catalog.transact(self.catalog.encode_rows(relation, rows, diff), origin)
 
     def advance(self, to: int | None = None) -> int:
-        """Close the open time, or all before `to`; the last time that is closed."""
+        """Close the open time, or all times before `to`; return the last closed time."""
         if to is None:
             return self.db.advance()
         self.db.advance_to(to)
@@ -153,37 +150,37 @@ class Service:
     # Rules
 
     def register(self, text: str, *, language: str = "datalog", name: str | None = None) -> tuple[str, ...]:
-        """Check and store rules; returns what can be asked for. Nothing is built."""
-        same = self.rules.same(language, text, name)
-        if same is not None:
-            return same.text.names
-        found = read_rules(language, text, name, self.known())
-        for relation in found.bases:
+        """Check and store rules; return the names that can be asked for. Nothing is built."""
+        identical = self.rules.find_identical(language, text, name)
+        if identical is not None:
+            return identical.text.names
+        rule_text = read_rules(language, text, name, self.known())
+        for relation in rule_text.bases:
             self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
-        if not found.rules:
+        if not rule_text.rules:
             return ()
-        made = self.rules.add(language, text, name, found)
-        if self._observed.isdisjoint(self.rules.needed(made.text.names)[1]):  # else it ends with what it reads
-            self._stored.add_text(made)
-        self._meta.need(made.reads)
-        self._meta.update()
-        return made.text.names
+        registered = self.rules.add(language, text, name, rule_text)
+        if self._observed.isdisjoint(self.rules.needed(rule_text.names)[1]):  # else it ends with the event log
+            self._store.add_text(registered)
+        self._system.require(registered.reads)
+        self._system.update()
+        return rule_text.names
 
     def unregister(self, name: str) -> None:
-        """Forget the text that a rule is in; refused while somebody is interested in it, or rules read it."""
+        """Remove the text that defines a rule; raise while an interest or another rule reads it."""
         own = {relation.name for relation in self.rules.find(name).text.relations}
         held = sorted({interest.name for interest in self.interests.values()} & own)
-        held += [answer.relation.name for answer in self.builder.answers.values() if answer.relation.name in own]
+        held += [answer.relation.name for answer in self.answers.answers.values() if answer.relation.name in own]
         if held:
             hint = "Uninterest it first."
-            raise InUse(f"cannot unregister {name!r}", detail=f"There is interest in {held[0]}.", hint=hint)
-        self._stored.remove_text(self.rules.remove(name))
-        self._meta.update()
+            raise InUse(f"cannot unregister {name!r}", detail=f"There is an interest in {held[0]}.", hint=hint)
+        self._store.remove_text(self.rules.remove(name))
+        self._system.update()
 
     def known(self) -> dict[str, Relation]:
-        """Base relations and rules, as programs name them."""
-        own = {declared.name: declared.in_program() for declared in DECLARED}
-        return own | self.catalog.relations() | self.rules.relations()
+        """Return base relations, system relations and rules, as programs name them."""
+        system = {declaration.name: declaration.in_program() for declaration in SYSTEM_RELATIONS}
+        return system | self.catalog.in_program() | self.rules.relations()
 
     # Interests
 
@@ -201,35 +198,35 @@ class Service:
     ) -> Interest:
         """Follow an answer: its rows, then each change. The first interest builds it.
 
-        joins         how its rules are joined, in a dataflow of its own: binary, delta or hector
-        granularity   seconds: changes come, summed up, at full intervals only
-        log           False: what is built for it is not told of in the log of the db
-        sink          where changes go instead of to `take`; or what `kpg.observe.sinks.open_sink` makes one of
+        sharing       which dataflows it shares: auto, nothing, answers or tenants; see `kpg.service.sharing`
+        joins         the join algorithm, in a private dataflow: binary, delta or hector
+        granularity   seconds; changes are consolidated and delivered at the ends of intervals only
+        log           False excludes the dataflows built for it from the db's event log
+        sink          receives the changes instead of `take`; a Sink, or a description for `kpg.observe.sinks.open_sink`
         """
-        self._meta.need({name})
-        asked = Asked(name, arguments, owner, sharing, joins, granularity, log, sink)
-        return self._register.add(asked)
+        self._system.require({name})
+        return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
 
     def add_arguments(self, interest: Interest, arguments: Arguments) -> None:
-        """Ask for more, on the same dataflow: an update of its parameters."""
-        tenancy, rows = self._register.arguments(interest, arguments)
-        tenancy.add(interest, rows)
+        """Add arguments to an interest: an update of its dataflow's parameters."""
+        dataflow, rows = self._registry.arguments(interest, arguments)
+        dataflow.add(interest, rows)
 
     def remove_arguments(self, interest: Interest, arguments: Arguments) -> None:
-        """Ask for less: the rows that go are told as changes."""
-        tenancy, rows = self._register.arguments(interest, arguments)
-        tenancy.remove(interest, rows)
+        """Remove arguments from an interest; it receives the removal of their rows as changes."""
+        dataflow, rows = self._registry.arguments(interest, arguments)
+        dataflow.remove(interest, rows)
 
     def uninterest(self, interest: Interest) -> None:
-        """Follow an answer no longer; with the last interest it is dropped. May be repeated."""
-        self._register.remove(interest)
+        """End an interest; the last one drops the dataflow. Repeating it has no effect."""
+        self._registry.remove(interest)
 
     def drop_owner(self, owner: Any) -> None:
-        """Drop all interests of an owner who has gone."""
-        for interest in self._register.of(owner):
+        """End all interests of an owner."""
+        for interest in self._registry.of_owner(owner):
             self.uninterest(interest)
 
-    # One shot
+    # One-shot queries
 
     def query(
         self,
@@ -240,26 +237,27 @@ class Service:
         as_of: int | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        """The rows of an answer as of a time, the last closed one if not said; what is built for it is dropped.
+        """Return the rows of an answer as of a time, by default the last closed one.
 
-        With a language, the text of a query or of rules, of which the last is answered; nothing of it is registered.
+        With a language, the first argument is a query or rules in that language. The last rule is answered; nothing is
+        registered. Dataflows built for the query are dropped.
         """
         if language is None:
-            self._meta.need({text_or_name})
-            table = self._one_shot.ask(text_or_name, arguments, as_of)
+            self._system.require({text_or_name})
+            table = self._one_shot.query(text_or_name, arguments, as_of)
         else:
-            text = read_rules(language, text_or_name, self.builder.label("query"), self.known())
-            self._meta.need(set(reads_of(text)))
-            table = self._one_shot.ask_text(text, arguments, as_of)
+            text = read_rules(language, text_or_name, self.answers.unique_label("query"), self.known())
+            self._system.require(set(relations_read(text)))
+            table = self._one_shot.query_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 
     def explain(self, name: str) -> str:
-        """How a rule is, or would be, computed, and what it shares."""
-        return explain(self.builder, self.asking, self.interests.values(), name)
+        """Return how a rule is or would be computed, and what it shares with other queries."""
+        return explain(self.answers, self.tenants, self.interests.values(), name)
 
     def close(self) -> None:
-        """Drop all interests; the db stays open."""
+        """End all interests and event logs; the db stays open."""
         for interest in list(self.interests.values()):
             self.uninterest(interest)
         while self._logs:

@@ -1,180 +1,353 @@
-"""How an interest is served: by which dataflow, shared with whom, and why.
+"""Choose the dataflow that serves an interest, and build it.
 
-    without arguments   nothing    a dataflow of its own, from base relations
-                        auto       one answer for all who are interested, from base relations
-                        trunk      one answer for all, and each rule that it reads is an answer of its own as well
+    without arguments   nothing    a private dataflow from base relations
+                        auto       one answer for all interests in the rule, from base relations
+                        answers    one answer for all; each rule that it reads is a shared answer as well
     with arguments      tenants    one dataflow for all arguments (auto)
-                        trunk      a filter of its own on the one answer for all
-                        nothing    a dataflow of its own, for its arguments alone
+                        answers    a private filter on the one answer for all
+                        nothing    a private dataflow for these arguments
 
-At each rule that an answer reads there is a choice: derive it anew, so that constants and joins reach into it and only
-the indexes of base relations are shared, or reuse a trunk, which is derived once for all and no more selective than its
-rule. The default is to derive.
+At each rule that an answer reads there is a choice. By default the new dataflow derives the rule again, so that
+constants and joins reach into it and only the indexes of base relations are shared. With "answers" the new dataflow
+reads a shared answer, which is derived once for all and is no more selective than its rule. Clients may still use the
+former name of "answers", which is "trunk".
+
+`AnswerBuilder` builds answers and filters on them; `TenantBuilder` builds dataflows for arguments:
+
+    by columns of a rule        rules are rewritten to compute only the rows that the arguments demand
+    by parameters of a query    the query reads the relation of parameters
+    by constants of a query     the constants become parameters, so that queries of the same shape share a dataflow
+
+In each case arguments are rows of an input that begin with the token of a tenant, and so do the rows of the answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from kpg.api.collection import Collection
+from kpg.api.input import Input
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
-from kpg.query.ir.program import Program, Relation
+from kpg.query.demand import demanded
+from kpg.query.ir.program import Program, Relation, RelationColumn
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
+from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_program import schema_of
 from kpg.query.source_text import did_you_mean
-from kpg.service.answers import Answer
-from kpg.service.catalog import Catalog
-from kpg.service.indexes import Indexed
-from kpg.service.languages import Text
+from kpg.service.base_relations import Catalog
+from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
+from kpg.service.dataflows import Answer, PrivateDataflow, TenantDataflow
+from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
-from kpg.service.private import Private
 from kpg.service.rules import RuleStore
-from kpg.service.synthesis import Synthesis
-from kpg.service.tenants import Tenancy
+from kpg.service.templates import TOKEN, lift_constants, shape
 
 if TYPE_CHECKING:
     from kpg.api.database import Database
 
-Sharing = Literal["auto", "nothing", "trunk", "tenants"]
+Sharing = Literal["auto", "nothing", "answers", "tenants"]
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
-Place: TypeAlias = Answer | Tenancy | Private
+FORMER_NAMES: dict[str, Sharing] = {"trunk": "answers"}  # accepted from clients of earlier versions
+Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+ArgumentRow: TypeAlias = tuple[Any, ...]
+SCALARS = (bool, int, float, str)
+# Given a builder and the input of arguments: the rows of the answer with tokens, and an explanation.
+BuildRows: TypeAlias = Callable[[DataflowBuilder, Input], tuple[Collection, str]]
 
 
-def check_sharing(asked: str, arguments: bool) -> Sharing:
-    """A way to share, by name."""
+def check_sharing(name: str, arguments: bool) -> Sharing:
+    """Return the way of sharing with this name; raise if there is none."""
+    name = FORMER_NAMES.get(name, name)
     for known in SHARINGS:
-        if known == asked:
+        if known == name:
             return "tenants" if known == "auto" and arguments else known
-    raise ProgramError(f"no way to share is called {asked!r}", hint=did_you_mean(asked, SHARINGS))
+    raise ProgramError(f"no way of sharing is called {name!r}", hint=did_you_mean(name, SHARINGS))
 
 
-class Builder:
-    """Builds what interests need, and knows what is built."""
+class AnswerBuilder:
+    """Builds answers, and keeps those that interests share."""
 
     def __init__(self, db: Database, catalog: Catalog, rules: RuleStore, limits: Limits) -> None:
         self.db = db
         self.catalog = catalog
         self.rules = rules
         self.limits = limits
-        self.answers: dict[tuple[str, bool], Answer] = {}  # by rule, and whether trunks are reused
-        self._number = 0
+        self.answers: dict[tuple[str, bool], Answer] = {}  # by rule, and whether it reads shared answers
+        self._last_label = 0
 
     def relation(self, name: str) -> Relation:
-        """The columns of a rule or base relation."""
-        facts = self.catalog.facts.get(name)
-        if facts is not None:
-            return facts.declared.in_program()
+        """Return the relation of a rule or base relation as clients see it; raise if there is none."""
+        base = self.catalog.relations.get(name)
+        if base is not None:
+            return base.declaration.in_program()
         if name not in self.rules.by_name:
-            hint = did_you_mean(name, [*self.rules.names(), *self.catalog.facts])
+            hint = did_you_mean(name, [*self.rules.names(), *self.catalog.relations])
             raise UndefinedName(f"no rule or relation is called {name!r}", hint=hint)
-        found = self.rules.relation(name)
-        return found if self.parameters(name) is None else replace(found, columns=found.columns[1:])  # no token
+        relation = self.rules.relation(name)
+        if self.parameters(name) is None:
+            return relation
+        return replace(relation, columns=relation.columns[1:])  # without the token
 
     def parameters(self, name: str) -> Relation | None:
-        """The parameters of a query that has some."""
+        """Return the relation of a query's parameters, if it has any."""
         return self.rules.by_name[name].text.parameters if name in self.rules.by_name else None
 
-    def program(self, name: str, cut: frozenset[str] = frozenset(), beside: Text | None = None) -> Program:
-        """What an answer needs."""
-        return self.rules.program([name], self.catalog.relations(), cut, beside)
+    def program(self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None) -> Program:
+        """Return the program that an answer needs."""
+        return self.rules.program([name], self.catalog.in_program(), cut, unregistered)
 
-    # Answers for all
+    # Answers
 
     def answer(self, name: str, reuse: bool = False) -> Answer:
-        """The answer of a rule that everybody shares, built if it is not there."""
-        reuse = reuse and bool(self.trunks(name))
-        found = self.answers.get((name, reuse))
-        if found is None or not found.living:
-            found = self.answers[name, reuse] = self.build(name, reuse)
-        return found
+        """Return the answer that all interests in a rule share, built if necessary."""
+        reuse = reuse and bool(self.rules_read(name))
+        answer = self.answers.get((name, reuse))
+        if answer is None or not answer.living:
+            answer = self.answers[name, reuse] = self.build(name, reuse)
+        return answer
 
     def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> Answer:
-        """A new answer of a rule; with `reuse`, the rules that it reads are answers of their own."""
+        """Build a new answer of a rule; with `reuse` it reads shared answers of the rules it depends on."""
         relation = self.relation(name)
         parameters = self.parameters(name)
         if parameters is not None:
             names = ", ".join(column.name for column in parameters.columns[1:])
             raise ProgramError(f"{name} has parameters", detail=f"They are {names}.", hint="Give them as arguments.")
         self.limits.check_memory(name)
-        cut = self.trunks(name) if reuse else frozenset()
-        trunks: dict[str, Answer] = {}
-        usual = f"{'trunk' if reuse else 'answer'} {name}"
-        if usual in self.db.outputs:  # one that failed, and that others have not let go of
-            usual = self.label(usual)
-        with self.synthesis(trunks, joins) as made:
-            for each in sorted(cut):
-                trunk = trunks[each] = self.answer(each, reuse=True)
-                trunk.users += 1
-                made.held.append(trunk.release)
-            collection = made.collections(self.program(name, cut))[name]
-            output = made.install(collection, label or usual)
-        self.settle()
-        return Answer(relation, output, made.held)
+        cut = self.rules_read(name) if reuse else frozenset()
+        shared: dict[str, Answer] = {}
+        default_label = f"{'shared answer' if reuse else 'answer'} {name}"
+        if default_label in self.db.outputs:  # a failed one that some interests still hold
+            default_label = self.unique_label(default_label)
+        with self.dataflow_builder(shared, joins) as dataflow:
+            for read in sorted(cut):
+                answer = shared[read] = self.answer(read, reuse=True)
+                answer.users += 1
+                dataflow.held.append(answer.release)
+            collection = dataflow.collections(self.program(name, cut))[name]
+            output = dataflow.install(collection, label or default_label)
+        self.flush()
+        return Answer(relation, output, dataflow.held)
 
-    def trunks(self, name: str) -> frozenset[str]:
-        """The rules that a rule reads, of those that do not depend on it in turn."""
+    def rules_read(self, name: str) -> frozenset[str]:
+        """Return the rules that a rule reads and that do not depend on it in turn."""
         program = self.program(self.relation(name).name)
         graph: dict[str, list[str]] = {relation.name: [] for relation in program.relations}
         for edge in dependencies(program):
             graph[edge.reader].append(edge.read)
-        together = next(set(part) for part in strongly_connected(graph) if name in part)
-        found: set[str] = set()
-        queue = sorted(together)
+        component = next(set(part) for part in strongly_connected(graph) if name in part)
+        rules: set[str] = set()
+        queue = sorted(component)
         seen = set(queue)
-        for each in queue:
-            for read in graph[each]:
+        for reader in queue:
+            for read in graph[reader]:
                 if read in seen:
                     continue
                 seen.add(read)
-                if read.startswith("@"):  # a part of the rule that nobody named
+                if read.startswith("@"):  # a generated part of the rule itself
                     queue.append(read)
                 elif read in self.rules.by_name:
-                    found.add(read)
-        return frozenset(found)
+                    rules.add(read)
+        return frozenset(rules)
 
-    def filtered(self, name: str, argument: dict[str, Any]) -> Private:
-        """A filter on the answer for all."""
-        trunk = self.answer(name)
+    def filtered(self, name: str, argument: dict[str, Any]) -> PrivateDataflow:
+        """Build a private filter on the answer that all share."""
+        answer = self.answer(name)
         condition: Any = None
         for column, value in argument.items():
-            part = col(column) == lit(value)
-            condition = part if condition is None else condition & part
-        trunk.users += 1
+            equal = col(column) == lit(value)
+            condition = equal if condition is None else condition & equal
+        answer.users += 1
         try:
-            rows = trunk.collection().filter(condition)
-            output = rows.output(self.label(f"filter of {name}"), keep=False)
+            rows = answer.collection().filter(condition)
+            output = rows.output(self.unique_label(f"filter of {name}"), keep=False)
         except BaseException:
-            trunk.release()
+            answer.release()
             raise
-        return Private(self.relation(name), output, [trunk.release], f"a filter on the answer of {name} that all share")
-
-    # Inside
+        return PrivateDataflow(
+            self.relation(name), output, [answer.release], f"a filter on the shared answer of {name}"
+        )
 
     def forget_unused(self) -> None:
-        """Leave out what nobody uses any more."""
+        """Remove answers without users."""
         self.answers = {key: answer for key, answer in self.answers.items() if answer.users > 0}
 
-    def synthesis(self, trunks: dict[str, Answer], joins: str = "auto") -> Synthesis:
-        """The making of a dataflow, on base relations and some trunks."""
+    def dataflow_builder(self, shared: dict[str, Answer], joins: str = "auto") -> DataflowBuilder:
+        """Return a builder of one dataflow on base relations and some shared answers."""
 
-        def find(name: str) -> Indexed:
-            return trunks[name] if name in trunks else self.catalog.facts[name].input
+        def find(name: str) -> ArrangementSource:
+            return shared[name] if name in shared else self.catalog.relations[name].input
 
-        return Synthesis(self.db, find, self.limits.rounds, joins)
+        return DataflowBuilder(self.db, find, self.limits.rounds, joins)
 
-    def settle(self) -> None:
-        """See that what was built has all it reads."""
-        if self.db.dirty:  # a query without atoms reads a row that is always there
+    def flush(self) -> None:
+        """Close the open time if building inserted rows: a query without atoms reads a constant row."""
+        if self.db.dirty:
             self.db.advance()
 
-    def label(self, text: str) -> str:
-        """A name that no other dataflow has."""
-        self._number += 1
-        return f"{text} #{self._number}"
+    def unique_label(self, text: str) -> str:
+        """Return a label that no other dataflow has."""
+        self._last_label += 1
+        return f"{text} #{self._last_label}"
 
 
-def schema_without_tokens(relation: Relation) -> Schema:
-    """The columns that a client sees; none if the answer is only whether something holds."""
+class TenantBuilder:
+    """Builds dataflows for arguments, and keeps those that tenants share."""
+
+    def __init__(self, answers: AnswerBuilder) -> None:
+        self.answers = answers
+        self.dataflows: dict[tuple[str, ...], TenantDataflow] = {}  # by rule and bound columns, or by shape
+        self.failed: set[tuple[str, ...]] = set()  # keys whose shared dataflow failed
+
+    def rows(self, name: str, arguments: Arguments) -> tuple[tuple[str, ...], list[ArgumentRow]]:
+        """Return the columns that arguments bind, in order, and one row of values per argument."""
+        parameters = self.answers.parameters(name)
+        relation = self.answers.relation(name)
+        known = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
+        given = argument_list(name, arguments)
+        for argument in given:
+            for column in argument:
+                if column not in known:
+                    raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, known))
+            if not argument or set(argument) != set(given[0]):
+                raise ProgramError(
+                    f"the arguments for {name} do not bind the same columns",
+                    hint="Give each a value for the same columns, at least one.",
+                )
+        missing = [] if parameters is None else [column for column in known if column not in given[0]]
+        if missing:
+            raise ProgramError(f"{name} has no value for its parameter {missing[0]!r}")
+        columns = tuple(column for column in known if column in given[0])
+        return columns, [tuple(argument[column] for column in columns) for argument in given]
+
+    def shared(self, name: str, columns: tuple[str, ...]) -> TenantDataflow:
+        """Return the dataflow of all tenants that bind some columns of a rule, built if necessary.
+
+        After a shared dataflow has failed, each new tenant of its key gets a dataflow of its own. Arguments that cannot
+        be computed then fail for their own tenant only.
+        """
+        return self._find_or_build((name, *columns), lambda: self.build(name, columns))
+
+    def _find_or_build(self, key: tuple[str, ...], build: Callable[[], TenantDataflow]) -> TenantDataflow:
+        dataflow = self.dataflows.get(key)
+        if dataflow is not None and not dataflow.living:
+            self.failed.add(key)
+        if key in self.failed:
+            return build()
+        if dataflow is None:
+            dataflow = self.dataflows[key] = build()
+        return dataflow
+
+    def build(self, name: str, columns: tuple[str, ...], joins: str = "auto") -> TenantDataflow:
+        """Build a new dataflow for arguments."""
+        if self.answers.parameters(name) is not None:
+            return self._for_query(name, self.answers.rules.by_name[name].text, None, joins)
+        relation = self.answers.relation(name)
+        bound = tuple(column for column in relation.columns if column.name in columns)
+        return self._install(
+            name, bound, joins, lambda dataflow, given: self._rows_of_rule(dataflow, relation, columns, given)
+        )
+
+    def shared_by_shape(self, name: str) -> tuple[TenantDataflow, ArgumentRow]:
+        """Return the dataflow of all queries with the shape of this one, and the constants of this one."""
+        text = self.answers.rules.find(name).text
+        if text.query is None or text.parameters is not None:
+            hint = "Give arguments: without them all interests share one answer anyway."
+            raise ProgramError(f"{name} is not an EDN query whose constants can become arguments", hint=hint)
+        template = lift_constants(text.query)
+        if not template.values:
+            hint = 'Use sharing="auto": all interests share one answer.'
+            raise ProgramError(f"{name} has no constants", hint=hint)
+        types = [type(value).__name__ for value in template.values]
+        key = ("@shape", shape(template.query), *types)
+
+        def build() -> TenantDataflow:
+            label = self.answers.unique_label("shape")
+            known = self.answers.catalog.in_program() | self.answers.rules.relations()
+            others = {relation: columns for relation, columns in known.items() if relation != name}
+            text = read_edn([template.query], label, others, template)
+            return self._for_query(label, text, text)
+
+        return self._find_or_build(key, build), template.values
+
+    def forget_unused(self) -> None:
+        """Remove dataflows without tenants; the keys of failed ones are remembered."""
+        self.failed |= {key for key, dataflow in self.dataflows.items() if not dataflow.living and dataflow.users > 0}
+        self.dataflows = {key: dataflow for key, dataflow in self.dataflows.items() if dataflow.users > 0}
+
+    # Building
+
+    def _for_query(
+        self, name: str, text: RuleText, unregistered: RuleText | None, joins: str = "auto"
+    ) -> TenantDataflow:
+        """Build a dataflow for the parameters of a query, whether it is registered or not."""
+        parameters = text.parameters
+        assert parameters is not None
+
+        def rows(dataflow: DataflowBuilder, given: Input) -> tuple[Collection, str]:
+            program = self.answers.program(name, unregistered=unregistered)
+            collection = dataflow.collections(program, {parameters.name: given})[name]
+            return collection, f"{name} is a query over its parameters"
+
+        return self._install(name, parameters.columns[1:], joins, rows)
+
+    def _rows_of_rule(
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: Input
+    ) -> tuple[Collection, str]:
+        """Return the rows of a rule with the token of each tenant that asks for them, and an explanation."""
+        rows, reason = self._demanded_rows(dataflow, relation, columns, given)
+        routed = rows.join(given, on=columns)
+        return routed.select(**{TOKEN: col(TOKEN), **{name: col(name) for name in rows.schema.names}}), reason
+
+    def _demanded_rows(
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: Input
+    ) -> tuple[Collection, str]:
+        """Return a superset of the rows that the arguments ask for, and an explanation."""
+        name = relation.name
+        program = self.answers.program(name)
+        if name in self.answers.catalog.relations:
+            return dataflow.collections(program)[name], f"{name} is a base relation, looked up by its arguments"
+        demand = demanded(program, name, columns)
+        seeds = schema_of(demand.program.by_name()[demand.seeds]).names
+        seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
+        return dataflow.collections(demand.program, {demand.seeds: seeded})[demand.answer], demand.reason
+
+    def _install(
+        self, name: str, columns: Sequence[RelationColumn], joins: str, build_rows: BuildRows
+    ) -> TenantDataflow:
+        answers = self.answers
+        answers.limits.check_memory(name)
+        label = answers.unique_label(f"{name} by {', '.join(column.name for column in columns)}")
+        schema = Schema.of({TOKEN: int, **{column.name: TYPES[column.kind] for column in columns}})
+        given = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
+        given.keep_by(*[column.name for column in columns])
+        try:
+            with answers.dataflow_builder({}, joins) as dataflow:
+                rows, reason = build_rows(dataflow, given)
+                output = dataflow.install(rows, f"tenants of {label}", keep=False)
+        except BaseException:
+            given.drop()
+            raise
+        answers.flush()
+        return TenantDataflow(output, given, dataflow.held, reason)
+
+
+def argument_list(name: str, arguments: Any) -> list[Mapping[str, Any]]:
+    """Return one argument or several as a list; raise if they are neither."""
+    hint = 'Give one, as in {"x": 1}, or a list of them.'
+    given = [arguments] if isinstance(arguments, Mapping) else arguments
+    if not isinstance(given, (list, tuple)) or not given:
+        raise ProgramError(f"no argument for {name}", hint=hint)
+    for argument in given:
+        if not isinstance(argument, Mapping) or not all(isinstance(value, SCALARS) for value in argument.values()):
+            raise ProgramError(f"{argument!r} is no argument for {name}", hint=hint)
+    return list(given)
+
+
+def client_schema(relation: Relation) -> Schema:
+    """Return the columns that a client sees; none if the answer is only whether something holds."""
     return schema_of(relation) if relation.columns else Schema((), ())

@@ -65,7 +65,7 @@ def test_a_text_of_a_client_reads_no_file_of_the_server(db, tmp_path, language):
 
 
 def test_nobody_can_forge_the_token_of_another_tenant(db):
-    with pytest.raises(kpg.SchemaMismatch, match="no name of a column"):
+    with pytest.raises(kpg.SchemaMismatch, match="cannot be the name of a column"):
         db.create_relation("forged", {TOKEN: int, "x": int})
 
 

@@ -11,7 +11,7 @@ from kpg.service import Change, Service
 from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import programs
 
-SHARINGS = ("auto", "trunk", "nothing")
+SHARINGS = ("auto", "answers", "nothing")
 JOINS = ("auto", "auto", "binary", "delta", "hector")
 ARGUMENTS = st.one_of(st.none(), st.tuples(st.integers(0, 9), st.integers(0, 3)))
 ASKS = st.lists(st.tuples(st.integers(0, 99), st.sampled_from(SHARINGS), ARGUMENTS), max_size=3)

@@ -142,7 +142,7 @@ def test_a_tenant_whose_argument_does_not_end_takes_others_down_once_at_most():
             bad.take()
         service.put("start", [(1, 997)])
         assert len(good.take()) == 1 and len(other.take()) == 0
-        assert "each on its own" in service.explain("up")
+        assert "a dataflow for each tenant" in service.explain("up")
         service.close()
         assert {each.name for each in db.worker.dataflows.values()} <= {"edge", "start"}
 

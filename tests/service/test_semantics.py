@@ -9,7 +9,7 @@ import kpg
 from kpg.columns.rows import rows_of
 from kpg.errors import Closed, NameTaken, SchemaMismatch, TypeMismatch
 from kpg.service import Change, Service
-from kpg.service.semantics import settle
+from kpg.service.base_relations import resolve_changes
 
 ROWS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
 CHANGES = st.lists(st.tuples(ROWS, st.sampled_from([1, 1, -1])), min_size=1, max_size=6)
@@ -32,7 +32,7 @@ def model(there: set, changes: list, key: int, order: int | None) -> set:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(CHANGES, max_size=4), st.sampled_from([(3, None), (1, None), (2, None), (1, 2)]))
-def test_settled_changes_lead_to_what_a_model_says(transactions, how):
+def test_resolved_changes_agree_with_a_model(transactions, how):
     """A7.4: distinct, cardinality one and last write wins."""
     key, order = how
     state: set = set()
@@ -40,7 +40,7 @@ def test_settled_changes_lead_to_what_a_model_says(transactions, how):
         rows = np.array([row for row, _ in changes], np.int64).T.copy()
         touched = {row[:key] for row, _ in changes}
         there = sorted(row for row in state if row[:key] in touched)
-        found = settle(
+        found = resolve_changes(
             np.array(there, np.int64).reshape(-1, 3).T.copy(), rows, np.array([diff for _, diff in changes], np.int64),
             list(range(key)), order,
         )  # fmt: skip
@@ -101,8 +101,8 @@ def test_a_hub_costs_no_more_than_another_node(service):
     """A row of a set is looked up as a row, not as all that begins like it."""
     service.create_relation("edge", {"x": int, "y": int})
     service.put("edge", np.stack([np.zeros(100_000, np.int64), np.arange(100_000)], axis=1))
-    facts = service.catalog.find("edge")
-    asked = facts.input.present(("x", "y"), np.array([[0, 0], [7, 200_000]], np.int64))
+    relation = service.catalog.find("edge")
+    asked = relation.input.present(("x", "y"), np.array([[0, 0], [7, 200_000]], np.int64))
     assert asked.data.tolist() == [[0], [7]]
     service.put("edge", [(0, 7), (0, 200_000)])
     assert service.query("edge").num_rows == 100_001

@@ -160,21 +160,31 @@ def test_the_last_who_goes_takes_the_dataflow_and_its_indexes_along(service):
 
 
 def test_both_policies_at_a_rule_boundary_give_the_same_answer(service):
-    """A9.3, A9.4, A12.1: derived anew, or reused from a trunk that is indexed as an attribute is."""
+    """A9.3, A9.4, A12.1: derived again, or read from a shared answer that is indexed as an attribute is."""
     put(service, *[(x, x + 1) for x in range(6)])
     service.register(TC)
     service.register("meet(x, y) :- tc(x, z), tc(y, z), x < y.")
-    anew, reused = service.interest("meet"), service.interest("meet", sharing="trunk")
+    anew, reused = service.interest("meet"), service.interest("meet", sharing="answers")
     shown = names(service)
-    assert {"answer meet", "trunk meet", "answer tc", "tc by y"} <= set(shown)
+    assert {"answer meet", "shared answer meet", "answer tc", "tc by y"} <= set(shown)
     assert sorted(anew.take()) == sorted(reused.take())
     put(service, (2, 3), diff=-1)
     assert sorted(anew.take()) == sorted(reused.take())
     service.uninterest(reused)
-    assert not {"trunk meet", "answer tc", "tc by y"} & set(names(service))
+    assert not {"shared answer meet", "answer tc", "tc by y"} & set(names(service))
     alone = [service.interest("meet", sharing="nothing") for _ in range(2)]
     assert sum(name.startswith("answer meet") for name in names(service)) == 3
     assert sorted(alone[0].take()) == sorted(alone[1].take())
+
+
+def test_the_former_name_of_shared_answers_is_accepted(service):
+    """Clients of 0.1 send sharing="trunk"."""
+    put(service, (1, 2))
+    service.register(TC)
+    service.register("meet(x, y) :- tc(x, z), tc(y, z), x <= y.")
+    interest = service.interest("meet", sharing="trunk")
+    assert interest.sharing == "answers" and "shared answer meet" in names(service)
+    assert [row for row, _, _ in interest.take()] == [(1, 1)]
 
 
 def names(service):
@@ -186,14 +196,14 @@ def test_explain_says_what_is_read_derived_reused_and_shared(service):
     put(service, (1, 2))
     service.register(TC)
     service.register("meet(x, y) :- tc(x, z), tc(y, z), x < y.")
-    assert "nothing of it is built" in service.explain("meet")
+    assert "not built: there is no interest in it" in service.explain("meet")
     assert "a base relation, distinct" in service.explain("edge")
-    service.interest("meet", sharing="trunk")
+    service.interest("meet", sharing="answers")
     service.interest("tc", arguments={"x": 1})
     service.interest("tc", arguments={"x": 2}, sharing="nothing")
     meet, tc = service.explain("meet"), service.explain("tc")
-    assert "at tc: derived anew" in meet and "it is there now (1 users)" in meet and "1 interests" in meet
-    assert "one dataflow for arguments (x): 1 tenants" in tc and "dataflows of their own: 1" in tc
+    assert "at tc: derived again" in meet and "which is maintained now (1 users)" in meet and "1 interests" in meet
+    assert "one dataflow for arguments (x): 1 tenants" in tc and "private dataflows: 1" in tc
     assert "index edge by x" in tc and "stratum" in tc
 
 
@@ -209,7 +219,7 @@ def test_the_same_calls_build_the_same_graph(service):
                 other.register(text)
             other.interest("c")
             graphs.append([(each.name, [op.name for op in each.operators]) for each in db.worker.dataflows.values()])
-            program = other.builder.program("c")
+            program = other.answers.program("c")
             assert [relation.name for relation in program.relations] == ["edge", "tc", "b", "a", "c"]
     assert graphs[0] == graphs[1]
 

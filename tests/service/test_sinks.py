@@ -7,8 +7,7 @@ import pytest
 import kpg
 from kpg.observe.attributes import NAME
 from kpg.observe.event_log import EventLog
-from kpg.service.changes import Change
-from kpg.service.service import Service
+from kpg.service import Change, Service
 from kpg.testing.manual_clock import ManualClock
 from tests.query.alive import ALIVE
 

@@ -92,12 +92,12 @@ def test_what_cannot_be_asked_is_refused(service):
         (ProgramError, lambda: service.interest("aged", arguments=[1])),
         (ProgramError, lambda: service.interest("aged", arguments=7)),
         (ProgramError, lambda: service.interest("aged", arguments={"a": [1]})),
-        (KpgError, lambda: service.interest("plain", arguments={"x": "one"}, sharing="trunk")),
+        (KpgError, lambda: service.interest("plain", arguments={"x": "one"}, sharing="answers")),
         (KpgError, lambda: service.query("plain", arguments={"x": "one"})),
         (KpgError, lambda: service.query(":age", arguments={"v": "one"})),
         (ProgramError, lambda: service.interest("aged", arguments=[{"a": 1}, {}])),
         (SchemaMismatch, lambda: service.interest("aged", arguments={"a": "twenty"})),
-        (ProgramError, lambda: service.interest("aged", arguments={"a": 1}, sharing="trunk")),
+        (ProgramError, lambda: service.interest("aged", arguments={"a": 1}, sharing="answers")),
         (ProgramError, lambda: service.interest("plain", sharing="tenants")),
         (ProgramError, lambda: service.interest("plain", sharing="socialism")),
         (ParseError, lambda: service.register("[:find ?x :in [?a ...] :where [?x :age ?a]]", language="edn", name="l")),
@@ -105,7 +105,7 @@ def test_what_cannot_be_asked_is_refused(service):
     ]:  # fmt: skip
         with pytest.raises(error):
             call()
-    assert not service.interests and not service.asking.tenancies and len(service.db.outputs) == 0
+    assert not service.interests and not service.tenants.dataflows and len(service.db.outputs) == 0
 
 
 @pytest.mark.parametrize("query", [

@@ -14,7 +14,7 @@ from kpg.service import Change, Interest, Service
 TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
 NODES = st.integers(0, 4)
 ACTIONS = st.one_of(
-    st.tuples(st.just("connect"), NODES, st.sampled_from(["tenants", "tenants", "tenants", "nothing", "trunk"])),
+    st.tuples(st.just("connect"), NODES, st.sampled_from(["tenants", "tenants", "tenants", "nothing", "answers"])),
     st.tuples(st.just("disconnect"), st.integers(0, 9)),
     st.tuples(st.just("ask"), st.integers(0, 9), NODES),
     st.tuples(st.just("forget"), st.integers(0, 9), NODES),
@@ -78,7 +78,7 @@ def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
                 service.drop_owner(tenant.interest.owner)
             elif action == "take":
                 tenant.take()
-            elif tenant.interest.sharing != "trunk":
+            elif tenant.interest.sharing != "answers":
                 change = {"x": given_[1]}
                 if action == "ask":
                     service.add_arguments(tenant.interest, change)

@@ -1,0 +1,244 @@
+"""Base relations: the rows of a service, and the transactions that change them.
+
+    catalog.encode_changes(changes)    changes by relation, as encoded columns; a wrong change is refused by number
+    catalog.transact(encoded)          all of them at one time, or none
+
+A user gives changes; the engine stores updates. The semantics of a relation turn changes into updates:
+
+    resolve_changes(current, rows, diffs, key, order)  =  state after  −  state before,     for the touched keys
+
+A set and a keyed relation look up the rows that a change touches in the relation's own index; so do later changes of
+the same transaction. The write times of a last-write-wins attribute are an input of their own, so that the index of the
+attribute is one of entity and value, as queries read it.
+Cost: one index lookup per touched key, and a few sorts of the changes and of the rows found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kpg.columns.consolidation import consolidate, consolidate_all
+from kpg.columns.schema import Schema
+from kpg.columns.table_rows import encode
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.columns.upserts import last_of_each
+from kpg.errors import Closed, InUse, SchemaMismatch, UndefinedName
+from kpg.query.ir.program import Relation
+from kpg.query.source_text import did_you_mean
+from kpg.service.relation_declarations import RelationDeclaration
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+    from kpg.api.input import Input
+
+TIME_ZERO = constant((0,))
+
+
+class Change(NamedTuple):
+    """A row of a relation to insert (+1) or remove (-1)."""
+
+    relation: str
+    row: tuple[Any, ...]
+    diff: int = 1
+
+
+class EncodedChanges(NamedTuple):
+    """The changes of one relation in a transaction, encoded."""
+
+    relation: BaseRelation
+    data: Ints
+    diffs: Ints
+
+
+class Catalog:
+    """The base relations of a service by name."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self.relations: dict[str, BaseRelation] = {}
+
+    def add(self, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
+        """Create a relation."""
+        self.relations[declaration.name] = BaseRelation(self.db, declaration, keep_on_disk)
+
+    def find(self, name: str) -> BaseRelation:
+        """Return a relation by name; raise if there is none."""
+        if name not in self.relations:
+            raise UndefinedName(f"no relation is called {name!r}", hint=did_you_mean(name, self.relations))
+        return self.relations[name]
+
+    def in_program(self) -> dict[str, Relation]:
+        """Return all relations as programs name them."""
+        return {name: relation.declaration.in_program() for name, relation in self.relations.items()}
+
+    # Transactions
+
+    def transact(self, encoded: list[EncodedChanges], origin: tuple[str, int] | None) -> int:
+        """Apply changes, all at one time, and return that time."""
+
+        def fill(db: Database) -> None:
+            for relation, data, diffs in encoded:
+                relation.apply(data, diffs)
+
+        return self.db.transact(fill, origin=origin)
+
+    def encode_rows(self, relation: str, rows: Any, diff: int) -> list[EncodedChanges]:
+        """Encode many rows of one relation, all with the same diff."""
+        target = self.find(relation)
+        data = target.encode(rows)
+        return [EncodedChanges(target, data, np.full(data.shape[1], diff, np.int64))]
+
+    def encode_changes(self, changes: Sequence[Change]) -> list[EncodedChanges]:
+        """Encode changes by relation; an error names the first wrong change."""
+        numbers: dict[str, list[int]] = {}  # by relation, the positions of its changes
+        for number, change in enumerate(changes):
+            if change.relation not in numbers:
+                numbers[change.relation] = []
+                if change.relation not in self.relations:
+                    hint = did_you_mean(change.relation, self.relations)
+                    raise UndefinedName(f"change {number}: no relation is called {change.relation!r}", hint=hint)
+            numbers[change.relation].append(number)
+        return [self._encode(self.relations[name], of_relation, changes) for name, of_relation in numbers.items()]
+
+    def _encode(self, relation: BaseRelation, numbers: list[int], changes: Sequence[Change]) -> EncodedChanges:
+        if relation.input.closed:
+            raise Closed(f"change {numbers[0]}: {relation.name} is closed")
+        diffs = [changes[number].diff for number in numbers]
+        if not set(map(type, diffs)) <= {int} or 0 in diffs:
+            number, diff = next((n, d) for n, d in zip(numbers, diffs, strict=True) if type(d) is not int or d == 0)
+            raise SchemaMismatch(f"change {number}: {diff!r} is no diff", hint="+1 inserts a row, -1 removes it.")
+        try:
+            data = relation.encode([tuple(changes[number].row) for number in numbers])
+        except (SchemaMismatch, TypeError):
+            for number in numbers:
+                check_row(relation, number, changes[number])
+            raise
+        return EncodedChanges(relation, data, np.array(diffs, np.int64))
+
+
+def check_row(relation: BaseRelation, number: int, change: Change) -> None:
+    """Raise if the row of a change cannot be encoded, naming the change by its number."""
+    try:
+        relation.encode([tuple(change.row)])
+    except SchemaMismatch as error:
+        what = error.what.removeprefix("row 0 ").replace(" in row 0", "")
+        raise SchemaMismatch(
+            f"change {number} of {relation.name}: {what}", detail=error.detail, hint=error.hint
+        ) from None
+    except TypeError:
+        raise SchemaMismatch(
+            f"change {number} of {relation.name}: {change.row!r} is no row", hint="Give a tuple of values."
+        ) from None
+
+
+class BaseRelation:
+    """A declared relation and the input that holds its rows."""
+
+    def __init__(self, db: Database, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
+        self.db = db
+        self.declaration = declaration
+        self.name = declaration.name
+        self.schema = declaration.schema
+        existing = db.inputs.get(declaration.name)
+        self.input: Input = existing if existing is not None and existing.is_log else db.input(
+            declaration.name, declaration.schema, key=declaration.key or None, keep_on_disk=keep_on_disk
+        )  # fmt: skip
+        self._write_times: Input | None = None
+        if declaration.written:
+            times = Schema.of({"e": declaration.schema.types[0], "t": int})
+            self._write_times = db.input(f"{declaration.name} written", times, key="e")
+        self._change_schema = self.schema if self._write_times is None else self.schema.concat(Schema.of({"t": int}))
+
+    def encode(self, rows: Any) -> Ints:
+        """Encode rows as integer columns; an error names the row."""
+        if self.input.is_log:
+            raise InUse(f"{self.name} is written by the db itself")
+        if not self.declaration.columns and isinstance(rows, list):
+            rows = [row or (0,) for row in rows]
+        return encode(self._change_schema, rows, self.db.symbols)
+
+    def apply(self, data: Ints, diffs: Ints) -> None:
+        """Apply encoded changes at the open time."""
+        if not data.shape[1]:
+            return
+        if self.declaration.semantics == "raw":
+            self._push(self.input, Updates(data, constant((0,)), diffs.reshape(1, -1)))
+            return
+        self.input.base(self.declaration.indexed_by)
+        if self._write_times is not None:
+            self._apply_timed(self._write_times, data, diffs)
+            return
+        names = self.declaration.key or self.input.base().schema.names
+        key = [self.schema.index(name) for name in self.declaration.key or self.schema.names]
+        order = None if self.declaration.order is None else self.schema.index(self.declaration.order)
+        current = self.input.present(names, data[[self.schema.index(name) for name in names]])
+        self._push(self.input, resolve_changes(current.data, data, diffs, key, order))
+
+    def _apply_timed(self, write_times: Input, data: Ints, diffs: Ints) -> None:
+        values, times = (source.present(("e",), data[:1]).data for source in (self.input, write_times))
+        current = np.concatenate([values, times[1:]])  # both have each entity once, in the same order
+        updates = resolve_changes(current, data, diffs, [0], 2)
+        for source, lanes in ((self.input, [0, 1]), (write_times, [0, 2])):
+            projected = Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
+            self._push(source, consolidate(projected))
+
+    def _push(self, source: Input, updates: Updates) -> None:
+        now = constant(self.db.time.elements[0])
+        source.take_lanes(Updates(updates.data, now, updates.diffs))
+
+    def close(self) -> None:
+        """Close the input: the rows stay, and further changes are refused."""
+        self.input.close()
+        if self._write_times is not None:
+            self._write_times.close()
+
+
+# Semantics
+
+
+def resolve_changes(current: Ints, rows: Ints, diffs: Ints, key: list[int], order: int | None = None) -> Updates:
+    """Turn a transaction's changes into updates at time 0, given the relation's current rows with their keys.
+
+    Of several changes to one row the last counts. Removals take effect first, and only for rows that are present. Then,
+    of the remaining and the inserted rows, the last of each key stays; with an order, the last of those with the
+    greatest value. A set is the case in which all lanes are the key. Vectorised: no loop over rows.
+    """
+    lanes = rows.shape[0]
+    all_lanes = list(range(lanes))
+    if (diffs > 0).all():
+        inserted, removed = rows, rows[:, :0]
+    else:
+        last = last_of_each(np.concatenate([rows, diffs.reshape(1, -1)]), all_lanes)
+        inserted, removed = last[:lanes, last[lanes] > 0], last[:lanes, last[lanes] < 0]
+    left = rows_without(current, removed)
+    return difference(last_by_key(np.concatenate([left, inserted], axis=1), key, order), current)
+
+
+def last_by_key(rows: Ints, key: list[int], order: int | None) -> Ints:
+    """Return, for each key, the last of the rows with the greatest order, or the last row if there is no order."""
+    if len(key) == rows.shape[0]:
+        return consolidate(with_diff(rows, 1)).data
+    if order is not None:
+        rows = np.ascontiguousarray(rows[:, np.argsort(rows[order], kind="stable")])
+    return last_of_each(rows, key)
+
+
+def rows_without(rows: Ints, others: Ints) -> Ints:
+    """Return the rows that are not among `others`; both are sets."""
+    if not rows.shape[1] or not others.shape[1]:
+        return rows
+    counts = consolidate_all([with_diff(rows, 2), with_diff(others, 1)])
+    return np.ascontiguousarray(counts.data[:, np.broadcast_to(counts.diffs[0], len(counts)) == 2])
+
+
+def difference(after: Ints, before: Ints) -> Updates:
+    """Return the updates that turn one set of rows into another."""
+    return consolidate_all([with_diff(after, 1), with_diff(before, -1)])
+
+
+def with_diff(rows: Ints, diff: int) -> Updates:
+    """Return rows as updates at time 0, all with one diff."""
+    return Updates(np.ascontiguousarray(rows), TIME_ZERO, constant((diff,)))

@@ -1,0 +1,267 @@
+"""The three kinds of dataflow that serve interests.
+
+    Answer             one dataflow, read by all interests in a rule and by the queries built on it
+    TenantDataflow     one dataflow for many arguments: a token in each row names the tenant it belongs to
+    PrivateDataflow    one dataflow for one interest
+
+    dataflow.join(interest)     push the current rows to the interest, then each change
+    dataflow.leave(interest)    stop; the last one to leave drops the dataflow and the indexes that only it read
+
+docs/service.md draws how they differ. All three push changes as references to shared arrays. Per epoch an answer costs
+its changes and about a microsecond per interest. A tenant dataflow costs its changes, sorted by token once, and a few
+microseconds per tenant that has some. A private dataflow keeps no index of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kpg.algebra.order import Time
+from kpg.api.collection import Collection
+from kpg.api.trace_reads import read_rows
+from kpg.columns.selection import take
+from kpg.columns.updates import Updates, constant, spread
+from kpg.errors import KpgError, UndefinedName
+from kpg.plan import nodes
+from kpg.query.ir.program import Relation
+from kpg.service.subscription import Interest
+
+if TYPE_CHECKING:
+    from kpg.api.arrangement import Arrangement
+    from kpg.api.changes import Changes
+    from kpg.api.input import Input
+    from kpg.api.installed_arrangement import InstalledArrangement
+    from kpg.api.output import Output
+
+Release = Callable[[], None]
+
+
+class Answer:
+    """A maintained query: its rows are indexed, and any number of interests and queries read them.
+
+    An interest that joins late gets the rows as of the last closed time from the answer's own index.
+    """
+
+    closed = False  # an answer may always change; see `dataflow_builder.ArrangementSource`
+
+    def __init__(self, relation: Relation, output: Output, held: Sequence[Release]) -> None:
+        self.relation = relation
+        self.output = output
+        self.users = 0  # interests, and queries built on this answer
+        self.interests: list[Interest] = []
+        self._held = list(held)
+        self._indexes: list[Arrangement] = []
+        output.take_changes()  # earlier rows are read from the index when an interest joins
+        output.on_change(self._push)
+
+    # Interests
+
+    def join(self, interest: Interest) -> None:
+        """Push the current rows to an interest, and each change from now on."""
+        self.users += 1
+        interest.answer_error = self.error
+        self.interests.append(interest)
+        if self.output.db.sealed is not None:
+            interest.push_block(self.rows())
+
+    def leave(self, interest: Interest) -> None:
+        """Push nothing more to an interest."""
+        self.interests.remove(interest)
+        self.release()
+
+    def _push(self, changes: Changes) -> None:
+        updates = changes.updates
+        growth = int(spread(updates.diffs, len(updates)).sum())
+        for interest in self.interests:
+            interest.push(updates, 0, len(updates), growth)
+
+    def rows(self) -> Updates:
+        """Return the rows as of the last closed time, with that time."""
+        db = self.output.db
+        assert db.sealed is not None
+        db.settle()
+        time: Time = db.sealed.elements[0]
+        data, counts = read_rows(self.output.readable(), self.output.schema, time, None)
+        return Updates(np.ascontiguousarray(data), constant(time), counts.reshape(1, -1))
+
+    def error(self) -> KpgError | None:
+        """Return why the answer has no value now, if so."""
+        return self.output.error()
+
+    @property
+    def size(self) -> int:
+        """The approximate row count."""
+        return self.base().handle.spine.rows
+
+    # Indexes: queries built on this answer read it by any columns
+
+    def base(self) -> InstalledArrangement:
+        """Return the arrangement that holds the rows."""
+        return self.output.readable()
+
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return an installed arrangement of the rows by some columns, if there is one."""
+        base = self.base()
+        self._indexes = [index for index in self._indexes if not index.installed.released]
+        if base.keys == keys:
+            return base
+        return next((index.installed for index in self._indexes if index.keys == keys), None)
+
+    def arrange(self, *keys: str) -> Arrangement:
+        """Install a new arrangement of the rows by some columns."""
+        node = nodes.InstalledNode(self.output.schema, frozenset(), self.base())
+        index = self.output.db.installer.arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
+        self._indexes.append(index)
+        return index
+
+    def collection(self) -> Collection:
+        """Return the answer as a collection to build queries on."""
+        return Collection(self.output.db, nodes.InstalledNode(self.output.schema, frozenset(), self.base()))
+
+    # Lifetime
+
+    @property
+    def living(self) -> bool:
+        """Whether its dataflow is installed; a failed dataflow is not."""
+        return not self.output.ended
+
+    def release(self) -> None:
+        """Remove one user; without any the dataflow is dropped."""
+        self.users -= 1
+        if self.users <= 0:
+            self.output.release()
+            for release in self._held:
+                release()
+            self._held.clear()
+
+
+class PrivateDataflow:
+    """A dataflow for one interest, over base relations or a shared answer. It keeps no index of its rows."""
+
+    def __init__(self, relation: Relation, output: Output, held: Sequence[Release], reason: str) -> None:
+        self.relation = relation
+        self.output = output
+        self.reason = reason
+        self._held = list(held)
+
+    def join(self, interest: Interest) -> None:
+        """Push the current rows to the interest, and each change from now on."""
+        interest.answer_error = self.output.error
+        self.output.db.settle()
+        self.output.on_change(lambda changes: interest.push_block(changes.updates))
+        self.output.notify()
+
+    def leave(self, interest: Interest) -> None:
+        """Drop the dataflow."""
+        self.output.release()
+        for release in self._held:
+            release()
+        self._held.clear()
+
+
+class TenantDataflow:
+    """One dataflow for the arguments of many tenants.
+
+        parameters (token, x)       one row per argument of each tenant
+        answer (token, x, y)        the parameters joined with the rows computed for the arguments of all tenants
+
+    A tenant that joins, leaves or changes its arguments is an update of `parameters`, never a new dataflow. The changes
+    of an epoch are sorted by token and cut into one range per tenant. Ranges of tenants that have left are dropped.
+    """
+
+    def __init__(self, output: Output, parameters: Input, held: Sequence[Release], reason: str) -> None:
+        self.reason = reason
+        self.output = output
+        self.parameters = parameters
+        self._held = list(held)
+        self._tenants: dict[int, Interest] = {}  # by token, which is the id of the interest
+        self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
+        output.on_change(self._route)
+
+    @property
+    def users(self) -> int:
+        """The number of tenants."""
+        return len(self._tenants)
+
+    @property
+    def living(self) -> bool:
+        """Whether its dataflow is installed; a failed dataflow is not."""
+        return not self.output.ended
+
+    # Tenants
+
+    def join(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Add a tenant; its first rows arrive when the open time is closed."""
+        self._tenants[interest.id] = interest
+        self._arguments[interest.id] = {}
+        interest.answer_error = self.error
+        interest.before_take = self.flush
+        self.add(interest, arguments)
+
+    def add(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Add arguments of a tenant; those it has already are ignored."""
+        held = self._arguments[interest.id]
+        fresh = [row for row in dict.fromkeys(arguments) if row not in held]
+        if fresh:
+            self.parameters.insert([(interest.id, *row) for row in fresh])
+            held |= dict.fromkeys(fresh)
+
+    def remove(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Remove arguments of a tenant; raise if it does not have one of them."""
+        held, removed = self._arguments[interest.id], list(dict.fromkeys(arguments))
+        for row in removed:
+            if row not in held:
+                raise UndefinedName(f"the interest in {interest.name} has no argument {row!r}")
+        if removed:
+            self.parameters.remove([(interest.id, *row) for row in removed])
+            for row in removed:
+                del held[row]
+
+    def leave(self, interest: Interest) -> None:
+        """Remove a tenant; without any the dataflow is dropped."""
+        del self._tenants[interest.id]
+        removed = self._arguments.pop(interest.id)
+        if not self._tenants:
+            self._release()
+        elif removed:
+            self.parameters.remove([(interest.id, *row) for row in removed])
+
+    def flush(self) -> None:
+        """Close the open time if it holds arguments, so that their rows become visible."""
+        db = self.parameters.db
+        if self.parameters.name in db.dirty:
+            db.advance()
+
+    def _release(self) -> None:
+        self.output.release()
+        self.parameters.drop()
+        for release in self._held:
+            release()
+        self._held.clear()
+
+    # Results
+
+    def _route(self, changes: Changes) -> None:
+        """Cut the changes into one range per token, and push each to its tenant."""
+        updates = changes.updates
+        tokens = updates.data[0]
+        if (tokens[1:] < tokens[:-1]).any():
+            updates = take(updates, np.argsort(tokens, kind="stable"))
+            tokens = updates.data[0]
+        starts = np.flatnonzero(np.concatenate([[True], tokens[1:] != tokens[:-1]]))
+        growths = np.add.reduceat(spread(updates.diffs, len(updates))[0], starts).tolist()
+        begins = starts.tolist()
+        tenants = self._tenants
+        for token, start, end, growth in zip(
+            tokens[starts].tolist(), begins, [*begins[1:], len(tokens)], growths, strict=True
+        ):
+            tenant = tenants.get(token)
+            if tenant is not None:
+                tenant.push(updates, start, end, growth)
+
+    def error(self) -> KpgError | None:
+        """Return why the answer has no value now, if so."""
+        return self.output.error()

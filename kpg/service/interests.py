@@ -1,0 +1,161 @@
+"""The interests of a service: which client follows which answer, and which dataflow serves it.
+
+    registry.add(options)        find or build the dataflow, and join it
+    registry.remove(interest)    leave it; the last interest drops it
+
+Cost of `add`: a lookup and one read of the current rows if the dataflow exists, else the building of one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, TypeAlias
+
+from kpg.errors import ProgramError
+from kpg.observe.drain import Drain
+from kpg.observe.event_log import unlogged
+from kpg.observe.granularity import ClockGranularity
+from kpg.observe.sinks import Sink, open_sink
+from kpg.service.dataflows import Answer, PrivateDataflow, TenantDataflow
+from kpg.service.sharing import ArgumentRow, Arguments, Sharing, TenantBuilder, check_sharing, client_schema
+from kpg.service.subscription import GranularInterest, Interest, SinkInterest
+
+ServingDataflow: TypeAlias = Answer | TenantDataflow | PrivateDataflow
+
+
+@dataclass(frozen=True, slots=True)
+class InterestOptions:
+    """The arguments of `Service.interest`."""
+
+    name: str
+    arguments: Arguments | None = None
+    owner: Any = None
+    sharing: str = "auto"
+    joins: str = "auto"
+    granularity: float | None = None
+    log: bool = True
+    sink: Sink | Mapping[str, Any] | None = None
+
+
+class InterestRegistry:
+    """All interests, with their dataflows and owners."""
+
+    def __init__(self, tenants: TenantBuilder, clock: Callable[[], float], sinks: str | PathLike[str] | None) -> None:
+        self.tenants = tenants
+        self.answers = tenants.answers
+        self.interests: dict[int, Interest] = {}
+        self._clock = clock
+        self._sink_directory = sinks
+        self._dataflows: dict[int, ServingDataflow] = {}
+        self._drains: dict[int, Drain] = {}
+        self._by_owner: defaultdict[Any, set[int]] = defaultdict(set)
+        self._next = 1
+
+    def add(self, options: InterestOptions) -> Interest:
+        """Add an interest."""
+        self.answers.limits.check_queries(options.owner, len(self._by_owner.get(options.owner, ())))
+        sharing = check_sharing(options.sharing, options.arguments is not None)
+        if options.joins != "auto":  # a join hint applies to a private dataflow only
+            sharing = "nothing"
+        sink = options.sink if not isinstance(options.sink, Mapping) else open_sink(options.sink, self._sink_directory)
+        interest = self._new_interest(options)
+        interest.sharing = sharing
+        with nullcontext() if options.log else unlogged(self.answers.db):
+            dataflow = self._join_dataflow(interest, sharing, options)
+        self._next += 1
+        self.interests[interest.id] = interest
+        self._dataflows[interest.id] = dataflow
+        self._by_owner[options.owner].add(interest.id)
+        if sink is not None:
+            followed = SinkInterest(interest, dataflow.output)
+            followed.drain = Drain(self.answers.db, followed.take, followed.frontier, sink)
+            self._drains[interest.id] = followed.drain
+        return interest
+
+    def remove(self, interest: Interest) -> None:
+        """End an interest; does nothing if it has ended already."""
+        if self.interests.pop(interest.id, None) is None:
+            return
+        self._by_owner[interest.owner].discard(interest.id)
+        if not self._by_owner[interest.owner]:
+            del self._by_owner[interest.owner]
+        dataflow = self._dataflows.pop(interest.id)
+        drain = self._drains.pop(interest.id, None)
+        if drain is not None:
+            drain.close()
+        interest.end()
+        dataflow.leave(interest)
+        self.answers.forget_unused()
+        self.tenants.forget_unused()
+
+    def of_owner(self, owner: Any) -> list[Interest]:
+        """Return the interests of an owner."""
+        return [self.interests[number] for number in sorted(self._by_owner.get(owner, ()))]
+
+    def arguments(self, interest: Interest, arguments: Arguments) -> tuple[TenantDataflow, list[ArgumentRow]]:
+        """Return the dataflow on which an interest's arguments can change, and the given arguments as rows."""
+        dataflow = self._dataflows.get(interest.id)
+        if not isinstance(dataflow, TenantDataflow):
+            raise ProgramError(
+                f"the arguments of this interest in {interest.name} cannot be changed",
+                hint='Only interests with arguments and sharing="tenants" can change them.',
+            )
+        columns, rows = self.tenants.rows(interest.name, arguments)
+        bound = dataflow.parameters.schema.names[1:]
+        if columns != bound:
+            raise ProgramError(
+                f"this interest in {interest.name} has other arguments", detail=f"It binds {', '.join(bound)}."
+            )
+        return dataflow, rows
+
+    # Dataflows
+
+    def _new_interest(self, options: InterestOptions) -> Interest:
+        answers = self.answers
+        relation = answers.relation(options.name)
+        schema = client_schema(relation)
+        fields = (answers.db, self._next, options.name, relation.columns, schema, options.owner, answers.limits)
+        if options.granularity is None:
+            return Interest(*fields)
+        return GranularInterest(ClockGranularity(options.granularity, self._clock), *fields)
+
+    def _join_dataflow(self, interest: Interest, sharing: Sharing, options: InterestOptions) -> ServingDataflow:
+        """Find or build the dataflow for an interest, and join it."""
+        if options.arguments is not None:
+            return self._join_with_arguments(interest, sharing, options.arguments, options.joins)
+        if sharing == "tenants":
+            return self._join_tenants(interest, *self.tenants.shared_by_shape(interest.name))
+        if sharing == "nothing":
+            label = f"answer {interest.name} #{interest.id}"
+            answer = self.answers.build(interest.name, False, label, options.joins)
+        else:
+            answer = self.answers.answer(interest.name, reuse=sharing == "answers")
+        answer.join(interest)
+        return answer
+
+    def _join_with_arguments(
+        self, interest: Interest, sharing: Sharing, arguments: Arguments, joins: str
+    ) -> ServingDataflow:
+        columns, rows = self.tenants.rows(interest.name, arguments)
+        if sharing == "answers":
+            if len(rows) > 1:
+                raise ProgramError("a filter on a shared answer takes one argument", hint='Use sharing="tenants".')
+            private = self.answers.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
+            private.join(interest)
+            return private
+        if sharing == "nothing":
+            return self._join_tenants(interest, self.tenants.build(interest.name, columns, joins), *rows)
+        return self._join_tenants(interest, self.tenants.shared(interest.name, columns), *rows)
+
+    def _join_tenants(self, interest: Interest, dataflow: TenantDataflow, *rows: ArgumentRow) -> TenantDataflow:
+        try:
+            dataflow.join(interest, rows)
+        except BaseException:
+            dataflow.leave(interest)
+            self.tenants.forget_unused()
+            raise
+        return dataflow

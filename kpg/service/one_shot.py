@@ -1,0 +1,227 @@
+"""Answers without an interest: one-shot queries, and explanations of how a rule is computed.
+
+A one-shot query returns the rows of an answer as of a time. It uses the first that applies:
+
+    an index by the arguments exists     look the rows up, outside any dataflow
+    the answer is maintained             read its rows
+    otherwise                            build a dataflow, for the given arguments only if any, read it, and drop it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.api.arrangement import wanted_keys
+from kpg.api.description import indexes
+from kpg.api.explain_dataflow import size
+from kpg.api.trace_reads import check_readable, to_table
+from kpg.columns.table_rows import encode
+from kpg.columns.updates import spread
+from kpg.errors import ProgramError, UndefinedName
+from kpg.query.explain_program import explain as explain_program
+from kpg.query.ir.compile import compile
+from kpg.query.source_text import did_you_mean
+from kpg.service.dataflows import Answer
+from kpg.service.languages import RuleText
+from kpg.service.limits import Limits
+from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBuilder, client_schema
+from kpg.service.subscription import Interest
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+
+
+class OneShotQueries:
+    """Answers queries that are asked once."""
+
+    def __init__(self, db: Database, answers: AnswerBuilder, tenants: TenantBuilder, limits: Limits) -> None:
+        self.db = db
+        self.answers = answers
+        self.tenants = tenants
+        self.limits = limits
+
+    def query(self, name: str, arguments: Arguments | None, as_of: int | None) -> pa.Table:
+        """Return the rows of a rule or relation."""
+        if self.db.sealed is None:  # nothing was ever inserted: close the first, empty time
+            self.db.advance()
+        if arguments is None:
+            answer = self._maintained(name)
+            return self._read(answer or self.answers.build(name, False, self.answers.unique_label(name)), as_of)
+        columns, rows = self.tenants.rows(name, arguments)
+        table = self._look_up(name, columns, rows, as_of)
+        if table is not None:
+            return table
+        if self.answers.parameters(name) is None and (as_of is not None or name in self.answers.catalog.relations):
+            schema = client_schema(self.answers.relation(name))
+            encode(schema.select(columns), rows, self.db.symbols)  # raises if a value has the wrong type
+            return matching_rows(self.query(name, None, as_of), columns, rows)
+        return self._query_arguments(name, columns, rows, as_of)
+
+    def query_text(self, text: RuleText, arguments: Arguments | None, as_of: int | None) -> pa.Table:
+        """Return the rows of the last rule of a text, without registering it."""
+        if text.bases:
+            name = text.bases[0].name
+            hint = did_you_mean(name, self.answers.catalog.relations)
+            raise UndefinedName(f"no relation is called {name!r}", hint=hint)
+        with TemporaryText(self.answers, text):
+            return self.query(text.names[-1], arguments, as_of)
+
+    def _maintained(self, name: str) -> Answer | None:
+        """Return a maintained answer of a rule, if there is one."""
+        answers = (self.answers.answers.get((name, reuse)) for reuse in (False, True))
+        return next((answer for answer in answers if answer is not None and answer.living), None)
+
+    def _look_up(
+        self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None
+    ) -> pa.Table | None:
+        """Return the rows from an index by these columns, if there is one."""
+        base = self.answers.catalog.relations.get(name)
+        source = base.input if base is not None else self._maintained(name)
+        installed = None if source is None else source.arranged_by(columns)
+        if installed is None:
+            return None
+        time = check_readable(self.db, installed, as_of)
+        keys = wanted_keys(encode(installed.schema.select(columns), list(rows), self.db.symbols))
+        return to_table(self.db, installed, client_schema(self.answers.relation(name)), time, keys)
+
+    def _read(self, answer: Answer, as_of: int | None) -> pa.Table:
+        answer.users += 1
+        try:
+            table = answer.output.snapshot(as_of)
+        finally:
+            answer.release()
+            self.answers.forget_unused()
+        self.limits.check_rows(answer.relation.name, table.num_rows)
+        return table if answer.relation.columns else table.select([])
+
+    def _query_arguments(
+        self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None
+    ) -> pa.Table:
+        """Return the rows for some arguments, from a dataflow with one tenant that is dropped afterwards."""
+        if as_of is not None:
+            raise ProgramError(f"{name} has parameters and cannot be answered as of a time", hint="Leave out as_of.")
+        relation = self.answers.relation(name)
+        interest = Interest(self.db, 0, name, relation.columns, client_schema(relation), None, self.limits)
+        dataflow = self.tenants.build(name, columns)
+        try:
+            dataflow.join(interest, rows)
+            changes = interest.take()
+        finally:
+            dataflow.leave(interest)
+        counts = spread(changes.updates.diffs, len(changes))[0]
+        return changes.table.take(np.repeat(np.arange(len(changes)), counts))
+
+
+class TemporaryText:
+    """A text that counts as registered inside a `with` block."""
+
+    def __init__(self, answers: AnswerBuilder, text: RuleText) -> None:
+        self._rules = answers.rules
+        self._text = text
+
+    def __enter__(self) -> None:
+        self._registered = self._rules.add("", "", "", self._text)
+
+    def __exit__(self, *ignored: object) -> None:
+        self._rules.remove(self._registered.text.names[0])
+
+
+def matching_rows(table: pa.Table, columns: tuple[str, ...], rows: list[ArgumentRow]) -> pa.Table:
+    """Return the rows of a table that equal one of `rows` in some columns."""
+    conditions = [
+        reduce(pc.and_, [pc.equal(table[column], value) for column, value in zip(columns, row, strict=True)])
+        for row in dict.fromkeys(rows)
+    ]
+    return table.filter(reduce(pc.or_, conditions))
+
+
+# Explanations
+
+DERIVED = "derived again: constants and joins reach into it, and only the indexes of base relations are shared"
+REUSED = 'with sharing="answers" its shared answer is read'
+
+
+def explain(answers: AnswerBuilder, tenants: TenantBuilder, interests: Iterable[Interest], name: str) -> str:
+    """Return what a rule or relation reads, how it is or would be computed, and which dataflows serve it."""
+    relation = answers.relation(name)
+    columns = ", ".join(f"{column.name}: {column.kind}" for column in relation.columns)
+    lines = [f"{name}({columns})", *explain_origin(answers, name), ""]
+    lines += explain_dependencies(answers, name)
+    lines += explain_dataflows(answers, tenants, [interest for interest in interests if interest.name == name], name)
+    lines += explain_indexes(answers, name)
+    if name in answers.rules.by_name:
+        lines += ["", explain_program(compile(answers.program(name)))]
+    return "\n".join(lines)
+
+
+def explain_origin(answers: AnswerBuilder, name: str) -> list[str]:
+    """Return where a name comes from: a declaration or a registered text."""
+    base = answers.catalog.relations.get(name)
+    if base is not None:
+        by = f" by {', '.join(base.declaration.key)}" if base.declaration.key else ""
+        return [f"  a base relation, {base.declaration.semantics}{by}"]
+    text = answers.rules.find(name)
+    lines = [f"  registered in {text.language}, text {text.number}"]
+    parameters = answers.parameters(name)
+    if parameters is not None:
+        columns = ", ".join(f"{column.name}: {column.kind}" for column in parameters.columns[1:])
+        lines.append(f"  parameters: {columns}")
+    return lines
+
+
+def explain_dependencies(answers: AnswerBuilder, name: str) -> list[str]:
+    """Return how each rule that this one reads is computed."""
+    if name not in answers.rules.by_name:
+        return []
+    lines = []
+    for read in sorted(answers.rules_read(name)):
+        reuse = bool(answers.rules_read(read))
+        answer = answers.answers.get((read, reuse)) or answers.answers.get((read, False))
+        state = f"which is maintained now ({answer.users} users)" if answer is not None else "built if necessary"
+        lines.append(f"at {read}: {DERIVED}; {REUSED}, {state}")
+    texts, outside = answers.rules.needed([name])
+    lines.append(f"needs {', '.join(outside) or 'nothing'}, through {len(texts)} text{'s' if len(texts) != 1 else ''}")
+    return lines
+
+
+def explain_dataflows(
+    answers: AnswerBuilder, tenants: TenantBuilder, interests: list[Interest], name: str
+) -> list[str]:
+    """Return the dataflows that serve a rule, with their interests."""
+    lines = []
+    for reuse in (False, True):
+        answer = answers.answers.get((name, reuse))
+        if answer is not None:
+            others = answer.users - len(answer.interests)
+            source = "shared answers" if reuse else "base relations"
+            lines.append(
+                f"one answer for all, from {source}: {len(answer.interests)} interests, {others} queries built on it"
+            )
+    for key, dataflow in tenants.dataflows.items():
+        if key[0] == name:
+            lines.append(f"one dataflow for arguments ({', '.join(key[1:])}): {dataflow.users} tenants")
+            lines += [f"  {line}" for line in dataflow.reason.splitlines()]
+    for key in sorted(tenants.failed):
+        if key[0] == name:
+            lines.append(f"for arguments ({', '.join(key[1:])}): a dataflow for each tenant, since a shared one failed")
+    private = [interest for interest in interests if interest.sharing == "nothing"]
+    if private:
+        lines.append(f"private dataflows: {len(private)}")
+    return lines or ["not built: there is no interest in it"]
+
+
+def explain_indexes(answers: AnswerBuilder, name: str) -> list[str]:
+    """Return the installed indexes of the relations that a rule needs."""
+    _, outside = answers.rules.needed([name])
+    lines = []
+    for index in indexes(answers.db):
+        if not index.private and index.name.partition(" by ")[0] in outside:
+            held = f"{index.rows:,} rows, {size(index.nbytes)}"
+            lines.append(f"index {index.name}: {held}, read by {len(index.shared_by)}")
+    return lines

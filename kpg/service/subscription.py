@@ -1,0 +1,279 @@
+"""An interest: one client's subscription to an answer, and its unread changes.
+
+    interest.take()     all changes since the last call, up to the closed time
+
+An answer pushes each block of changes to all its interests as a reference with a range, which costs about a microsecond
+per interest. An interest that is not read copies its ranges after `MAX_SHARED_BLOCKS` blocks. Above a limit it
+consolidates them: rows that came and went cancel, and the rest takes the time of the last change. The unread changes of
+an interest are therefore bounded by the size of the answer.
+
+`GranularInterest` delays changes to the next full interval; `SinkInterest` reads an interest on behalf of a sink.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.algebra.frontier import Frontier
+from kpg.columns.consolidation import consolidate
+from kpg.columns.schema import Schema
+from kpg.columns.selection import cut
+from kpg.columns.table_rows import decode, decode_rows
+from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
+from kpg.errors import Closed, OverLimit
+from kpg.observe.drain import Drain
+from kpg.observe.granularity import ClockGranularity
+from kpg.query.ir.program import RelationColumn
+from kpg.service.limits import Limits
+
+if TYPE_CHECKING:
+    from kpg.api.database import Database
+    from kpg.api.output import Output
+
+MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference; a reference keeps the whole block in memory
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChanges:
+    """Changes of an answer: iterate for (row, time, diff), or read them as tables.
+
+    `upto`: all changes at times before it are in this object or were taken before.
+    """
+
+    updates: Updates
+    schema: Schema  # without columns if the answer is only whether something holds
+    db: Database
+    upto: int
+
+    def __len__(self) -> int:
+        return len(self.updates)
+
+    def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+        return zip(self.rows(), self.times.tolist(), self.diffs.tolist(), strict=True)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples, in the order of `times` and `diffs`."""
+        return decode_rows(self.schema, self.updates.data[: len(self.schema)], self.db.symbols)
+
+    @property
+    def times(self) -> Ints:
+        """The time of each row."""
+        times: Ints = spread(self.updates.times, len(self.updates))[0]
+        return times
+
+    @property
+    def diffs(self) -> Ints:
+        """The change of each row's count: positive for insertions, negative for removals."""
+        diffs: Ints = spread(self.updates.diffs, len(self.updates))[0]
+        return diffs
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return decode(self.schema, np.ascontiguousarray(self.updates.data[: len(self.schema)]), self.db.symbols)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows with columns `_time` and `_diff`."""
+        n = len(self.updates)
+        table = self.table if len(self.schema) else pa.table({})
+        time_and_diff = {"_time": pa.array(self.times), "_diff": pa.array(self.diffs)}
+        assert all(len(column) == n for column in time_and_diff.values())
+        return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **time_and_diff})
+
+
+class Interest:
+    """A subscription, created by `Service.interest`."""
+
+    def __init__(
+        self,
+        db: Database,
+        number: int,
+        name: str,
+        columns: tuple[RelationColumn, ...],
+        schema: Schema,
+        owner: Any,
+        limits: Limits,
+    ) -> None:
+        self.id = number
+        self.name = name
+        self.owner = owner
+        self.ended = False
+        self.sharing = ""
+        self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
+        self.before_take: Callable[[], None] = lambda: None
+        self._db = db
+        self._columns = columns
+        self._schema = schema
+        self._limits = limits
+        self._consolidation_limit = limits.waiting_rows
+        self._lanes = max(1, len(schema))
+        self._max_rows = sys.maxsize if limits.rows is None else limits.rows
+        self._unread: list[tuple[Updates, int, int]] = []  # ranges of blocks
+        self._unread_rows = 0
+        self._answer_rows = 0  # the size of the answer, as the sum of all changes pushed
+        self._refusal: OverLimit | None = None
+        db.holders.add(self)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The names and kinds of the columns."""
+        return tuple((column.name, column.kind) for column in self._columns)
+
+    @property
+    def upto(self) -> int:
+        """The open time: all changes at times before it have arrived."""
+        return self._db.epoch
+
+    @property
+    def waiting(self) -> int:
+        """The number of unread changes."""
+        return self._unread_rows
+
+    @property
+    def due_in(self) -> float | None:
+        """The seconds until delayed changes can be taken; None if there are none."""
+        return None
+
+    @property
+    def error(self) -> Exception | None:
+        """The error that `take` would raise now, if any."""
+        return self._refusal or self.answer_error()
+
+    def release_delayed(self) -> None:
+        """Make delayed changes available without waiting for their interval to end."""
+
+    def push(self, updates: Updates, start: int, end: int, growth: int) -> None:
+        """Receive the changes in a range of a block, which grow the answer by `growth` rows."""
+        if self._refusal is not None:
+            return
+        self._answer_rows += growth
+        if self._answer_rows > self._max_rows:
+            self._refuse()
+            return
+        self._unread.append((updates, start, end))
+        self._unread_rows += end - start
+        if len(self._unread) > MAX_SHARED_BLOCKS or self._unread_rows > self._consolidation_limit:
+            self._compact_unread()
+
+    def push_block(self, updates: Updates) -> None:
+        """Receive all changes of a block."""
+        if len(updates):
+            self.push(updates, 0, len(updates), int(spread(updates.diffs, len(updates)).sum()))
+
+    def _refuse(self) -> None:
+        try:
+            self._limits.check_rows(self.name, self._answer_rows)
+        except OverLimit as error:
+            self._refusal = error
+            self._unread, self._unread_rows = [], 0
+
+    def _compact_unread(self) -> None:
+        """Copy the unread ranges, which releases their blocks, and consolidate them if they exceed the limit."""
+        copy = self._copy_unread()
+        if self._unread_rows > self._consolidation_limit:
+            copy = consolidate(Updates(copy.data, constant((int(copy.times.max()),)), copy.diffs))
+            # Doubling makes the cost of consolidation linear in the number of changes.
+            self._consolidation_limit = max(self._limits.waiting_rows, 2 * len(copy))
+        self._unread, self._unread_rows = [(copy, 0, len(copy))] if len(copy) else [], len(copy)
+
+    def _copy_unread(self) -> Updates:
+        """Return the unread changes as one block without the lanes of tokens."""
+        if not self._unread:
+            return no_updates(self._lanes, 1)
+        return concatenate([last_lanes(updates, start, end, self._lanes) for updates, start, end in self._unread])
+
+    def take(self) -> AnswerChanges:
+        """Return all changes since the last call, each (row, time) once, earlier times first."""
+        if self.ended:
+            raise Closed(f"the interest in {self.name} has ended")
+        self.before_take()
+        if (error := self.error) is not None:
+            raise error
+        updates = self._copy_unread()
+        self._unread, self._unread_rows, self._consolidation_limit = [], 0, self._limits.waiting_rows
+        return AnswerChanges(updates, self._schema, self._db, self.upto)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the unread changes, so that the db keeps the symbols in them."""
+        if self._unread and len(self._schema):
+            yield self._schema, self._copy_unread()
+
+    def end(self) -> None:
+        """Discard unread changes and refuse further reads."""
+        self.ended = True
+        self._unread, self._unread_rows = [], 0
+
+    def __repr__(self) -> str:
+        return f"Interest({self.id}, {self.name!r}, owner={self.owner!r})"
+
+
+def last_lanes(updates: Updates, start: int, end: int, lanes: int) -> Updates:
+    """Return a range of a block, and only its last lanes: the rows of tenants begin with a token."""
+    if lanes != updates.lanes:
+        updates = Updates(updates.data[updates.lanes - lanes :], updates.times, updates.diffs)
+    return cut(updates, start, end)
+
+
+class GranularInterest(Interest):
+    """An interest whose changes are delayed to the end of an interval and consolidated there."""
+
+    def __init__(self, granularity: ClockGranularity, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._delayed = granularity
+
+    @property
+    def due_in(self) -> float | None:
+        return self._delayed.due_in
+
+    @property
+    def waiting(self) -> int:
+        self._push_due(self._delayed.take())
+        return self._unread_rows
+
+    def push(self, updates: Updates, start: int, end: int, growth: int) -> None:
+        self._delayed.push(last_lanes(updates, start, end, self._lanes))
+
+    def take(self) -> AnswerChanges:
+        if not self.ended:
+            self.before_take()
+            self._push_due(self._delayed.take())
+        return super().take()
+
+    def release_delayed(self) -> None:
+        self._push_due(self._delayed.take_all())
+
+    def _push_due(self, due: list[Updates]) -> None:
+        for updates in due:
+            n = len(updates)
+            super().push(updates, 0, n, int(spread(updates.diffs, n).sum()))
+
+
+class SinkInterest:
+    """An interest as a drain reads it: its changes, and the frontier up to which they are complete."""
+
+    def __init__(self, interest: Interest, output: Output) -> None:
+        self._interest = interest
+        self._output = output
+        self.drain: Drain | None = None
+        self._answer_error, interest.answer_error = interest.answer_error, self.error
+
+    def error(self) -> Exception | None:
+        """Return why the drain ended or the answer has no value now, if so; a reader of the interest gets it."""
+        ended = None if self.drain is None else self.drain.failure
+        return ended or self._answer_error()
+
+    def take(self) -> AnswerChanges:
+        """Take the changes; all of them, delayed ones included, if the answer is complete."""
+        if not self._output.frontier():
+            self._interest.release_delayed()
+        return self._interest.take()
+
+    def frontier(self) -> Frontier | None:
+        """Return the frontier up to which all changes were taken; None while some are delayed."""
+        return None if self._interest.due_in is not None else self._output.frontier()
