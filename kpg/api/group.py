@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kpg.columns.expression import ColumnReference
-from kpg.columns.schema import FLOAT64, INT64, NUMERIC, Schema, Type
+from kpg.columns.schema import FLOAT64, INT64, Schema, Type
 from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
 
@@ -65,7 +65,7 @@ class Group:
         if kind not in ("sum", "avg"):
             raise BadPlan(f"no aggregate is called {kind!r}", hint="There are count, sum and avg.")
         type_ = self.collection.schema.type_of(column)
-        if type_.kind not in NUMERIC:
+        if not type_.is_numeric:
             raise TypeMismatch(f"cannot take the {kind} of {column}", detail=f"It is {type_}.")
         return type_ if kind == "sum" else FLOAT64.optional(type_.nullable)
 

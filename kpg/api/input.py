@@ -22,7 +22,8 @@ from kpg.api.collection import Collection
 from kpg.api.installed_arrangement import InstalledArrangement, install_input
 from kpg.api.times import LAST, show_frontier, show_time
 from kpg.columns.consolidation import consolidate, consolidate_all
-from kpg.columns.schema import MAX, Schema
+from kpg.columns.lane_values import MAX
+from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant

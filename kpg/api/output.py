@@ -200,7 +200,7 @@ class Output:
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """The rows as of a time as tuples, sorted by their lanes."""
-        return rows_of(self.snapshot(as_of))
+        return rows_of(self.snapshot(as_of), self.schema)
 
     def to_pandas(self, as_of: Any = None) -> Any:
         """The rows as of a time as a pandas DataFrame."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def symbols_in_use(db: Database) -> Ints:
     found: set[int] = set()
     for schema, updates in kept_rows(db):
         for lane in range(updates.lanes):
-            if schema.types[lane].kind in SYMBOLIC:
+            if schema.types[lane].is_symbolic:
                 found.update(np.unique(updates.data[lane]).tolist())
     return np.array(sorted(found), np.int64)
 

@@ -15,7 +15,7 @@ from kpg.algebra.order import join
 from kpg.api.input import Input
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.cluster.message import Rows, symbolic_lanes
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.columns.selection import cut, keep
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import BadPlan
@@ -71,7 +71,7 @@ class ClusterInput(Input):
         workers = self.db.workers
         if self.key:
             lanes = [self.schema.index(name) for name in self.key]
-            symbolic = tuple(self.schema.types[lane].kind in SYMBOLIC for lane in lanes)
+            symbolic = tuple(self.schema.types[lane].is_symbolic for lane in lanes)
             owner = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers).owner
             return [(rank, keep(updates, owner == rank)) for rank in np.unique(owner).tolist()]
         if len(updates) < SHARED:

@@ -17,7 +17,7 @@ import numpy as np
 
 from kpg.cluster.failure import read_error, write_error
 from kpg.cluster.frames import Buffer, padded
-from kpg.columns.schema import NULL
+from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import SymbolHold, Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Message

@@ -16,7 +16,7 @@ from kpg.cluster import frame_codec
 from kpg.cluster.failure import read_error as read_error
 from kpg.cluster.failure import write_error as write_error
 from kpg.cluster.frames import Buffer, padded
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import ProtocolError
 
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
 def symbolic_lanes(schema: Schema) -> tuple[int, ...]:
     """The lanes of a schema that are text."""
-    return tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+    return tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
 
 
 def encode(content: dict[str, Any], blocks: Sequence[Rows], told: frame_codec.SymbolDictionary) -> list[Buffer]:

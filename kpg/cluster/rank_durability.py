@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from kpg.algebra.frontier import Frontier
 from kpg.api.durability import DurableStore
 from kpg.columns.consolidation import consolidate
-from kpg.columns.schema import SYMBOLIC
 from kpg.columns.selection import reordered
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
@@ -72,8 +71,8 @@ class RankDurable(DurableStore):
     def _swap(self, installed: InstalledArrangement, found: Updates) -> Updates:
         """Give each rank what it owns of what was found here; what all of them give us."""
         schema = installed.schema
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
-        is_text = tuple(schema.types[lane].kind in SYMBOLIC for lane in range(len(installed.keys)))
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
+        is_text = tuple(schema.types[lane].is_symbolic for lane in range(len(installed.keys)))
         ranks = 1 + len(self._mesh.peers)
         parts = divide(found, is_text, self._symbols, ranks) if len(found) else [None] * ranks
         empty = Updates(found.data[:, :0], found.times[:, :1], found.diffs[:, :1])

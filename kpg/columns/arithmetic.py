@@ -30,7 +30,9 @@ from kpg.columns.bound_nodes import (
     any_nullable,
 )
 from kpg.columns.coercion import as_decimal, as_float, coerce, common_type, refuse
+from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.expression import FunctionCall
+from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import (
     Checked,
     absolute_ints,
@@ -44,8 +46,7 @@ from kpg.columns.overflow import (
     subtract_ints,
     within,
 )
-from kpg.columns.scalar_values import limits
-from kpg.columns.schema import FLOAT64, INT64, MAX_DIGITS, NULL, NUMERIC, SYMBOLIC, Type, decimal
+from kpg.columns.schema import FLOAT64, INT64, Type, decimal
 from kpg.columns.text_order import order_keys
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -65,7 +66,7 @@ def _float_division(function: Callable[..., Any], a: Ints, b: Ints) -> Checked:
 
 def _common_number(call: FunctionCall, arguments: Sequence[BoundNode]) -> str:
     kinds = {argument.type.kind for argument in arguments}
-    if not kinds <= NUMERIC:
+    if not all(argument.type.is_numeric for argument in arguments):
         refuse(call, arguments, "Arithmetic is for int64, float64 and decimal: cast first.")
     if kinds >= {"float64", "decimal"}:
         refuse(call, arguments, 'A decimal is exact and a float64 is not: .cast("float64") the decimal.')
@@ -120,7 +121,7 @@ def _shift(
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
     code = _failure(call, scope, f"{type_.kind} out of range")
-    return PartialFunctionNode(type_, (temporal, other), partial(within, *limits(type_), function), code)
+    return PartialFunctionNode(type_, (temporal, other), partial(within, *type_.limits(), function), code)
 
 
 def multiply(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -168,7 +169,7 @@ def _decimal_binary(
         function = partial(scaled, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
     type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
     code = _failure(call, scope, f"{type_} overflow")
-    return PartialFunctionNode(type_, arguments, partial(within, *limits(type_), function), code)
+    return PartialFunctionNode(type_, arguments, partial(within, *type_.limits(), function), code)
 
 
 def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -259,7 +260,7 @@ def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 
 
 def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScope, code: int) -> BoundNode:
-    if type_.kind in SYMBOLIC:
+    if type_.is_symbolic:
         return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):
         return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 beside a null column

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,22 +18,9 @@ import numpy as np
 from kpg.columns import arithmetic, casts, comparison, dates, logic, text, user_functions
 from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_to
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named, name_of, wrap
+from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import (
-    BINARY,
-    BOOL,
-    DATE,
-    FLOAT64,
-    INT64,
-    MAX_DIGITS,
-    NULL,
-    STRING,
-    SYMBOLIC,
-    TIMESTAMP,
-    Schema,
-    Type,
-    decimal,
-)
+from kpg.columns.schema import INT64, Schema, literal_type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -46,7 +32,7 @@ Rule = Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]
 
 def _add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of +: of strings one after another, else the sum."""
-    if all(a.type.kind in SYMBOLIC for a in arguments):
+    if all(a.type.is_symbolic for a in arguments):
         return text.concat(call, arguments, scope)
     return arithmetic.add(call, arguments, scope)
 
@@ -189,33 +175,3 @@ def _literal(value: Any, scope: BindingScope) -> ConstantNode:
         return ConstantNode(type_, value, encode_value(type_, value, scope.symbols), scope.symbols)
     except (ValueError, TypeError) as error:
         raise TypeMismatch(f"no such constant: {repr(value)[:80]}", detail=f"{error}.") from None
-
-
-def literal_type(value: Any) -> Type:
-    """The type of a Python constant."""
-    for python, type_ in _LITERALS:
-        if isinstance(value, python):
-            return type_
-    if isinstance(value, Decimal) and value.is_finite():
-        _, digits, exponent = value.as_tuple()
-        scale = max(0, -int(exponent))
-        precision = max(len(digits) + max(0, int(exponent)), scale, 1)
-        if precision <= MAX_DIGITS:
-            return decimal(precision, scale)
-        raise TypeMismatch(f"{value} has more than the {MAX_DIGITS} digits of a decimal")
-    raise TypeMismatch(
-        f"no column can hold {type(value).__name__}",
-        detail=f"It is {repr(value)[:80]}.",
-        hint="Constants are int, float, bool, str, bytes, date, datetime, timedelta, Decimal or None.",
-    )
-
-
-_LITERALS: Final[tuple[tuple[Any, Type], ...]] = (
-    ((bool, np.bool_), BOOL),
-    ((int, np.integer), INT64),
-    ((float, np.floating), FLOAT64),
-    (str, STRING),
-    ((bytes, bytearray, memoryview), BINARY),
-    (datetime.datetime, TIMESTAMP),
-    (datetime.date, DATE),
-)

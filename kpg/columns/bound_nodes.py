@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kpg.columns.decode_column import decode_value
-from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import NULL, SYMBOLIC, Schema, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.scalar_values import decode_value, encode_value
+from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
@@ -94,7 +94,7 @@ class ConstantNode(BoundNode):
         self.value = value
         self.untyped = untyped
         self._lane = np.array([lane], np.int64)
-        self._held = symbols.hold(self._lane) if type_.kind in SYMBOLIC else None
+        self._held = symbols.hold(self._lane) if type_.is_symbolic else None
 
     def run(self, data: Ints) -> Answer:
         return self._lane, None

@@ -28,10 +28,12 @@ from kpg.columns.bound_nodes import (
     as_bool,
 )
 from kpg.columns.coercion import as_float, coerce, int_to_float, refuse
+from kpg.columns.column_types.decimal_type import MAX_DIGITS
+from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.expression import FunctionCall
+from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked
-from kpg.columns.scalar_values import DAY_MICROSECONDS, limits
-from kpg.columns.schema import MAX_DIGITS, NULL, Type
+from kpg.columns.schema import Type
 from kpg.columns.text import PerValue
 from kpg.columns.updates import Ints
 
@@ -61,7 +63,7 @@ def _same_kind(argument: BoundNode, type_: Type, scope: BindingScope, code: int)
         return coerce(argument, type_, scope)
     down = 10 ** max(0, argument.type.scale - type_.scale)
     up = 10 ** max(0, type_.scale - argument.type.scale)
-    return PartialFunctionNode(type_, (argument,), partial(_rescale, up, down, *limits(type_)), code)
+    return PartialFunctionNode(type_, (argument,), partial(_rescale, up, down, *type_.limits()), code)
 
 
 def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
@@ -166,11 +168,11 @@ def _by_value(function: Callable[[Any], Any]) -> Conversion:
 
 
 def _from_float_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
-    return PartialFunctionNode(type_, (node,), partial(_float_to_int, *limits(type_)), code)
+    return PartialFunctionNode(type_, (node,), partial(_float_to_int, *type_.limits()), code)
 
 
 def _from_float_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
-    return PartialFunctionNode(type_, (node,), partial(_float_to_decimal, type_.scale, *limits(type_)), code)
+    return PartialFunctionNode(type_, (node,), partial(_float_to_decimal, type_.scale, *type_.limits()), code)
 
 
 def _from_decimal_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
@@ -182,7 +184,7 @@ def _from_decimal_to_float(node: BoundNode, type_: Type, scope: BindingScope, co
 
 
 def _from_int_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
-    return PartialFunctionNode(type_, (node,), partial(_int_to_decimal, type_.scale, limits(type_)[1]), code)
+    return PartialFunctionNode(type_, (node,), partial(_int_to_decimal, type_.scale, type_.limits()[1]), code)
 
 
 _RULES: Final[dict[tuple[str, str], Conversion]] = {

@@ -25,8 +25,9 @@ from kpg.columns.bound_nodes import (
 from kpg.columns.coercion import refuse
 from kpg.columns.expression import FunctionCall
 from kpg.columns.hashing import mix
+from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import BOOL, INT64, MAX, NULL, SYMBOLIC
+from kpg.columns.schema import BOOL, INT64
 from kpg.columns.symbols import Symbols
 from kpg.columns.text_order import order_keys
 from kpg.columns.updates import Ints
@@ -59,7 +60,7 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
         scale = max(a.type.scale, b.type.scale)
         ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
         return TotalFunctionNode(type_, (a, b), partial(_compare_scaled, function, *ups))
-    if a.type.kind in SYMBOLIC and call.op not in ("==", "!="):
+    if a.type.is_symbolic and call.op not in ("==", "!="):
         return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function))
     return TotalFunctionNode(type_, (a, b), partial(_compare_lanes, function))
 
@@ -127,7 +128,7 @@ class IsIn(BoundNode):
         super().__init__(BOOL.optional(argument.type.nullable), (argument,), False)
         self._argument = argument
         self._members = members
-        self._held = symbols.hold(members) if argument.type.kind in SYMBOLIC else None
+        self._held = symbols.hold(members) if argument.type.is_symbolic else None
 
     def run(self, data: Ints) -> Answer:
         values, codes = self._argument.run(data)
@@ -160,6 +161,6 @@ class Hash(BoundNode):
 
     def run(self, data: Ints) -> Answer:
         lane, codes = self._argument.run(data)
-        if self._argument.type.kind in SYMBOLIC:
+        if self._argument.type.is_symbolic:
             lane = self._symbols.hash_of(lane)
         return mix(lane), codes

@@ -10,8 +10,8 @@ import numpy as np
 
 from kpg.columns.bound_nodes import BindingScope, BoundNode, TotalFunctionNode
 from kpg.columns.coercion import refuse
+from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.expression import FunctionCall
-from kpg.columns.scalar_values import DAY_MICROSECONDS
 from kpg.columns.schema import INT64
 from kpg.columns.updates import Ints
 

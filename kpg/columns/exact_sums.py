@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.floats import from_lane, to_lane
-from kpg.columns.schema import NULL, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
 
 MASK = np.int64(0xFFFFFFFF)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kpg.columns.schema import MAX
+from kpg.columns.lane_values import MAX
 from kpg.columns.updates import Ints
 
 Floats: TypeAlias = npt.NDArray[np.float64]

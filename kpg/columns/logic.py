@@ -24,7 +24,8 @@ from kpg.columns.bound_nodes import (
 )
 from kpg.columns.coercion import coerce, common_type, refuse
 from kpg.columns.expression import FunctionCall
-from kpg.columns.schema import BOOL, NULL, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import BOOL, Type
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
 

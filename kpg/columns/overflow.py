@@ -14,7 +14,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kpg.columns.bound_nodes import Bools
-from kpg.columns.schema import MAX, MAX_DIGITS, NULL
+from kpg.columns.column_types.decimal_type import MAX_DIGITS
+from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.updates import Ints
 
 Checked: TypeAlias = tuple[Ints, Bools | None]

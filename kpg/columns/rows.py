@@ -6,9 +6,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from kpg.columns.schema import Schema
 
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of a table, in order; without columns, as many empty ones."""
+
+def rows_of(table: pa.Table, schema: Schema | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of a table, in order; of a table without columns, as many empty tuples.
+
+    Values are those of the column types of `schema`, or Arrow's own if no schema is given.
+    """
     if not table.num_columns:
         return [()] * table.num_rows
-    return list(zip(*[column.to_pylist() for column in table.columns], strict=True))
+    if schema is None:
+        return list(zip(*[column.to_pylist() for column in table.columns], strict=True))
+    pairs = zip(schema.types, table.columns, strict=True)
+    return list(zip(*[type_.definition.arrow_to_list(type_, column) for type_, column in pairs], strict=True))

@@ -1,8 +1,9 @@
-"""Types and schemas: what a relation's columns are called and what they hold.
+"""Types and schemas: the names of a relation's columns and what they hold.
 
-Every column is exactly one int64 lane, and the order of lanes is the order of values:
+A `Type` is a registered column type (kpg.columns.column_types) with its parameters, and whether it may be null. Every
+column is exactly one int64 lane, and the order of lanes is the order of values:
 
-    int64     the number                    float64    its bits, made to sort; NaN is one value above +inf; -0.0 is 0.0
+    int64     the number                    float64    its bits, arranged to sort; NaN is above +inf; -0.0 is 0.0
     bool      0 or 1                        date       days since 1970-01-01
     decimal   the number times 10**scale    timestamp  microseconds since 1970-01-01 UTC
     string, binary   a symbol id: equal exactly when the values are; order comes from `Symbols.ranks`
@@ -13,8 +14,6 @@ encoded as NULL, except the number -2**63 itself, which a nullable int64 column 
 
 from __future__ import annotations
 
-import datetime
-import decimal as decimals
 import difflib
 import re
 import types
@@ -26,15 +25,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kpg.columns.column_types.column_type import (
+    ColumnType,
+    type_named,
+    type_names,
+    type_of_arrow,
+    type_of_class,
+    type_of_value,
+    type_spelled,
+    type_spellings,
+)
 from kpg.errors import BadPlan, TypeMismatch, UndefinedName
-
-NULL: Final = -(2**63)
-MAX: Final = 2**63 - 1
-MAX_DIGITS: Final = 18
-
-KINDS: Final = ("int64", "float64", "bool", "string", "binary", "date", "timestamp", "decimal")
-NUMERIC: Final = frozenset({"int64", "float64", "decimal"})
-SYMBOLIC: Final = frozenset({"string", "binary"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +48,45 @@ class Type:
     scale: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise TypeMismatch(f"unknown type {self.kind!r}", hint=f"Types are {', '.join(KINDS)}.")
-        if self.kind == "decimal" and not (1 <= self.precision <= MAX_DIGITS and 0 <= self.scale <= self.precision):
-            raise TypeMismatch(
-                f"no such type: decimal({self.precision},{self.scale})",
-                hint=f"A decimal has 1 to {MAX_DIGITS} digits, of which 0 to all are after the point.",
-            )
+        try:
+            definition = type_named(self.kind)
+        except KeyError:
+            raise TypeMismatch(f"unknown type {self.kind!r}", hint=_all_types()) from None
+        definition.check_parameters(self.precision, self.scale)
+
+    @property
+    def definition(self) -> ColumnType:
+        """The registered type, which encodes and decodes values."""
+        return type_named(self.kind)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether lanes hold ids of the symbol table, as for strings and binary values."""
+        return type_named(self.kind).is_symbolic
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers that can be added up."""
+        return type_named(self.kind).is_numeric
+
+    def limits(self) -> tuple[int, int]:
+        """Return the least and greatest lane value, null aside."""
+        return type_named(self.kind).limits(self)
 
     def optional(self, nullable: bool = True) -> Type:
-        """The same type, with null (or, given False, without)."""
+        """Return the same type with null, or, given False, without."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
     def same(self, other: Type) -> bool:
-        """Whether values of both are encoded alike, so that equal lanes mean equal values (null aside)."""
+        """Return whether both types encode values alike, so that equal lanes mean equal values (null aside)."""
         return self.kind == other.kind and self.scale == other.scale
 
     def to_arrow(self) -> pa.DataType:
-        """The Arrow type that values come out as."""
-        if self.kind == "decimal":
-            return pa.decimal128(self.precision, self.scale)
-        return _TO_ARROW[self.kind]
+        """Return the Arrow type that values come out as."""
+        return type_named(self.kind).to_arrow(self)
 
     def __str__(self) -> str:
-        digits = f"({self.precision},{self.scale})" if self.kind == "decimal" else ""
-        return self.kind + digits + ("?" if self.nullable else "")
+        return type_named(self.kind).spelling(self) + ("?" if self.nullable else "")
 
     __repr__ = __str__
 
@@ -84,35 +99,9 @@ BINARY: Final = Type("binary")
 DATE: Final = Type("date")
 TIMESTAMP: Final = Type("timestamp")
 
-_TO_ARROW: Final[dict[str, pa.DataType]] = {
-    "int64": pa.int64(),
-    "float64": pa.float64(),
-    "bool": pa.bool_(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
-_FROM_PYTHON: Final[dict[Any, Type]] = {
-    int: INT64,
-    float: FLOAT64,
-    bool: BOOL,
-    str: STRING,
-    bytes: BINARY,
-    datetime.date: DATE,
-    datetime.datetime: TIMESTAMP,
-}
-_FROM_NAME: Final[dict[str, Type]] = {kind: Type(kind) for kind in KINDS if kind != "decimal"} | {
-    "int": INT64,
-    "float": FLOAT64,
-    "str": STRING,
-    "bytes": BINARY,
-    "datetime": TIMESTAMP,
-}
-
 
 def decimal(precision: int, scale: int = 0) -> Type:
-    """A number of at most `precision` digits, `scale` of them after the point.
+    """Return the type of numbers of at most `precision` digits, `scale` of them after the point.
 
     >>> decimal(10, 2)
     decimal(10,2)
@@ -121,7 +110,7 @@ def decimal(precision: int, scale: int = 0) -> Type:
 
 
 def parse_type(spec: object) -> Type:
-    """The type meant by a Python type, a union with None, a name, an Arrow type or field, or a Type.
+    """Return the type meant by a Python type, a union with None, a name, an Arrow type or field, or a Type.
 
     >>> parse_type(int), parse_type(str | None), parse_type("decimal(10,2)?")
     (int64, string?, decimal(10,2)?)
@@ -137,28 +126,27 @@ def parse_type(spec: object) -> Type:
     if isinstance(spec, types.UnionType) or typing.get_origin(spec) is typing.Union:
         return _parse_union(spec)
     try:
-        found = _FROM_PYTHON.get(spec)
+        definition = type_of_class(spec)
     except TypeError:  # not hashable, so not a type
-        found = None
-    if found is not None:
-        return found
-    if spec is decimals.Decimal:
-        raise TypeMismatch("a decimal needs its digits", hint="Write kpg.decimal(10, 2), or 'decimal(10,2)'.")
-    raise TypeMismatch(f"not a type: {spec!r}", hint=f"Types are {', '.join(KINDS)}; int, str, ...; or int | None.")
+        definition = None
+    if definition is None:
+        raise TypeMismatch(f"not a type: {spec!r}", hint=f"{_all_types()[:-1]}; int, str, ...; or int | None.")
+    return Type(definition.name, False, *definition.default_parameters())
 
 
 def _parse_name(text: str) -> Type:
     name = text.strip()
     nullable = name.endswith("?")
     name = name.removesuffix("?").rstrip()
-    digits = re.fullmatch(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", name)
-    if digits:
-        return decimal(int(digits[1]), int(digits[2] or 0)).optional(nullable)
-    if name in _FROM_NAME:
-        return _FROM_NAME[name].optional(nullable)
-    if name == "decimal":
-        raise TypeMismatch("a decimal needs its digits", hint="Write 'decimal(10,2)'.")
-    raise TypeMismatch(f"unknown type {text!r}", hint=_nearest(name, _FROM_NAME, f"Types are {', '.join(KINDS)}."))
+    parameters = re.fullmatch(r"(\w+)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", name)
+    if parameters:
+        definition = type_spelled(parameters[1])
+        if definition is not None and definition.takes_parameters:
+            return Type(definition.name, nullable, int(parameters[2]), int(parameters[3] or 0))
+    definition = type_spelled(name)
+    if definition is not None:
+        return Type(definition.name, nullable, *definition.default_parameters())
+    raise TypeMismatch(f"unknown type {text!r}", hint=_nearest(name, type_spellings(), _all_types()))
 
 
 def _parse_union(spec: object) -> Type:
@@ -169,43 +157,27 @@ def _parse_union(spec: object) -> Type:
     return parse_type(others[0]).optional()
 
 
-def parse_arrow(spec: pa.DataType) -> Type:
-    """The type a column of this Arrow type is kept as."""
-    kinds = pa.types
-    if kinds.is_dictionary(spec):
-        return parse_arrow(spec.value_type)
-    if kinds.is_integer(spec):
-        return INT64
-    if kinds.is_floating(spec):
-        return FLOAT64
-    if kinds.is_boolean(spec):
-        return BOOL
-    if is_text(spec):
-        return STRING
-    if is_bytes(spec):
-        return BINARY
-    if kinds.is_date(spec):
-        return DATE
-    if kinds.is_timestamp(spec):
-        return TIMESTAMP
-    if kinds.is_decimal(spec) and spec.precision <= MAX_DIGITS and 0 <= spec.scale <= spec.precision:
-        return decimal(spec.precision, spec.scale)
-    hint = f"Types are {', '.join(KINDS)}."
-    if kinds.is_decimal(spec):
-        hint = f"A decimal has at most {MAX_DIGITS} digits: cast it first."
-    raise TypeMismatch(f"no column can hold Arrow's {spec}", hint=hint)
+def parse_arrow(source: pa.DataType) -> Type:
+    """Return the type of the column that keeps values of an Arrow type."""
+    if pa.types.is_dictionary(source):
+        return parse_arrow(source.value_type)
+    match = type_of_arrow(source)
+    if match is None:
+        raise TypeMismatch(f"no column can hold Arrow's {source}", hint=_all_types())
+    definition, parameters = match
+    return Type(definition.name, False, *parameters)
 
 
-def is_text(spec: pa.DataType) -> bool:
-    """Whether an Arrow type is one of the three of text."""
-    return pa.types.is_string(spec) or pa.types.is_large_string(spec) or pa.types.is_string_view(spec)
-
-
-def is_bytes(spec: pa.DataType) -> bool:
-    """Whether an Arrow type is one of the four of bytes."""
-    kinds = pa.types
-    fixed = kinds.is_fixed_size_binary(spec)
-    return fixed or kinds.is_binary(spec) or kinds.is_large_binary(spec) or kinds.is_binary_view(spec)
+def literal_type(value: Any) -> Type:
+    """Return the type of a Python constant that is not None."""
+    definition = type_of_value(value)
+    if definition is None:
+        raise TypeMismatch(
+            f"no column can hold {type(value).__name__}",
+            detail=f"It is {repr(value)[:80]}.",
+            hint="Constants are int, float, bool, str, bytes, date, datetime, timedelta, Decimal or None.",
+        )
+    return Type(definition.name, False, *definition.literal_parameters(value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -225,16 +197,16 @@ class Schema:
             if not isinstance(name, str) or not name:
                 raise BadPlan(f"a column cannot be called {name!r}", hint="A name is a string and not empty.")
         if len(positions) < len(self.names):
-            twice = next(name for position, name in enumerate(self.names) if positions[name] != position)
+            repeated = next(name for position, name in enumerate(self.names) if positions[name] != position)
             raise BadPlan(
-                f"two columns are called {twice!r}", detail=f"The columns are {self!r}.", hint="Rename one of them."
+                f"two columns are called {repeated!r}", detail=f"The columns are {self!r}.", hint="Rename one of them."
             )
         object.__setattr__(self, "positions", positions)
         object.__setattr__(self, "all_int64", all(type_ == INT64 for type_ in self.types))
 
     @classmethod
     def of(cls, columns: Mapping[str, object] | Iterable[tuple[str, object]]) -> Schema:
-        """A schema from names and anything `parse_type` understands.
+        """Return the schema of column names with anything `parse_type` understands.
 
         >>> Schema.of({"name": str, "age": int | None})
         (name: string, age: int64?)
@@ -244,14 +216,14 @@ class Schema:
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
-        """The schema that keeps tables of this Arrow schema."""
-        return cls(tuple(schema.names), tuple(parse_type(item) for item in schema))
+        """Return the schema that keeps tables of an Arrow schema."""
+        return cls(tuple(schema.names), tuple(parse_type(arrow_field) for arrow_field in schema))
 
     def __len__(self) -> int:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """The position of a column."""
+        """Return the position of a column."""
         try:
             return self.positions[name]
         except (KeyError, TypeError):
@@ -262,26 +234,26 @@ class Schema:
             ) from None
 
     def type_of(self, name: str) -> Type:
-        """The type of a column."""
+        """Return the type of a column."""
         return self.types[self.index(name)]
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Some columns, in the order asked for."""
+        """Return the schema of some columns, in the given order."""
         chosen = tuple(names)
         return Schema(chosen, tuple(self.types[self.index(name)] for name in chosen))
 
     def rename(self, names: Mapping[str, str]) -> Schema:
-        """The same columns, some called otherwise: `{old: new}`."""
+        """Return the same columns with new names for some: `{old: new}`."""
         for name in names:
             self.index(name)
         return Schema(tuple(names.get(name, name) for name in self.names), self.types)
 
     def concat(self, other: Schema) -> Schema:
-        """The columns of both, those of `other` last."""
+        """Return the columns of both schemas, those of `other` last."""
         return Schema(self.names + other.names, self.types + other.types)
 
     def to_arrow(self) -> pa.Schema:
-        """The Arrow schema that tables come out with."""
+        """Return the Arrow schema that tables come out with."""
         return _arrow_schema(self.names, self.types)
 
     def __repr__(self) -> str:
@@ -292,6 +264,10 @@ class Schema:
 def _arrow_schema(names: tuple[str, ...], types: tuple[Type, ...]) -> pa.Schema:
     pairs = zip(names, types, strict=True)
     return pa.schema([pa.field(name, type_.to_arrow(), nullable=type_.nullable) for name, type_ in pairs])
+
+
+def _all_types() -> str:
+    return f"Types are {', '.join(type_names())}."
 
 
 def _nearest(name: str, names: Iterable[str], otherwise: str | None) -> str | None:

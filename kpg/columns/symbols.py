@@ -21,8 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.column_types.binary_type import is_arrow_bytes
+from kpg.columns.column_types.string_type import is_arrow_text
 from kpg.columns.hashing import hash_values
-from kpg.columns.schema import NULL, is_bytes, is_text
+from kpg.columns.lane_values import NULL
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
@@ -86,9 +88,9 @@ class Symbols:
 
     def _intern_array(self, array: Any) -> Ints:
         if not pa.types.is_dictionary(array.type):
-            if not (is_text(array.type) or is_bytes(array.type)):
+            if not (is_arrow_text(array.type) or is_arrow_bytes(array.type)):
                 raise SchemaMismatch(f"symbols are strings or binary values, not {array.type}")
-            large = array.cast(pa.large_string() if is_text(array.type) else pa.large_binary())
+            large = array.cast(pa.large_string() if is_arrow_text(array.type) else pa.large_binary())
             if _mostly_distinct(large):  # a dictionary would be work for nothing
                 return self._intern_list(_python_values(large))
             array = large.dictionary_encode()
@@ -128,7 +130,7 @@ class Symbols:
     def text(self, ids: Ints, type: pa.DataType | None = None) -> Any:
         """The values of ids as an Arrow array of `type` (string unless said), chunked if 2 GiB or more."""
         type = pa.string() if type is None else type
-        large = pa.large_string() if is_text(type) else pa.large_binary()
+        large = pa.large_string() if is_arrow_text(type) else pa.large_binary()
         distinct, inverse = self.distinct(ids)
         values = self.values(distinct)
         dictionary: Any = pa.array(values, large)

@@ -224,7 +224,7 @@ def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: In
 def _encode_series(type_: Type, series: Any, name: str, symbols: Symbols, out: Ints) -> None:
     """A pandas column. What pandas holds to be missing is null, except that NaN is a number if null is not allowed."""
     if series.dtype == object:
-        nan_is_null = type_.kind != "float64" or type_.nullable
+        nan_is_null = not type_.definition.has_nan or type_.nullable
         pairs = zip(series.tolist(), series.isna().to_numpy(), strict=True)
         values = [None if gone and (nan_is_null or not isinstance(value, float)) else value for value, gone in pairs]
         out[:] = encode_list(type_, values, name, symbols)

@@ -25,8 +25,9 @@ from kpg.columns.coercion import refuse
 from kpg.columns.decode_column import decode_list
 from kpg.columns.encode_column import encode_list
 from kpg.columns.expression import FunctionCall
+from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import BINARY, BOOL, INT64, NULL, STRING, SYMBOLIC, Type
+from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type
 from kpg.columns.updates import Ints
 
 LONGEST = 1 << 24  # characters, or bytes, of a text that is computed
@@ -101,7 +102,7 @@ class PerValue(BoundNode):
             return values, np.zeros(1, np.int64)
         if len(varying) == 1:
             (place,) = varying
-            symbolic = self._arguments[place].type.kind in SYMBOLIC
+            symbolic = self._arguments[place].type.is_symbolic
             few, inverse = (
                 self._scope.symbols.distinct(values[place])
                 if symbolic
@@ -128,9 +129,9 @@ class Growing(PerValue):
 
 def _texts(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
     """The arguments, all strings or all binary values."""
-    kind = next((a.type for a in arguments if a.type.kind in SYMBOLIC), STRING)
+    kind = next((a.type for a in arguments if a.type.is_symbolic), STRING)
     settled = [adapt(a, kind, scope) for a in arguments]
-    if len({a.type.kind for a in settled}) > 1 or settled[0].type.kind not in SYMBOLIC:
+    if len({a.type.kind for a in settled}) > 1 or not settled[0].type.is_symbolic:
         refuse(call, arguments, 'Only strings are text: .cast("string") the rest.')
     return settled
 

@@ -8,12 +8,9 @@ row the same value whatever rows it is given with, and must not change the array
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from kpg.columns import floats
 from kpg.columns.bound_nodes import (
     Answer,
     BindingScope,
@@ -24,11 +21,11 @@ from kpg.columns.bound_nodes import (
     run_all,
     spread_to,
 )
-from kpg.columns.decode_column import decode_arrow, decode_list
+from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
 from kpg.columns.expression import Apply
+from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import NULL, Type
-from kpg.columns.symbols import Symbols
+from kpg.columns.schema import Type
 from kpg.columns.table_rows import encode_column
 from kpg.columns.updates import Ints
 from kpg.errors import KpgError
@@ -102,7 +99,7 @@ class Batched(UserFunctionNode):
         return answer, codes
 
     def _attempt(self, lanes: list[Ints], n: int) -> Ints:
-        present = as_arrow if self._expression.kind == "arrow" else as_numpy
+        present = decode_arrow_array if self._expression.kind == "arrow" else decode_numpy
         symbols = self._scope.symbols
         given = [present(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
         result = self._expression.function(*given)
@@ -130,28 +127,3 @@ class ByRow(UserFunctionNode):
             except Exception as error:  # whatever a user's function raises is the row's failure
                 codes[row] = self._code(error)
         return answer, codes
-
-
-def as_arrow(type_: Type, lane: Ints, symbols: Symbols) -> Any:
-    """A lane as an Arrow array."""
-    array = decode_arrow(type_, lane, symbols)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def as_numpy(type_: Type, lane: Ints, symbols: Symbols) -> Any:
-    """A lane without nulls as the NumPy array of its type, read-only; of objects for strings, binary and decimals."""
-    if type_.kind == "int64":
-        array: Any = lane.view()
-    elif type_.kind == "float64":
-        array = floats.from_lane(lane)
-    elif type_.kind == "bool":
-        array = lane == 1
-    elif type_.kind == "date":
-        array = lane.view("M8[D]")
-    elif type_.kind == "timestamp":
-        array = lane.view("M8[us]")
-    else:
-        array = np.empty(len(lane), object)
-        array[:] = decode_list(type_, lane, symbols)
-    array.flags.writeable = False
-    return array

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kpg.columns.schema import NULL, SYMBOLIC, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 
@@ -38,7 +39,7 @@ class ErrorRows:
 
     def _shown(self, lane: Ints, index: int, schema: Schema) -> list[int | str | None]:
         """The values of one lane: text as it is, all else as the number it is held by."""
-        if index >= len(schema) or schema.types[index].kind not in SYMBOLIC:
+        if index >= len(schema) or not schema.types[index].is_symbolic:
             return list(lane.tolist())
         found = self._symbols.values(np.ascontiguousarray(lane[lane != NULL]))
         texts = iter([value if isinstance(value, str) else value.hex() for value in found])

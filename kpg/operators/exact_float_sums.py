@@ -18,7 +18,8 @@ import numpy as np
 
 from kpg.columns.exact_sums import FLOAT_BITS_BELOW, FLOAT_PARTS, split
 from kpg.columns.floats import from_lane, to_lane_one
-from kpg.columns.schema import NULL, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Type
 from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates
 from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_with

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.consolidation import consolidate_crowded
-from kpg.columns.schema import SYMBOLIC, Schema, Type
+from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
@@ -25,7 +25,7 @@ MANY = 1 << 13  # updates that are put in order before they are divided
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     """A function that cuts a payload into one part per worker, by its first lanes."""
-    symbolic = tuple(schema.types[lane].kind in SYMBOLIC for lane in range(key_lanes))
+    symbolic = tuple(schema.types[lane].is_symbolic for lane in range(key_lanes))
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
         found = [divide(in_order(updates), symbolic, symbols, peers) for updates in updates_of(payload) if len(updates)]
@@ -43,7 +43,7 @@ def split_by_lanes(
     lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...], symbols: Symbols
 ) -> Split:
     """The same by any lanes; where a lane is -1 the key has a constant. `types` are those of the key's lanes."""
-    symbolic = tuple(type_.kind in SYMBOLIC for type_ in types)
+    symbolic = tuple(type_.is_symbolic for type_ in types)
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
         parts: list[list[Updates]] = [[] for _ in range(peers)]

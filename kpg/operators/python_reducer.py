@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kpg.columns.schema import NULL, SYMBOLIC, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode_rows, encode
@@ -49,7 +50,7 @@ class PythonReducer:
         return evaluate_with(call, times, inputs, outputs)
 
     def _call(self, key: Ints, values: Ints, counts: Ints) -> tuple[Ints, Ints]:
-        if any(type_.kind in SYMBOLIC for type_ in self.values.types):
+        if any(type_.is_symbolic for type_ in self.values.types):
             order = by_value(self.values, values, self.symbols)
             values, counts = values[:, order], counts[order]
         key_row = decode_rows(self.keys, np.ascontiguousarray(key), self.symbols)[0]

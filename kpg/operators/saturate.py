@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
@@ -87,7 +87,7 @@ class Saturate(Operator):
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         for relation, (schema, batcher) in enumerate(zip(self.schemas, self.batchers, strict=True)):
-            if any(type_.kind in SYMBOLIC for type_ in schema.types):  # others are not worth looking at
+            if any(type_.is_symbolic for type_ in schema.types):  # others are not worth looking at
                 yield from ((schema, updates) for updates in batcher.parts())
                 for rows in self.growth.rows_of(relation):
                     yield schema, Updates(rows, constant((0,)), constant((1,)), False)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.columns.exact_sums import average, part_count, split, total
-from kpg.columns.schema import NULL, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Type
 from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
 from kpg.operators.exact_float_sums import mark

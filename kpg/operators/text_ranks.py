@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.schema import NULL, SYMBOLIC, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_first
@@ -50,7 +51,7 @@ def first_by_rank(
 def by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
     """The order of rows by their values, where lanes alone would put text in the order it came in."""
     lanes = [
-        _look_up(symbols.ranks(), lane) if type_.kind in SYMBOLIC else lane
+        _look_up(symbols.ranks(), lane) if type_.is_symbolic else lane
         for lane, type_ in zip(data, schema.types, strict=True)
     ]
     return np.lexsort(lanes[::-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.plan import nodes
 
 
@@ -34,7 +34,7 @@ def order_of(node: nodes.ReduceNode) -> Order:
     by = [column.removeprefix("-") for column in columns]
     rest = [name for name in node.schema.names if name not in node.keys and name not in by]
     schema = node.input.schema.select([*node.keys, *by, *rest])
-    ranked = tuple(schema.type_of(name).kind in SYMBOLIC for name in [*by, *rest])
+    ranked = tuple(schema.type_of(name).is_symbolic for name in [*by, *rest])
     descending = tuple(column.startswith("-") for column in columns) + (False,) * len(rest)
     down = tuple(len(node.keys) + at for at, falls in enumerate(descending) if falls)
     return Order(schema, ranked, descending, () if any(ranked) else down)

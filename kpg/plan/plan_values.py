@@ -5,9 +5,6 @@ read_x(write_x(value))  is the same value, in whatever process
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
 import importlib
 import sys
 from collections.abc import Callable
@@ -15,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kpg.columns.column_types.tagged_text import PLAN_FORMAT
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named
 from kpg.columns.schema import Schema, Type, parse_type
 from kpg.errors import BadPlan, ProtocolError
@@ -85,16 +83,9 @@ def write_constant(value: Any) -> Any:
             return write_constant(value.item())
         case None | bool() | int() | str():
             return value
-        case float():
-            return {"float": value.hex()}
-        case bytes():
-            return {"bytes": base64.b64encode(value).decode()}
-        case datetime.datetime():
-            return {"datetime": value.isoformat()}
-        case datetime.date():
-            return {"date": value.isoformat()}
-        case decimal.Decimal():
-            return {"decimal": str(value)}
+    text = PLAN_FORMAT.of_value(value)
+    if text is not None:
+        return {text.tag: text.write(value)}
     raise BadPlan(f"a constant of type {type(value).__name__} cannot be sent to a worker", detail=repr(value)[:200])
 
 
@@ -103,17 +94,9 @@ def read_constant(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     ((kind, value),) = written.items()
-    match kind:
-        case "float":
-            return float.fromhex(value)
-        case "bytes":
-            return base64.b64decode(value)
-        case "datetime":
-            return datetime.datetime.fromisoformat(value)
-        case "date":
-            return datetime.date.fromisoformat(value)
-        case "decimal":
-            return decimal.Decimal(value)
+    text = PLAN_FORMAT.of_tag(kind)
+    if text is not None:
+        return text.read(value)
     raise ProtocolError(f"a plan holds a constant of unknown kind {kind!r}")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.schema import BINARY, SYMBOLIC, Schema, Type
+from kpg.columns.schema import BINARY, Schema, Type
 from kpg.dataflow.channel import ExchangePact, LocalPact, Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
@@ -101,7 +101,7 @@ class Streams:
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
             return LocalPact()
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
         return ExchangePact(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
 
     def by_lanes(
@@ -110,7 +110,7 @@ class Streams:
         """To the worker that has the key made of some lanes (or constants, where the lane is -1) in an arrangement."""
         if self.dataflow.worker.peers == 1:
             return LocalPact()
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC)
+        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
         return ExchangePact(split_by_lanes(lanes, constants, types, self.context.symbols), symbolic)
 
     # Arrangements

@@ -11,11 +11,12 @@ import types
 import typing
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from kpg.columns.column_types.tagged_text import MESSAGE_FORMAT
 from kpg.protocol.messages import VERSION
 from kpg.protocol.replies import PUSHED, REPLIES
 from kpg.protocol.requests import REQUESTS
 from kpg.protocol.strict_decoder import ANY_JSON, ROWS, VALUE, Between, Size, members, without_none
-from kpg.protocol.value_codec import EXACT, TAGS
+from kpg.protocol.value_codec import EXACT
 
 SCALARS: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -25,7 +26,7 @@ SCALARS: dict[Any, dict[str, Any]] = {
 }
 TAGGED = [
     {"type": "object", "properties": {tag: {"type": "string"}}, "required": [tag], "additionalProperties": False}
-    for tag in TAGS
+    for tag in MESSAGE_FORMAT.tags
 ]
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputP
 
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.row_owners import plain_owners
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant, spread
@@ -136,7 +136,7 @@ def owners(schema: Schema, keys: list[tuple[Any, ...]], ranks: int) -> list[int]
     """The ranks that may have rows of some keys."""
     symbols = Symbols()
     lanes = encode(schema, keys, symbols)
-    texts = tuple(type_.kind in SYMBOLIC for type_ in schema.types)
+    texts = tuple(type_.is_symbolic for type_ in schema.types)
     return [int(rank) for rank in np.unique(plain_owners(lanes, texts, symbols, ranks))]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kpg.cluster.data_connections import DataClient
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.row_owners import plain_owners
-from kpg.columns.schema import INT64, SYMBOLIC, Schema
+from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_of_each
@@ -57,7 +57,7 @@ class Pusher:
         self._columns = change.columns(place)
         self._symbolic = symbolic_lanes(place.schema)
         self._owner_lanes = [place.schema.index(name) for name in place.placed]
-        self._owner_texts = tuple(place.schema.types[lane].kind in SYMBOLIC for lane in self._owner_lanes)
+        self._owner_texts = tuple(place.schema.types[lane].is_symbolic for lane in self._owner_lanes)
         client.tidy(place.ranks)
         self._waiting: list[Any] = []
         self._waiting_rows = 0

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kpg.columns.consolidation import consolidate
-from kpg.columns.schema import NULL, SYMBOLIC, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import Corrupt
@@ -38,9 +39,8 @@ def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buff
     texts: list[str] = []
     for lane, type_ in enumerate(schema.types):
         label = lane_name(lane)
-        if type_.kind in SYMBOLIC:
-            large = pa.large_string() if type_.kind == "string" else pa.large_binary()
-            columns[label] = symbols.text(updates.data[lane], large)
+        if type_.is_symbolic:
+            columns[label] = symbols.text(updates.data[lane], type_.definition.large_arrow)
             texts.append(label)
         else:
             columns[label] = updates.data[lane]
@@ -74,7 +74,7 @@ def _write(table: pa.Table, numbers: list[str], texts: list[str]) -> pa.Buffer:
 def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Updates:
     """The updates of a file, sorted and consolidated if they were when it was written."""
     try:
-        texts = [lane_name(lane) for lane, type_ in enumerate(schema.types) if type_.kind in SYMBOLIC]
+        texts = [lane_name(lane) for lane, type_ in enumerate(schema.types) if type_.is_symbolic]
         table = pq.read_table(pa.BufferReader(data), read_dictionary=texts, use_threads=False)
         meta = json.loads((table.schema.metadata or {})[META])
         lanes = _lanes(table, schema, symbols)
@@ -90,7 +90,7 @@ def _lanes(table: pa.Table, schema: Schema, symbols: Symbols) -> Ints:
     lanes = np.empty((len(schema), table.num_rows), np.int64)
     for lane, type_ in enumerate(schema.types):
         column = table.column(lane_name(lane))
-        if type_.kind not in SYMBOLIC:
+        if not type_.is_symbolic:
             _fill(lanes[lane], column)
         elif column.null_count == len(column):
             lanes[lane] = NULL

@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.schema import NULL, SYMBOLIC, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 
@@ -85,7 +86,7 @@ def _encode_change(
     values: list[bytes] = []
     if not schema.all_int64:
         for lane, kind in enumerate(schema.types):
-            if kind.kind in SYMBOLIC:
+            if kind.is_symbolic:
                 data = data.copy() if data is updates.data else data
                 data[lane], sizes, content = _by_value(data[lane], symbols)
                 texts.append((lane, sizes))
@@ -170,7 +171,7 @@ def _decode_change(
     for lane, count, size in texts:
         offsets, content = reader.take(8 * (count + 1)), reader.take(size)
         if schema is not None:
-            type_ = pa.large_string() if schema.types[lane].kind == "string" else pa.large_binary()
+            type_ = schema.types[lane].definition.large_arrow
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
             ids = symbols.intern(pa.Array.from_buffers(type_, count, buffers))
             updates.data[lane] = numbered(updates.data[lane], ids)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.cluster import frame_codec, message
-from kpg.columns.schema import NULL
+from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.columns.schema import INT64, NULL, Schema, Type
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import INT64, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, decode_rows, encode
 from kpg.errors import SchemaMismatch

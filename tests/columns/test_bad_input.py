@@ -9,7 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from kpg.columns.schema import NULL, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.errors import SchemaMismatch

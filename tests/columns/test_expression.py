@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kpg.columns.bind import bind, bind_condition
 from kpg.columns.decode_column import decode_list
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, when
-from kpg.columns.schema import NULL, Schema, decimal
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema, decimal
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from tests.columns.generate import canonical

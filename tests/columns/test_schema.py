@@ -8,19 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from kpg.columns.schema import (
-    BINARY,
-    BOOL,
-    DATE,
-    FLOAT64,
-    INT64,
-    STRING,
-    TIMESTAMP,
-    Schema,
-    Type,
-    decimal,
-    parse_type,
-)
+from kpg.columns.schema import BINARY, BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, Schema, Type, decimal, parse_type
 from kpg.errors import BadPlan, TypeMismatch, UndefinedName
 from tests.columns.generate import TYPES
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kpg.columns import symbols as module
 from kpg.columns.hashing import hash_values
-from kpg.columns.schema import NULL
+from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import Symbols
 from kpg.columns.text_order import order_keys
 from kpg.errors import SchemaMismatch

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
-from kpg.columns.schema import NULL, Schema
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Updates, constant, spread

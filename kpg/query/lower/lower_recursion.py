@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import SYMBOLIC, Schema
+from kpg.columns.schema import Schema
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Literal, atoms, variables
 from kpg.query.ir.program import Program, Rule, Stratum
@@ -180,7 +180,7 @@ def lanes_of(symbols: Symbols, texts: list[int]) -> Lane:
         assert isinstance(term, ConstantTerm)
         type_ = Schema.of({"value": TYPES[kind]}).types[0]
         value = encode_value(type_, term.value, symbols)
-        if type_.kind in SYMBOLIC:
+        if type_.is_symbolic:
             texts.append(value)
         return value
 

@@ -1,0 +1,137 @@
+"""decimal(precision, scale): exact numbers of up to 18 digits. The lane is the number times 10**scale."""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.columns.column_types.column_type import ColumnType, Parameters, null_mask, register
+from kpg.columns.column_types.int64_type import encode_integer
+from kpg.columns.column_types.tagged_text import TaggedText
+from kpg.columns.unfit_values import UnfitValue, show
+from kpg.columns.updates import Ints
+from kpg.errors import TypeMismatch
+
+if TYPE_CHECKING:
+    from kpg.columns.schema import Type
+    from kpg.columns.symbols import Symbols
+
+MAX_DIGITS: Final = 18  # the most that fit one int64
+_EXACT: Final = Context(prec=MAX_DIGITS + 2)  # the context of the user's thread may round
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+
+
+def _write_digits(value: Decimal) -> str:
+    return f"{value:f}"
+
+
+def _read_digits(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return Decimal(text)
+
+
+class DecimalType(ColumnType):
+    """Exact numbers of a fixed number of digits."""
+
+    name = "decimal"
+    python_class = Decimal
+    literal_classes = (Decimal,)
+    is_numeric = True
+    takes_parameters = True
+    message_text = TaggedText(
+        "decimal", literal_classes, _write_digits, _read_digits, 'Write {"decimal": "9.50"}: digits and a point.'
+    )
+    plan_text = TaggedText("decimal", literal_classes, str, Decimal)
+
+    def check_parameters(self, precision: int, scale: int) -> None:
+        if not (1 <= precision <= MAX_DIGITS and 0 <= scale <= precision):
+            raise TypeMismatch(
+                f"no such type: decimal({precision},{scale})",
+                hint=f"A decimal has 1 to {MAX_DIGITS} digits, of which 0 to all are after the point.",
+            )
+
+    def default_parameters(self) -> Parameters:
+        raise TypeMismatch("a decimal needs its digits", hint="Write kpg.decimal(10, 2), or 'decimal(10,2)'.")
+
+    def literal_parameters(self, value: Any) -> Parameters:
+        if not value.is_finite():
+            raise TypeMismatch(f"no column can hold {value}", hint="A decimal is a finite number.")
+        _, digits, exponent = value.as_tuple()
+        scale = max(0, -int(exponent))
+        precision = max(len(digits) + max(0, int(exponent)), scale, 1)
+        if precision > MAX_DIGITS:
+            raise TypeMismatch(f"{value} has more than the {MAX_DIGITS} digits of a decimal")
+        return precision, scale
+
+    def spelling(self, type_: Type) -> str:
+        return f"decimal({type_.precision},{type_.scale})"
+
+    def limits(self, type_: Type) -> tuple[int, int]:
+        return 1 - 10**type_.precision, 10**type_.precision - 1
+
+    def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
+        if not isinstance(value, Decimal):
+            return encode_integer(type_, value) * int(10**type_.scale)
+        if not value.is_finite():
+            raise UnfitValue(f"{value} is not a number that {type_} can hold")
+        sign, digits, exponent = value.as_tuple()
+        shift = int(exponent) + type_.scale
+        if not value:
+            return 0
+        if len(digits) + shift > MAX_DIGITS:  # do not build a number that may be huge
+            raise UnfitValue(f"{show(value)} is out of the range of {type_}")
+        number = int("".join(map(str, digits)))
+        whole, rest = divmod(number * int(10 ** max(shift, 0)), int(10 ** min(max(-shift, 0), len(digits))))
+        if rest:
+            raise UnfitValue(
+                f"{value} has more than {type_.scale} digits after the point",
+                "Round it first: kpg never drops digits silently.",
+            )
+        return -whole if sign else whole
+
+    def decode_value(self, type_: Type, lane_value: int) -> Decimal:
+        return _EXACT.scaleb(Decimal(lane_value), -type_.scale)
+
+    def show_lane(self, type_: Type, lane_value: int) -> str:
+        return str(Decimal(lane_value).scaleb(-type_.scale))
+
+    def to_arrow(self, type_: Type) -> pa.DataType:
+        return pa.decimal128(type_.precision, type_.scale)
+
+    def from_arrow(self, source: pa.DataType) -> Parameters | None:
+        if not pa.types.is_decimal(source):
+            return None
+        if source.precision <= MAX_DIGITS and 0 <= source.scale <= source.precision:
+            return source.precision, source.scale
+        raise TypeMismatch(
+            f"no column can hold Arrow's {source}", hint=f"A decimal has at most {MAX_DIGITS} digits: cast it first."
+        )
+
+    def accepts_arrow(self, source: pa.DataType) -> bool:
+        return bool(pa.types.is_decimal(source) or pa.types.is_integer(source))
+
+    def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
+        digits = pa.decimal128(38, type_.scale)
+        exact = pc.fill_null(array.cast(digits), pa.scalar(Decimal(0), digits))
+        words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
+        low, high = words[0::2], words[1::2]
+        if (high != low >> np.int64(63)).any():
+            raise OverflowError("out of range")
+        return low
+
+    def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
+        null = null_mask(type_, lane)
+        words = np.empty((len(lane), 2), np.int64)
+        words[:, 0] = lane
+        words[:, 1] = lane >> np.int64(63)  # the sign fills the upper half
+        valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").tobytes())
+        return pa.Array.from_buffers(self.to_arrow(type_), len(lane), [valid, pa.py_buffer(words.tobytes())])
+
+
+register(DecimalType())

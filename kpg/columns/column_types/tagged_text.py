@@ -1,0 +1,73 @@
+"""Values that JSON has no form for, written as `{tag: text}`; and the two formats that do so, messages and plans.
+
+    read(write(value)) == value          for every value of the type
+
+Tags and texts are literals on wires: they never change. The two formats differ because messages are for any client
+(timestamps end in Z, decimals have no exponent) and plans are for kpg's own workers (floats are exact in hexadecimal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedText:
+    """How one type writes its values as `{tag: text}`.
+
+    `read` raises ValueError, ArithmeticError or OverflowError for text that is no value of the type. Instances of
+    `classes` are written so whatever their value; it is empty if the format itself decides, as for large integers.
+    """
+
+    tag: str
+    classes: tuple[type, ...]
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+    example: str = ""  # a hint for text that `read` refuses
+
+
+class TaggedFormat:
+    """The tagged texts of all types in one format."""
+
+    def __init__(self) -> None:
+        self._by_tag: dict[str, TaggedText] = {}
+        self._by_class: dict[type, TaggedText] = {}
+
+    def add(self, text: TaggedText) -> None:
+        """Add the text of a type; raise ValueError if another type has its tag."""
+        if text.tag in self._by_tag:
+            raise ValueError(f"two types write values with the tag {text.tag!r}")
+        self._by_tag[text.tag] = text
+        self._by_class.update(dict.fromkeys(text.classes, text))
+
+    def remove(self, text: TaggedText) -> None:
+        """Remove the text of a type."""
+        del self._by_tag[text.tag]
+        for python_class in text.classes:
+            del self._by_class[python_class]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """All tags."""
+        return tuple(self._by_tag)
+
+    def __getitem__(self, tag: str) -> TaggedText:
+        return self._by_tag[tag]
+
+    def of_tag(self, tag: str) -> TaggedText | None:
+        """Return the text with a tag, None if no type has it."""
+        return self._by_tag.get(tag)
+
+    def of_value(self, value: Any) -> TaggedText | None:
+        """Return the text for a value: that of its class, or of the nearest base class."""
+        for python_class in type(value).__mro__:
+            text = self._by_class.get(python_class)
+            if text is not None:
+                return text
+        return None
+
+
+MESSAGE_FORMAT: Final = TaggedFormat()  # messages between clients and the server (kpg.protocol.value_codec)
+PLAN_FORMAT: Final = TaggedFormat()  # constants in plans that are sent to workers (kpg.plan.plan_values)
