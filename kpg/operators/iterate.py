@@ -66,7 +66,7 @@ class Feedback(Operator):
                 later[-1] += 1
                 if int(later[-1].max()) > self.max_rounds:
                     raise TooManyRounds(
-                        f"{self.name} did not settle within {self.max_rounds} rounds",
+                        f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
                         hint="Check that the recursion ends, or allow more with max_rounds=.",
                     )
                 self.send(Updates(updates.data, later, updates.diffs), times)

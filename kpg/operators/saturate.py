@@ -36,7 +36,7 @@ class Saturate(Operator):
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
         self.schemas = schemas  # of each relation
-        self.growth = InsertOnlyFixpoint(system) if system.only_grows else MaintainedFixpoint(system)
+        self.growth = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
     def passed(self) -> Frontier:
@@ -72,14 +72,14 @@ class Saturate(Operator):
                 self._send(came, time, 1, port)
                 self._send(went, time, -1, port)
             return
-        if any(each is not None and each.went.shape[1] for each in changes):
+        if any(each is not None and each.removed.shape[1] for each in changes):
             raise InsertOnly("a row was taken away from an insert-only program", hint=HINT)
-        for port, came in enumerate(self.growth.take([None if each is None else each.came for each in changes])):
+        for port, came in enumerate(self.growth.insert([None if each is None else each.added for each in changes])):
             self._send(came, time, 1, port)
 
     def _send(self, rows: NewRows, time: int, diff: int, port: int) -> None:
         if rows.rows.shape[1]:
-            self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.tidy), ((time,),), port)
+            self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.is_sorted), ((time,),), port)
 
     def state(self) -> Iterator[Updates]:
         for batcher in self.batchers:

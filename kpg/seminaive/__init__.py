@@ -1,1 +1,4 @@
-"""Recursion over relations that only grow: rows as numbers, sets as bitmaps, nothing kept to take rows back."""
+"""Recursion as one operator: semi-naive evaluation over rows packed into integers, without times or traces.
+
+`insert_only` computes fixed points of relations that only grow. `maintained` also handles removals, for linear rules.
+"""

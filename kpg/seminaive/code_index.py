@@ -1,13 +1,13 @@
-"""An index of codes by some columns: sorted runs, the later ones shorter.
+"""An index of row codes by some of their columns: sorted runs, each at least about twice as long as the next.
 
-    Index(layout, columns, keys)   the first `keys` of the columns are what rows are found by, the others what they give
-    find(prefix)                   for each run, the ranges of rows whose key is that
-    run.standing(rows)             of rows of a run that were found, which have not been taken out since
+    CodeIndex(layout, columns, keys)   the first `keys` columns form the key, the others are the values that it returns
+    find(keys)                         for each run, the range of rows of each key
+    run.remaining(rows)                the found rows that have not been removed since the run was built
 
-A short run is changed in place. A long one is not: what is taken out of it is noted beside it, and what is put in is a
-run of its own, so a change costs as much as it is large, and every so often a merge.
+A short run is changed in place. A long run is immutable: removed rows are listed beside it, and inserted rows form a
+run of their own, so a change costs as much as it is large, plus an amortised merge.
 
-Cost: 8 bytes a row, 8 for each id where a run is dense enough to be found by address.
+Cost: 8 bytes a row, and 8 bytes for each possible key where keys are dense enough to be found by address.
 """
 
 from __future__ import annotations
@@ -17,103 +17,104 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.row_codes import Layout
+from kpg.seminaive.row_codes import CodeLayout
 
-FEW = 64  # rows that are put into a run, or taken out, one by one
-SHORT = 1 << 14  # rows of a run that may be changed in place
-BURIED = 8  # a run is made anew when one of so many of its rows was taken out
-ADDRESSED = 1 << 24  # keys with at most so many values are found by address
+FEW_CHANGED_ROWS = 64  # up to this many rows are inserted into or deleted from a run one by one
+SHORT_RUN_ROWS = 1 << 14  # runs up to this length are changed in place
+REBUILD_DIVISOR = 8  # a run is rebuilt when more than one in this many of its rows has been removed
+MAX_ADDRESSED_KEYS = 1 << 24  # key spaces up to this size are found by address instead of by search
 
 
 class CodeRun:
-    """Codes of the index's columns in order, and where each key begins."""
+    """Sorted codes of the index's columns, and the start of each key."""
 
-    def __init__(self, codes: Ints, layout: Layout, keys: int) -> None:
+    def __init__(self, codes: Ints, layout: CodeLayout, keys: int) -> None:
         self._layout = layout
         self._keys = keys
-        self._rest = layout.bits * (layout.arity - keys)
-        self._make(codes)
+        self._value_bits = layout.bits * (layout.arity - keys)
+        self._build(codes)
 
-    def _make(self, codes: Ints) -> None:
+    def _build(self, codes: Ints) -> None:
         self.codes = codes
-        self._gone: Ints = codes[:0]  # of the codes, those that were taken out, in order
+        self._removed: Ints = codes[:0]  # sorted
         self._starts: Ints | None = None
-        self._parts: dict[tuple[tuple[int, int], ...], Ints] = {}
-        values = 1 << (self._layout.bits * self._keys)
-        if self._keys and values <= min(ADDRESSED, 16 * len(codes) + 1024):
-            self._starts = np.searchsorted(codes, np.arange(values + 1) << self._rest)
+        self._projections: dict[tuple[tuple[int, int], ...], Ints] = {}
+        key_space = 1 << (self._layout.bits * self._keys)
+        if self._keys and key_space <= min(MAX_ADDRESSED_KEYS, 16 * len(codes) + 1024):
+            self._starts = np.searchsorted(codes, np.arange(key_space + 1) << self._value_bits)
 
     def __len__(self) -> int:
-        return len(self.codes) - len(self._gone)
+        return len(self.codes) - len(self._removed)
 
     def ranges(self, keys: Ints) -> tuple[Ints, Ints]:
-        """Where the rows of each key are, and those that were."""
+        """Return the start and end of each key's rows, removed rows included."""
         if self._starts is not None:
             return self._starts[keys], self._starts[keys + 1]
-        return np.searchsorted(self.codes, keys << self._rest), np.searchsorted(self.codes, (keys + 1) << self._rest)
+        starts = np.searchsorted(self.codes, keys << self._value_bits)
+        return starts, np.searchsorted(self.codes, (keys + 1) << self._value_bits)
 
-    def standing(self, rows: Ints) -> Ints | None:
-        """Which of some rows are there still, by their place among these; None if all are."""
-        return np.flatnonzero(~are_in(self.codes[rows], self._gone)) if len(self._gone) else None
+    def remaining(self, rows: Ints) -> Ints | None:
+        """Return which of the given rows have not been removed, as positions in `rows`; None if none has."""
+        return np.flatnonzero(~contained(self.codes[rows], self._removed)) if len(self._removed) else None
 
-    def settle(self) -> None:
-        """Forget what was taken out."""
-        if len(self._gone):
-            self._make(self.codes[~are_in(self.codes, self._gone)])
+    def purge_removed(self) -> None:
+        """Rebuild the run without its removed rows."""
+        if len(self._removed):
+            self._build(self.codes[~contained(self.codes, self._removed)])
 
-    def without(self, codes: Ints) -> None:
-        """Take rows out, where they are."""
-        found = codes[are_in(codes, self.codes)]
-        if not len(found):
+    def remove(self, codes: Ints) -> None:
+        """Remove those of the given codes that the run holds."""
+        held = codes[contained(codes, self.codes)]
+        if not len(held):
             return
-        if len(self.codes) <= SHORT:
-            self.codes = np.delete(self.codes, np.searchsorted(self.codes, found))
-            self._moved(found, -1)
+        if len(self.codes) <= SHORT_RUN_ROWS:
+            self.codes = np.delete(self.codes, np.searchsorted(self.codes, held))
+            self._shift_starts(held, -1)
             return
-        self._gone = distinct(np.concatenate([self._gone, found]))
-        if len(self._gone) * BURIED > len(self.codes):
-            self.settle()
+        self._removed = distinct(np.concatenate([self._removed, held]))
+        if len(self._removed) * REBUILD_DIVISOR > len(self.codes):
+            self.purge_removed()
 
-    def again(self, codes: Ints) -> Ints:
-        """Put rows back that were taken out; the others are returned."""
-        if not len(self._gone):
+    def restore(self, codes: Ints) -> Ints:
+        """Put back the codes that were removed from this run; return the others."""
+        if not len(self._removed):
             return codes
-        back = are_in(codes, self._gone)
-        if back.any():
-            self._gone = self._gone[~are_in(self._gone, codes[back])]
-        return codes[~back]
+        restored = contained(codes, self._removed)
+        if restored.any():
+            self._removed = self._removed[~contained(self._removed, codes[restored])]
+        return codes[~restored]
 
-    def including(self, codes: Ints) -> None:
-        """Put rows in, that are not there."""
-        codes = codes[~are_in(codes, self.codes)]
+    def insert(self, codes: Ints) -> None:
+        """Insert the codes that the run does not hold yet, in place."""
+        codes = codes[~contained(codes, self.codes)]
         if len(codes):
             self.codes = np.insert(self.codes, np.searchsorted(self.codes, codes), codes)
-            self._moved(codes, 1)
+            self._shift_starts(codes, 1)
 
-    def _moved(self, codes: Ints, by: int) -> None:
-        """Rows went or came: keys behind them begin elsewhere."""
-        self._parts.clear()
+    def _shift_starts(self, codes: Ints, by: int) -> None:
+        """Adjust the start of every key behind inserted or deleted codes."""
+        self._projections.clear()
         if self._starts is None:
             return
-        if len(codes) > FEW:
-            self._starts = np.searchsorted(self.codes, np.arange(len(self._starts)) << self._rest)
+        if len(codes) > FEW_CHANGED_ROWS:
+            self._starts = np.searchsorted(self.codes, np.arange(len(self._starts)) << self._value_bits)
             return
-        for key in (codes >> self._rest).tolist():
+        for key in (codes >> self._value_bits).tolist():
             self._starts[key + 1 :] += by
 
-    def part(self, pairs: tuple[tuple[int, int], ...]) -> Ints:
-        """Columns of all rows moved to other bits; made once."""
-        if pairs not in self._parts:
-            self._parts[pairs] = self._layout.moved(self.codes, list(pairs))
-        return self._parts[pairs]
+    def projection(self, moves: tuple[tuple[int, int], ...]) -> Ints:
+        """Return some columns of all rows, moved to other bits. The result is cached."""
+        if moves not in self._projections:
+            self._projections[moves] = self._layout.rearrange(self.codes, list(moves))
+        return self._projections[moves]
 
 
 class CodeIndex:
-    """Rows by key."""
+    """The rows of one relation by key."""
 
-    def __init__(self, source: Layout, columns: tuple[int, ...], keys: int) -> None:
+    def __init__(self, source: CodeLayout, columns: tuple[int, ...], keys: int) -> None:
         self.columns = columns
-        self.layout = Layout(source.bits, len(columns))
+        self.layout = CodeLayout(source.bits, len(columns))
         self.keys = keys
         self.runs: list[CodeRun] = []
         self._source = source
@@ -122,58 +123,58 @@ class CodeIndex:
         return sum(map(len, self.runs))
 
     def add(self, codes: Ints) -> None:
-        """Take in rows; runs that are not much longer are merged with them."""
-        new = self._moved(codes)
+        """Insert rows. Runs less than twice as long as the new one are merged into it."""
+        new = self._rearrange(codes)
         for run in self.runs:
-            new = run.again(new)
+            new = run.restore(new)
         if not len(new):
             return
-        if len(new) <= FEW and self.runs and len(self.runs[-1].codes) <= SHORT:
-            self.runs[-1].including(distinct(new))
+        if len(new) <= FEW_CHANGED_ROWS and self.runs and len(self.runs[-1].codes) <= SHORT_RUN_ROWS:
+            self.runs[-1].insert(distinct(new))
             return
-        made = [new]
-        while self.runs and len(self.runs[-1]) < 2 * sum(map(len, made)):
+        parts = [new]
+        while self.runs and len(self.runs[-1]) < 2 * sum(map(len, parts)):
             last = self.runs.pop()
-            last.settle()
-            made.append(last.codes)
-        self.runs.append(CodeRun(distinct(np.concatenate(made)), self.layout, self.keys))
+            last.purge_removed()
+            parts.append(last.codes)
+        self.runs.append(CodeRun(distinct(np.concatenate(parts)), self.layout, self.keys))
 
     def remove(self, codes: Ints) -> None:
-        """Take rows out."""
-        moved = distinct(self._moved(codes))
+        """Remove rows."""
+        removed = distinct(self._rearrange(codes))
         for run in self.runs:
-            run.without(moved)
+            run.remove(removed)
         self.runs = [run for run in self.runs if len(run)]
 
-    def settle(self) -> None:
-        """Forget what was taken out, so that all that is found is there."""
+    def purge_removed(self) -> None:
+        """Rebuild every run without its removed rows, so that `find` returns only current rows."""
         for run in self.runs:
-            run.settle()
+            run.purge_removed()
 
-    def _moved(self, codes: Ints) -> Ints:
-        return self._source.moved(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
+    def _rearrange(self, codes: Ints) -> Ints:
+        return self._source.rearrange(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
 
     def find(self, keys: Ints) -> Iterator[tuple[CodeRun, Ints, Ints]]:
-        """The runs, and in each the range of every key."""
+        """Yield each run with the start and end of every key's rows in it."""
         for run in self.runs:
             yield run, *run.ranges(keys)
 
 
-def are_in(codes: Ints, ordered: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether each code is among others, which are in order."""
+def contained(codes: Ints, ordered: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return, for each code, whether it occurs in `ordered`, which is sorted."""
     if not len(ordered):
         return np.zeros(len(codes), np.bool_)
-    places = np.minimum(np.searchsorted(ordered, codes), len(ordered) - 1)
-    return np.asarray(ordered[places] == codes)
+    positions = np.minimum(np.searchsorted(ordered, codes), len(ordered) - 1)
+    return np.asarray(ordered[positions] == codes)
 
 
 def distinct(codes: Ints) -> Ints:
-    """Codes in order, each once."""
-    found = np.sort(codes)
-    if len(found) > 1:
-        new = np.empty(len(found), np.bool_)
+    """Return the distinct codes in ascending order."""
+    ordered = np.sort(codes)
+    if len(ordered) > 1:
+        new = np.empty(len(ordered), np.bool_)
         new[0] = True
-        np.not_equal(found[1:], found[:-1], out=new[1:])
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
         if not new.all():
-            return found[new]
-    return found
+            return ordered[new]
+    return ordered

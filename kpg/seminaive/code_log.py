@@ -1,6 +1,6 @@
-"""Codes that come and go: written down as they do, and worked out when somebody asks for all of them.
+"""An append-only log of inserted and deleted row codes. The current set is computed on demand and cached.
 
-Cost: what comes or goes; all codes once as many came and went as there were.
+Cost: proportional to the inserted and deleted codes. The log is compacted when it exceeds twice the current set.
 """
 
 from __future__ import annotations
@@ -8,50 +8,53 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.row_codes import Layout
+from kpg.seminaive.row_codes import CodeLayout
 
-SLACK = 1024
+MIN_COMPACTION_CODES = 1024  # a log shorter than this is not compacted
 
 
 class CodeLog:
-    """The rows of a relation that is only read."""
+    """The rows of a relation that rules read but do not derive."""
 
     def __init__(self) -> None:
-        self._codes: list[Ints] = []
-        self._there: list[bool] = []  # whether the codes of each part came or went
-        self._worked_out = 0  # codes of the first part, when it was last all that was there
+        self._parts: list[Ints] = []
+        self._inserted: list[bool] = []  # for each part, whether its codes were inserted or deleted
+        self._compacted_size = 0  # the size of the set at the last compaction
 
     @property
     def nbytes(self) -> int:
-        """What is written down."""
-        return sum(part.nbytes for part in self._codes)
+        """The size of the log in bytes."""
+        return sum(part.nbytes for part in self._parts)
 
-    def put(self, codes: Ints) -> None:
-        """Codes came."""
-        self._write(codes, True)
+    def insert(self, codes: Ints) -> None:
+        """Record inserted codes."""
+        self._append(codes, True)
 
-    def drop(self, codes: Ints) -> None:
-        """Codes went."""
-        self._write(codes, False)
+    def remove(self, codes: Ints) -> None:
+        """Record deleted codes."""
+        self._append(codes, False)
 
-    def _write(self, codes: Ints, there: bool) -> None:
-        self._codes.append(codes)
-        self._there.append(there)
-        if not all(self._there) and sum(map(len, self._codes)) > 2 * self._worked_out + SLACK:
-            self.all()
+    def _append(self, codes: Ints, inserted: bool) -> None:
+        self._parts.append(codes)
+        self._inserted.append(inserted)
+        if not all(self._inserted) and sum(map(len, self._parts)) > 2 * self._compacted_size + MIN_COMPACTION_CODES:
+            self.current()
 
-    def all(self) -> Ints:
-        """The codes that are there; one that only ever came may be there repeatedly."""
-        codes = np.concatenate(self._codes) if self._codes else np.empty(0, np.int64)
-        if not all(self._there):
-            there = np.repeat(self._there, [len(part) for part in self._codes])
+    def current(self) -> Ints:
+        """Return the current codes, and compact the log to them.
+
+        While nothing has been deleted, a code that was inserted several times occurs several times.
+        """
+        codes = np.concatenate(self._parts) if self._parts else np.empty(0, np.int64)
+        if not all(self._inserted):
+            inserted = np.repeat(self._inserted, [len(part) for part in self._parts])
             order = np.argsort(codes, kind="stable")
-            codes, there = codes[order], there[order]
-            last = np.append(codes[1:] != codes[:-1], True)
-            codes = codes[last & there]
-        self._codes, self._there, self._worked_out = [codes], [True], len(codes)
+            codes, inserted = codes[order], inserted[order]
+            last = np.append(codes[1:] != codes[:-1], True)  # the last entry of each code decides
+            codes = codes[last & inserted]
+        self._parts, self._inserted, self._compacted_size = [codes], [True], len(codes)
         return codes
 
-    def recode(self, before: Layout, pairs: list[tuple[int, int]]) -> None:
-        """Move the columns of all codes to other bits."""
-        self._codes = [before.moved(part, pairs) for part in self._codes]
+    def recode(self, before: CodeLayout, moves: list[tuple[int, int]]) -> None:
+        """Change the layout of all codes."""
+        self._parts = [before.rearrange(part, moves) for part in self._parts]

@@ -1,10 +1,11 @@
-"""A set of codes that only grows: a hash table, or a bitmap once that is not much larger; and levels of codes.
+"""A set of row codes that only grows, and a map from row codes to levels.
 
-    insert(codes)                     those that are new
-    extend(left, low, high, right)    the new left[i] + right[j] for j in [low[i], high[i])
-    runs()                            all codes, ascending, in parts of bounded size
+    insert(codes)                     returns the codes that are new
+    extend(left, low, high, right)    inserts left[i] + right[j] for j in [low[i], high[i]); yields the new ones
+    runs()                            yields all codes in ascending order, in parts of bounded size
 
-Cost: 16 to 32 bytes for each member, or one bit for each code that could be one, at most 256 MB.
+The set is a hash table until a bitmap is not much larger. Cost: 16 to 32 bytes for each member, or one bit for each
+possible code, at most 256 MB.
 """
 
 from __future__ import annotations
@@ -16,136 +17,139 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.kernels.code_sets import add, extend, lookup, members, store
 
-LEVEL_BITS = 16  # codes of at most so many bits have their levels in an array
-DENSE_BITS = 31  # codes of at most so many bits may be kept as a bitmap
-DENSE_ROOM = 4  # when it takes at most so many times the room of a hash table
-SLOTS = 1 << 10  # of the smallest hash table
-PART = 1 << 20  # codes given out at a time
+MAX_LEVEL_ARRAY_BITS = 16  # levels of codes up to this width are an array indexed by code
+MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
+BITMAP_SIZE_FACTOR = 4  # a bitmap replaces the hash table when it takes at most this multiple of its words
+MIN_HASH_SLOTS = 1 << 10  # of the smallest hash table
+PART_CODES = 1 << 20  # the maximum number of codes in one part of `runs` and `extend`
 
 
 class CodeSet:
-    """Codes, each once."""
+    """Distinct row codes."""
 
     def __init__(self, width: int) -> None:
         self.count = 0
-        self._words = max(1, (1 << width) >> 6) if width <= DENSE_BITS else 0  # of a bitmap, if there may be one
-        self._dense = 0 < self._words <= DENSE_ROOM * SLOTS
-        self._table: Ints = np.zeros(self._words, np.int64) if self._dense else np.full(SLOTS, -1, np.int64)
+        self._bitmap_words = max(1, (1 << width) >> 6) if width <= MAX_BITMAP_BITS else 0  # 0: no bitmap
+        self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * MIN_HASH_SLOTS
+        self._table: Ints = self._empty_bitmap() if self._is_bitmap else np.full(MIN_HASH_SLOTS, -1, np.int64)
+
+    def _empty_bitmap(self) -> Ints:
+        return np.zeros(self._bitmap_words, np.int64)
 
     def __len__(self) -> int:
         return self.count
 
     @property
     def nbytes(self) -> int:
-        """What the set holds."""
+        """The size of the set in bytes."""
         return self._table.nbytes
 
     @property
     def _mask(self) -> int:
-        return -1 if self._dense else len(self._table) - 1
+        return -1 if self._is_bitmap else len(self._table) - 1
 
     def insert(self, codes: Ints) -> Ints:
-        """Make some codes members; those that are new."""
-        self._make_room(len(codes))
+        """Insert codes; return those that are new."""
+        self._reserve(len(codes))
         out = np.empty(len(codes), np.int64)
         n = add(codes, self._table, self._mask, out)
         self.count += n
         return out[:n]
 
     def extend(self, left: Ints, low: Ints, high: Ints, right: Ints) -> Iterator[Ints]:
-        """Make sums members; those that are new, in parts."""
+        """Insert the sums left[i] + right[j] for j in [low[i], high[i]); yield the new ones in parts."""
         if not len(left):
             return
         matches = high - low
-        room = max(min(PART, int(matches.sum())), int(matches.max()))
+        capacity = max(min(PART_CODES, int(matches.sum())), int(matches.max()))
         start = 0
         while start < len(left):
-            self._make_room(room)
-            out = np.empty(room, np.int64)
+            self._reserve(capacity)
+            out = np.empty(capacity, np.int64)
             start, n = extend(left, low, high, right, self._table, self._mask, out, start)
             self.count += n
             if n:
-                yield out[:n].copy() if n * 2 < room else out[:n]
+                yield out[:n].copy() if n * 2 < capacity else out[:n]
 
     def runs(self) -> Iterator[Ints]:
-        """All codes, ascending."""
-        if not self._dense:
-            everything = np.sort(self._table[self._table >= 0])
-            yield from (everything[at : at + PART] for at in range(0, len(everything), PART))
+        """Yield all codes in ascending order, in parts."""
+        if not self._is_bitmap:
+            codes = np.sort(self._table[self._table >= 0])
+            yield from (codes[at : at + PART_CODES] for at in range(0, len(codes), PART_CODES))
             return
         word = 0
         while word < len(self._table):
-            out = np.empty(PART, np.int64)
+            out = np.empty(PART_CODES, np.int64)
             word, n = members(self._table, word, out)
             if n:
                 yield out[:n]
 
-    def _make_room(self, more: int) -> None:
-        """Let the table be at most half full after so many more, or become a bitmap."""
-        if self._dense or 2 * (self.count + more) <= len(self._table):
+    def _reserve(self, more: int) -> None:
+        """Grow the hash table so that it is at most half full after `more` insertions, or turn it into a bitmap."""
+        if self._is_bitmap or 2 * (self.count + more) <= len(self._table):
             return
         codes = self._table[self._table >= 0]
-        size = 1 << (2 * (self.count + more) - 1).bit_length()
-        self._dense = 0 < self._words <= DENSE_ROOM * size
-        self._table = np.zeros(self._words, np.int64) if self._dense else np.full(size, -1, np.int64)
+        slots = 1 << (2 * (self.count + more) - 1).bit_length()
+        self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * slots
+        self._table = self._empty_bitmap() if self._is_bitmap else np.full(slots, -1, np.int64)
         add(codes, self._table, self._mask, np.empty(len(codes), np.int64))
 
 
 class CodeLevels:
-    """A number for each of some codes, -1 for others: an array where codes are short, else a hash table."""
+    """A map from row codes to levels; -1 for codes without one. An array where codes are short, else a hash table."""
 
     def __init__(self, width: int) -> None:
-        self._dense = width <= min(LEVEL_BITS, DENSE_BITS)
-        self._slots = 0
-        self._table: Ints = np.full(1 if self._dense else SLOTS, -1, np.int64)
-        self._levels: Ints = np.full(1 << width if self._dense else SLOTS, -1, np.int64)
+        self._is_array = width <= min(MAX_LEVEL_ARRAY_BITS, MAX_BITMAP_BITS)
+        self._used_slots = 0
+        self._table: Ints = np.full(1 if self._is_array else MIN_HASH_SLOTS, -1, np.int64)
+        self._levels: Ints = np.full(1 << width if self._is_array else MIN_HASH_SLOTS, -1, np.int64)
 
     @classmethod
-    def of_rounds(cls, width: int, members: CodeSet, rounds: list[Ints]) -> CodeLevels:
-        """Of the codes of each round its number; the members are those codes, and give their table away."""
-        made = cls(width)
-        if made._dense or members._dense:
-            for level, codes in enumerate(rounds):
-                made.put(codes, level)
-            return made
-        made._table, made._slots = members._table, members.count
-        made._levels = np.full(len(made._table), -1, np.int64)
-        for level, codes in enumerate(rounds):
-            store(codes, np.array([level]), made._table, len(made._table) - 1, made._levels)
-        return made
+    def of_rounds(cls, width: int, codes: CodeSet, rounds: list[Ints]) -> CodeLevels:
+        """Give the codes of round i the level i. `codes` holds the codes of all rounds; its table may be taken over."""
+        levels = cls(width)
+        if levels._is_array or codes._is_bitmap:
+            for level, found in enumerate(rounds):
+                levels.put(found, level)
+            return levels
+        levels._table, levels._used_slots = codes._table, codes.count
+        levels._levels = np.full(len(levels._table), -1, np.int64)
+        for level, found in enumerate(rounds):
+            store(found, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
+        return levels
 
     @property
     def nbytes(self) -> int:
-        """What it holds."""
+        """The size of the map in bytes."""
         return self._table.nbytes + self._levels.nbytes
 
     def get(self, codes: Ints) -> Ints:
-        """The level of each code."""
-        if self._dense:
+        """Return the level of each code; -1 for codes without one."""
+        if self._is_array:
             return self._levels[codes]
         out = np.empty(len(codes), np.int64)
         lookup(codes, self._table, len(self._table) - 1, self._levels, out)
         return out
 
     def put(self, codes: Ints, level: int) -> None:
-        """Give some codes a level."""
-        if self._dense:
+        """Set the level of codes."""
+        if self._is_array:
             self._levels[codes] = level
             return
-        self._make_room(len(codes))
-        self._slots += store(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
+        self._reserve(len(codes))
+        self._used_slots += store(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
 
     def items(self) -> tuple[Ints, Ints]:
-        """All codes that have a level, and their levels."""
-        there = np.flatnonzero(self._levels >= 0)
-        return (there if self._dense else self._table[there]), self._levels[there]
+        """Return all codes that have a level, and their levels."""
+        slots = np.flatnonzero(self._levels >= 0)
+        return (slots if self._is_array else self._table[slots]), self._levels[slots]
 
-    def _make_room(self, more: int) -> None:
-        if 2 * (self._slots + more) <= len(self._table):
+    def _reserve(self, more: int) -> None:
+        if 2 * (self._used_slots + more) <= len(self._table):
             return
         codes, levels = self.items()
-        size = max(SLOTS, 1 << (2 * (len(codes) + more) - 1).bit_length())
-        self._table, self._levels = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
-        self._slots = len(codes)
+        slots = max(MIN_HASH_SLOTS, 1 << (2 * (len(codes) + more) - 1).bit_length())
+        self._table, self._levels = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
+        self._used_slots = len(codes)
         if len(codes):
-            store(codes, levels, self._table, size - 1, self._levels)
+            store(codes, levels, self._table, slots - 1, self._levels)

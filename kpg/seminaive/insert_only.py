@@ -1,11 +1,11 @@
-"""Least fixed points of relations that only grow: a change adds what follows from it, and nothing is taken back.
+"""Least fixed points of relations that only grow, by semi-naive evaluation.
 
-    growth = Growth(system)
-    growth.take([rows of each relation])      the new rows of each derived relation, at once
+    fixpoint = InsertOnlyFixpoint(system)
+    fixpoint.insert([new rows of each relation])      returns the new rows of each derived relation
 
-Semi-naive: a round joins the rows that the round before found with everything, and keeps what is new. Nothing is kept
-for retractions, so a derived row costs a bit or some bytes in a set, and an index of its relation exists only if a rule
-needs one: where two of its atoms recur, or once a relation that is read changes after the first load.
+Each round joins the rows that the round before derived with all rows, and keeps the new ones. Nothing is kept for
+retractions, so a derived row costs one bit or a few bytes in a set. An index of a derived relation exists only if a
+rule needs one: if two atoms of a body are derived, or once a relation that rules read changes after the first load.
 """
 
 from __future__ import annotations
@@ -29,313 +29,326 @@ from kpg.seminaive.recursion_rules import (
     RecursionComparison,
     RuleSystem,
     Term,
-    courses,
+    evaluation_orders,
     variables,
 )
-from kpg.seminaive.row_codes import Ids, Layout
+from kpg.seminaive.row_codes import CodeLayout, ValueIds
 
-ROW = "#row"  # beside the variables of a course: the row it began with
-SLICE = 1 << 20  # rows that are extended at a time
-CODE_BITS = 62
+ROW = "#row"  # a pseudo-variable: the position of the starting row
+MAX_SLICE_ROWS = 1 << 20  # partial solutions that are extended in one step, to bound memory
+MAX_CODE_BITS = 62  # a code must be a non-negative int64, and the sum of two parts must not overflow
 
 
 class NewRows(NamedTuple):
-    """New rows of a relation, int64[arity, n], and whether they are in order."""
+    """New rows of a relation, int64[arity, n], and whether they are sorted."""
 
     rows: Ints
-    tidy: bool
+    is_sorted: bool
 
 
 class AtomProbe(NamedTuple):
-    """How an atom is met: the columns of the index, the terms that are its key, and where it gives which variable."""
+    """How an atom is looked up: the index columns, the terms of the key, and the index column of each new variable."""
 
     columns: tuple[int, ...]
     keys: tuple[Term, ...]
-    gives: dict[str, int]
+    provides: dict[str, int]
 
 
 @dataclass(slots=True)
 class PartialSolutions:
-    """Rows of a course under way: the ids of each variable that is still needed."""
+    """Solutions of the first literals of a rule: the ids of each variable that later steps need."""
 
     size: int
     ids: dict[str, Ints]
 
-    def taken(self, rows: Ints) -> PartialSolutions:
-        """Some of the rows."""
+    def take(self, rows: Ints) -> PartialSolutions:
+        """Return the solutions at some positions."""
         return PartialSolutions(len(rows), {name: column[rows] for name, column in self.ids.items()})
 
 
 @dataclass(slots=True)
 class InsertOnlyFixpoint:
-    """The relations of a system."""
+    """The relations of a rule system, with the rows derived so far."""
 
     system: RuleSystem
-    ids: Ids = field(default_factory=Ids)
+    ids: ValueIds = field(default_factory=ValueIds)
     bits: int = 1
     _derived: list[CodeSet] = field(default_factory=list)
     _read: list[CodeLog] = field(default_factory=list)
     indexes: dict[tuple[int, tuple[int, ...], int], CodeIndex] = field(default_factory=dict)
-    _courses: list[list[EvaluationOrder]] = field(default_factory=list)
-    _meetings: dict[tuple[RecursionAtom, tuple[str, ...], frozenset[str]], AtomProbe] = field(default_factory=dict)
+    _orders: list[list[EvaluationOrder]] = field(default_factory=list)
+    _probes: dict[tuple[RecursionAtom, tuple[str, ...], frozenset[str]], AtomProbe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         arities = self.system.arities
-        self._courses = [courses(self.system.rules, relation) for relation in range(len(arities))]
+        self._orders = [evaluation_orders(self.system.rules, relation) for relation in range(len(arities))]
         self._derived = [CodeSet(self.layout(relation).width) for relation in range(self.system.derived)]
         self._read = [CodeLog() for _ in arities]
 
-    def layout(self, relation: int) -> Layout:
-        """The codes of a relation."""
-        return Layout(self.bits, self.system.arities[relation])
+    def layout(self, relation: int) -> CodeLayout:
+        """Return the code layout of a relation."""
+        return CodeLayout(self.bits, self.system.arities[relation])
 
-    def take(self, rows: list[Ints | None]) -> list[NewRows]:
-        """Take in new rows of each relation, int64[arity, n] or None; all new rows of those derived."""
+    def insert(self, rows: list[Ints | None]) -> list[NewRows]:
+        """Insert rows of each relation, int64[arity, n] or None; return the new rows of each derived relation."""
         first = not any(map(len, self._derived))
-        self._name([each for each in rows if each is not None])
-        codes = [None if each is None else self._encode(relation, each) for relation, each in enumerate(rows)]
+        self._assign_ids([block for block in rows if block is not None])
+        codes = [None if block is None else self._encode(relation, block) for relation, block in enumerate(rows)]
         fresh: list[list[Ints]] = [[] for _ in range(self.system.derived)]
         for relation in range(self.system.derived, len(rows)):
-            found = codes[relation]
-            if found is not None:
-                self._add(relation, found)
-                if not first:  # else there is nothing to meet
-                    self._follow(relation, found, fresh)
+            inserted = codes[relation]
+            if inserted is not None:
+                self._add(relation, inserted)
+                if not first:  # on the first load no derived rows exist to join with
+                    self._derive_from(relation, inserted, fresh)
         for relation in range(self.system.derived):
-            found = codes[relation]
-            if found is not None:
-                fresh[relation].append(self._derived[relation].insert(found))
-        everything: list[list[Ints]] = [[] for _ in fresh]
+            inserted = codes[relation]
+            if inserted is not None:
+                fresh[relation].append(self._derived[relation].insert(inserted))
+        new_codes: list[list[Ints]] = [[] for _ in fresh]
         for current in self._rounds(fresh):
             if not first:
-                for relation, found in enumerate(current):
-                    everything[relation].append(found)
+                for relation, derived in enumerate(current):
+                    new_codes[relation].append(derived)
         if first:
-            return [NewRows(self._all(relation), self.ids.ordered) for relation in range(self.system.derived)]
-        return [NewRows(self.decoded(relation, parts), False) for relation, parts in enumerate(everything)]
+            return [NewRows(self._all_rows(relation), self.ids.ordered) for relation in range(self.system.derived)]
+        return [NewRows(self.decode(relation, parts), False) for relation, parts in enumerate(new_codes)]
 
     def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
-        """Go round until nothing is new; the new rows of each derived relation, round by round."""
+        """Run rounds until nothing is new; yield the new codes of each derived relation after each round."""
         rounds = 0
         while any(len(part) for parts in fresh for part in parts):
             rounds += 1
             self.check_rounds(rounds)
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
-            for relation, found in enumerate(current):
-                self._add(relation, found)
-            for relation, found in enumerate(current):
-                self._follow(relation, found, fresh)
+            for relation, derived in enumerate(current):
+                self._add(relation, derived)
+            for relation, derived in enumerate(current):
+                self._derive_from(relation, derived, fresh)
             yield current
 
     def nbytes(self) -> int:
-        """What sets and indexes hold."""
+        """Return the size of all sets, logs and indexes in bytes."""
         indexes = sum(run.codes.nbytes for index in self.indexes.values() for run in index.runs)
-        read = sum(each.nbytes for each in self._read)
-        return indexes + read + sum(each.nbytes for each in self._derived)
+        read = sum(log.nbytes for log in self._read)
+        return indexes + read + sum(codes.nbytes for codes in self._derived)
 
     def rows_of(self, relation: int) -> Iterator[Ints]:
-        """All rows of a relation, int64[arity, n] each, in parts."""
-        growing = relation < self.system.derived and len(self._derived[relation])
-        for codes in self._derived[relation].runs() if growing else self._codes(relation):
-            yield self.decoded(relation, [codes])
+        """Yield all rows of a relation in parts, int64[arity, n] each."""
+        has_set = relation < self.system.derived and len(self._derived[relation])
+        for codes in self._derived[relation].runs() if has_set else self._codes(relation):
+            yield self.decode(relation, [codes])
 
     # Ids and codes
 
-    def _name(self, rows: list[Ints]) -> None:
-        """Give ids to all values, of rules too; with more bits if they no longer fit."""
-        constants = [term for rule in self.system.rules for each in (rule.head, *rule.body) for term in numbers(each)]
-        parts = [each.reshape(-1) for each in rows] + [np.array(constants, np.int64)]
+    def _assign_ids(self, rows: list[Ints]) -> None:
+        """Assign ids to all values of rows and rules; widen the codes if the ids no longer fit."""
+        constants = [
+            value
+            for rule in self.system.rules
+            for literal in (rule.head, *rule.body)
+            for value in constants_of(literal)
+        ]
+        parts = [block.reshape(-1) for block in rows] + [np.array(constants, np.int64)]
         self.ids.add(np.concatenate(parts))
         bits = max(1, (len(self.ids) - 1).bit_length())
         if bits <= self.bits:
             return
-        if bits * max(self.system.arities) > CODE_BITS:
+        if bits * max(self.system.arities) > MAX_CODE_BITS:
             raise Overflow(
-                f"{self.system.name} has too many different values to be kept insert-only",
+                f"{self.system.name} has too many distinct values for insert-only evaluation",
                 detail=f"{len(self.ids):,} values in rows of {max(self.system.arities)} columns.",
                 hint="Run the program without insert-only.",
             )
         self._widen(bits)
 
     def _widen(self, bits: int) -> None:
-        """Code everything anew."""
+        """Encode everything again with more bits for each id."""
         before = [self.layout(relation) for relation in range(len(self.system.arities))]
         self.bits = bits
         after = [self.layout(relation) for relation in range(len(self.system.arities))]
-        pairs = [[(c, new.shift(c)) for c in range(new.arity)] for new in after]
+        moves = [[(c, new.shift(c)) for c in range(new.arity)] for new in after]
         for relation, old in enumerate(self._derived):
-            made = CodeSet(after[relation].width)
+            codes = CodeSet(after[relation].width)
             for run in old.runs():
-                made.insert(before[relation].moved(run, pairs[relation]))
-            self._derived[relation] = made
-        for relation, kept in enumerate(self._read):
-            kept.recode(before[relation], pairs[relation])
+                codes.insert(before[relation].rearrange(run, moves[relation]))
+            self._derived[relation] = codes
+        for relation, log in enumerate(self._read):
+            log.recode(before[relation], moves[relation])
         self.indexes.clear()
 
     def _encode(self, relation: int, rows: Ints) -> Ints:
-        ids = np.stack([self.ids.of(lane) for lane in rows]) if len(rows) else rows
-        return self.layout(relation).code(ids)
+        ids = np.stack([self.ids.lookup(lane) for lane in rows]) if len(rows) else rows
+        return self.layout(relation).encode(ids)
 
-    def _all(self, relation: int) -> Ints:
-        """All rows of a derived relation, in the order of their ids."""
-        layout, members = self.layout(relation), self._derived[relation]
-        out = np.empty((layout.arity, len(members)), np.int64)
+    def _all_rows(self, relation: int) -> Ints:
+        """Return all rows of a derived relation, sorted by their ids."""
+        layout, codes = self.layout(relation), self._derived[relation]
+        out = np.empty((layout.arity, len(codes)), np.int64)
         at = 0
-        for run in members.runs():
-            layout.values(run, self.ids, out[:, at : at + len(run)])
+        for run in codes.runs():
+            layout.decode_into(run, self.ids, out[:, at : at + len(run)])
             at += len(run)
         return out
 
-    def decoded(self, relation: int, parts: list[Ints]) -> Ints:
+    def decode(self, relation: int, parts: list[Ints]) -> Ints:
+        """Return the rows of some codes, int64[arity, n]."""
         codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
         layout = self.layout(relation)
         out = np.empty((layout.arity, len(codes)), np.int64)
-        layout.values(codes, self.ids, out)
+        layout.decode_into(codes, self.ids, out)
         return out
 
     # Relations
 
     def _add(self, relation: int, codes: Ints) -> None:
-        """Let indexes have new rows."""
+        """Add new rows to the indexes of their relation, and to its log if rules only read it."""
         if relation >= self.system.derived:
-            self._read[relation].put(codes)
+            self._read[relation].insert(codes)
         for (of, _, _), index in self.indexes.items():
             if of == relation:
                 index.add(codes)
 
     def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex:
-        """A relation by some of its columns; made when it is first needed."""
+        """Return the index of a relation by some columns; build it on first use."""
         name = relation, columns, keys
         if name not in self.indexes:
-            made = self.indexes[name] = CodeIndex(self.layout(relation), columns, keys)
+            index = self.indexes[name] = CodeIndex(self.layout(relation), columns, keys)
             parts = self._codes(relation)
             if parts:
-                made.add(np.concatenate(parts))
+                index.add(np.concatenate(parts))
         return self.indexes[name]
 
     def _codes(self, relation: int) -> list[Ints]:
-        """All rows of a relation."""
-        return list(self._derived[relation].runs()) if relation < self.system.derived else [self._read[relation].all()]
+        """Return the codes of all rows of a relation, in parts."""
+        if relation < self.system.derived:
+            return list(self._derived[relation].runs())
+        return [self._read[relation].current()]
 
     def check_rounds(self, rounds: int) -> None:
+        """Raise if more rounds were needed than allowed."""
         if rounds > self.system.max_rounds:
             raise TooManyRounds(
-                f"{self.system.name} did not settle within {self.system.max_rounds} rounds",
-                hint="Check that the recursion ends, or allow more with max_rounds=.",
+                f"{self.system.name} did not reach a fixed point within {self.system.max_rounds} rounds",
+                hint="Check that the recursion terminates, or allow more rounds with max_rounds=.",
             )
 
     # Rules
 
-    def _follow(self, relation: int, codes: Ints, fresh: list[list[Ints]]) -> None:
-        """Add what follows from new rows of a relation."""
-        for course in self._courses[relation]:
-            for at in range(0, len(codes), SLICE):
-                bound = self._begin(course.start, codes[at : at + SLICE], needed(course, 0))
-                self._go_on(course, 0, bound, fresh[course.head.relation])
+    def _derive_from(self, relation: int, codes: Ints, fresh: list[list[Ints]]) -> None:
+        """Derive what follows from new rows of a relation; append the new codes of each head to `fresh`."""
+        for order in self._orders[relation]:
+            for at in range(0, len(codes), MAX_SLICE_ROWS):
+                solutions = self._start(order.start, codes[at : at + MAX_SLICE_ROWS], needed(order, 0))
+                self._evaluate(order, 0, solutions, fresh[order.head.relation])
 
-    def _begin(self, start: RecursionAtom, codes: Ints, live: frozenset[str]) -> PartialSolutions:
-        """The variables of the atom whose rows are new, and which row each comes from."""
+    def _start(self, start: RecursionAtom, codes: Ints, live: frozenset[str]) -> PartialSolutions:
+        """Bind the variables of the starting atom to the rows that match it."""
         layout = self.layout(start.relation)
         rows = np.arange(len(codes))
         for column, term in enumerate(start.terms):
             if isinstance(term, int):
                 rows = rows[layout.ids(codes[rows], column) == self._id(term)]
         codes = codes if len(rows) == len(codes) else codes[rows]
-        found = {
+        ids = {
             term: layout.ids(codes, column)
             for column, term in enumerate(start.terms)
             if isinstance(term, str) and term in live
         }
-        return PartialSolutions(len(codes), found | {ROW: rows} if ROW in live else found)
+        return PartialSolutions(len(codes), ids | {ROW: rows} if ROW in live else ids)
 
-    def _go_on(self, course: EvaluationOrder, step: int, bound: PartialSolutions, found: list[Ints]) -> None:
-        """Do the rest of a course for some rows."""
-        if not bound.size:
+    def _evaluate(self, order: EvaluationOrder, step: int, solutions: PartialSolutions, fresh: list[Ints]) -> None:
+        """Evaluate the remaining steps of an order for some partial solutions."""
+        if not solutions.size:
             return
-        if step == len(course.steps):
-            new = self._derived[course.head.relation].insert(self._head(course.head, bound, ()))
-            found.append(new)
+        if step == len(order.steps):
+            fresh.append(self._derived[order.head.relation].insert(self._head(order.head, solutions, ())))
             return
-        literal = course.steps[step]
+        literal = order.steps[step]
         if isinstance(literal, RecursionComparison):
-            self._go_on(course, step + 1, bound.taken(np.flatnonzero(self._holds(literal, bound))), found)
-        elif step + 1 == len(course.steps):
-            self._extend(course, literal, bound, found)
+            passing = solutions.take(np.flatnonzero(self._holds(literal, solutions)))
+            self._evaluate(order, step + 1, passing, fresh)
+        elif step + 1 == len(order.steps):
+            self._extend(order, literal, solutions, fresh)
         else:
-            for joined in self._join(literal, bound, needed(course, step + 1)):
-                self._go_on(course, step + 1, joined, found)
+            for joined in self._join(literal, solutions, needed(order, step + 1)):
+                self._evaluate(order, step + 1, joined, fresh)
 
-    def _meet(
-        self, atom: RecursionAtom, bound: PartialSolutions, live: frozenset[str]
+    def _probe(
+        self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
     ) -> tuple[CodeIndex, Ints, dict[str, int]]:
-        """The index of an atom's relation by what is known, the keys to find, and where it gives which variable."""
-        name = atom, tuple(bound.ids), live
-        meeting = self._meetings.get(name)
-        if meeting is None:
-            meeting = self._meetings[name] = self._meeting(atom, bound, live)
-        index = self._index(atom.relation, meeting.columns, len(meeting.keys))
-        if not meeting.keys:
-            return index, np.zeros(bound.size, np.int64), meeting.gives
-        prefix = self._ids_of(meeting.keys[0], bound)
-        for term in meeting.keys[1:]:
-            prefix = (prefix << self.bits) | self._ids_of(term, bound)
-        return index, prefix, meeting.gives
+        """Return the index to look an atom up in, the key of each solution, and the index column of each new variable."""
+        name = atom, tuple(solutions.ids), live
+        probe = self._probes.get(name)
+        if probe is None:
+            probe = self._probes[name] = self._plan_probe(atom, solutions, live)
+        index = self._index(atom.relation, probe.columns, len(probe.keys))
+        if not probe.keys:
+            return index, np.zeros(solutions.size, np.int64), probe.provides
+        keys = self._ids_of(probe.keys[0], solutions)
+        for term in probe.keys[1:]:
+            keys = (keys << self.bits) | self._ids_of(term, solutions)
+        return index, keys, probe.provides
 
-    def _meeting(self, atom: RecursionAtom, bound: PartialSolutions, live: frozenset[str]) -> AtomProbe:
-        keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in bound.ids]
-        gives = [c for c, term in enumerate(atom.terms) if c not in keys and isinstance(term, str) and term in live]
-        columns = (*keys, *gives, *self._unread(atom, keys + gives))
-        given = {str(atom.terms[c]): len(keys) + at for at, c in enumerate(gives)}
-        return AtomProbe(columns, tuple(term for c in keys if (term := atom.terms[c]) is not None), given)
+    def _plan_probe(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> AtomProbe:
+        keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in solutions.ids]
+        new = [c for c, term in enumerate(atom.terms) if c not in keys and isinstance(term, str) and term in live]
+        columns = (*keys, *new, *self._identifying_columns(atom, keys + new))
+        provides = {str(atom.terms[c]): len(keys) + at for at, c in enumerate(new)}
+        return AtomProbe(columns, tuple(term for c in keys if (term := atom.terms[c]) is not None), provides)
 
-    def _unread(self, atom: RecursionAtom, read: list[int]) -> list[int]:
-        """Columns that nobody reads but an index must hold, since it tells rows apart by them."""
+    def _identifying_columns(self, atom: RecursionAtom, read: list[int]) -> list[int]:
+        """Return the unread columns that an index must hold to tell rows apart. Without removals there are none."""
         return []
 
-    def _extend(self, course: EvaluationOrder, atom: RecursionAtom, bound: PartialSolutions, found: list[Ints]) -> None:
-        """The last atom: what it adds to the head goes straight into the set."""
-        index, keys, gives = self._meet(atom, bound, frozenset(variables(course.head)))
-        layout = self.layout(course.head.relation)
-        left = self._head(course.head, bound, tuple(gives))
-        terms = [(str(term), layout.shift(column)) for column, term in enumerate(course.head.terms)]
-        pairs = tuple((gives[term], bit) for term, bit in terms if term in gives)
-        members = self._derived[course.head.relation]
-        index.settle()
+    def _extend(
+        self, order: EvaluationOrder, atom: RecursionAtom, solutions: PartialSolutions, fresh: list[Ints]
+    ) -> None:
+        """Join the last atom: the heads go straight into the set, without intermediate solutions."""
+        index, keys, provides = self._probe(atom, solutions, frozenset(variables(order.head)))
+        layout = self.layout(order.head.relation)
+        left = self._head(order.head, solutions, tuple(provides))
+        terms = [(str(term), layout.shift(column)) for column, term in enumerate(order.head.terms)]
+        moves = tuple((provides[term], bit) for term, bit in terms if term in provides)
+        heads = self._derived[order.head.relation]
+        index.purge_removed()
         for run, low, high in index.find(keys):
-            found += members.extend(left, low, high, run.part(pairs))
+            fresh += heads.extend(left, low, high, run.projection(moves))
 
-    def _join(self, atom: RecursionAtom, bound: PartialSolutions, live: frozenset[str]) -> Iterator[PartialSolutions]:
-        """The rows that meet an atom, with the variables that live on, in parts of bounded size."""
-        index, keys, gives = self._meet(atom, bound, live)
-        kept = {name: column for name, column in bound.ids.items() if name in live}
+    def _join(
+        self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
+    ) -> Iterator[PartialSolutions]:
+        """Join solutions with an atom; yield the live variables of the results, in parts of bounded size."""
+        index, keys, provides = self._probe(atom, solutions, live)
+        carried = {name: column for name, column in solutions.ids.items() if name in live}
         for run, low, high in index.find(keys):
-            for part, total in parts_of(low, high):
+            for part, total in bounded_parts(low, high):
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
                 expand(low[part], high[part], lefts, rights)
-                standing = run.standing(rights)
-                if standing is not None:
-                    lefts, rights = lefts[standing], rights[standing]
-                made = {name: column[part][lefts] for name, column in kept.items()}
-                if gives:
+                remaining = run.remaining(rights)
+                if remaining is not None:
+                    lefts, rights = lefts[remaining], rights[remaining]
+                ids = {name: column[part][lefts] for name, column in carried.items()}
+                if provides:
                     codes = run.codes[rights]
-                    made |= {name: index.layout.ids(codes, at) for name, at in gives.items()}
-                yield PartialSolutions(len(lefts), made)
+                    ids |= {name: index.layout.ids(codes, at) for name, at in provides.items()}
+                yield PartialSolutions(len(lefts), ids)
 
-    def _head(self, head: RecursionAtom, bound: PartialSolutions, later: tuple[str, ...]) -> Ints:
-        """The codes of a head, as far as it is known."""
+    def _head(self, head: RecursionAtom, solutions: PartialSolutions, unbound: tuple[str, ...]) -> Ints:
+        """Return the codes of a head, with zero bits for the variables that are not bound yet."""
         layout = self.layout(head.relation)
-        made = np.zeros(bound.size, np.int64)
+        codes = np.zeros(solutions.size, np.int64)
         for column, term in enumerate(head.terms):
             assert term is not None
-            if term not in later:
-                made |= self._ids_of(term, bound) << layout.shift(column)
-        return made
+            if term not in unbound:
+                codes |= self._ids_of(term, solutions) << layout.shift(column)
+        return codes
 
     def _holds(
-        self, literal: RecursionComparison, bound: PartialSolutions
+        self, literal: RecursionComparison, solutions: PartialSolutions
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        left, right = self._ids_of(literal.left, bound), self._ids_of(literal.right, bound)
+        left, right = self._ids_of(literal.left, solutions), self._ids_of(literal.right, solutions)
         if literal.op in ("=", "!="):
             return np.asarray((left == right) == (literal.op == "="))
         left, right = self.ids.values[left], self.ids.values[right]
@@ -348,38 +361,38 @@ class InsertOnlyFixpoint:
                 return np.asarray(left > right)
         return np.asarray(left >= right)
 
-    def _ids_of(self, term: Term | None, bound: PartialSolutions) -> Ints:
+    def _ids_of(self, term: Term | None, solutions: PartialSolutions) -> Ints:
         if isinstance(term, str):
-            return bound.ids[term]
+            return solutions.ids[term]
         assert term is not None
-        return np.full(bound.size, self._id(term), np.int64)
+        return np.full(solutions.size, self._id(term), np.int64)
 
     def _id(self, value: int) -> int:
-        return int(self.ids.of(np.array([value], np.int64))[0])
+        return int(self.ids.lookup(np.array([value], np.int64))[0])
 
 
-def parts_of(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
-    """Ranges of rows that have matches in bounded number, or that of one row, and how many those are."""
+def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
+    """Cut rows into slices with at most `MAX_SLICE_ROWS` matches, or a single row; yield each with its match count."""
     matches = high - low
     total = int(matches.sum())
-    if total <= SLICE:
+    if total <= MAX_SLICE_ROWS:
         if total:
             yield slice(None), total
         return
     ends = np.cumsum(matches)
     start, done = 0, 0
     while start < len(ends):
-        stop = max(start + 1, int(np.searchsorted(ends, done + SLICE, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + MAX_SLICE_ROWS, side="right")))
         yield slice(start, stop), int(ends[stop - 1]) - done
         start, done = stop, int(ends[stop - 1])
 
 
-def numbers(literal: Literal) -> list[int]:
-    """The values that stand in a literal."""
+def constants_of(literal: Literal) -> list[int]:
+    """Return the values that occur in a literal."""
     terms = literal.terms if isinstance(literal, RecursionAtom) else (literal.left, literal.right)
     return [term for term in terms if isinstance(term, int)]
 
 
-def needed(course: EvaluationOrder, step: int) -> frozenset[str]:
-    """The variables that are read from a step on."""
-    return frozenset(variables(course.head)).union(*(variables(literal) for literal in course.steps[step:]))
+def needed(order: EvaluationOrder, step: int) -> frozenset[str]:
+    """Return the variables that the steps from `step` on, or the head, read."""
+    return frozenset(variables(order.head)).union(*(variables(literal) for literal in order.steps[step:]))

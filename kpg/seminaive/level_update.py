@@ -1,8 +1,9 @@
-"""One change of an upkeep: which levels its rows have now, and so which rows came and went.
+"""One change of a maintained fixed point: compute the new level of every affected row, and so the added and removed rows.
 
-Levels are settled in ascending order: a row that may have lost what gave it its level is looked at, from the head back
-through its rules; if nothing below supports it, what follows from it is looked at too, and it gets the next level that
-is left, or none. If that concerns too many rows, all is derived anew.
+Levels are processed in ascending order. A *suspect* is a row that may have lost the support of its level. It is traced
+back through its rules; if no row below supports it, it loses its level, the rows that follow from it become suspects,
+and it becomes a *candidate* for the next level that another support gives, if there is one. If too many rows are
+affected, everything is derived from scratch instead.
 """
 
 from __future__ import annotations
@@ -14,165 +15,170 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.seminaive.insert_only import ROW, NewRows
-from kpg.seminaive.row_codes import each_once
+from kpg.seminaive.row_codes import sorted_distinct
 from kpg.seminaive.rule_paths import RulePath
 
 if TYPE_CHECKING:
     from kpg.seminaive.maintained import MaintainedFixpoint
 
 Flags = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
-Waiting = dict[int, list[tuple[int, Ints]]]  # by level: relation, codes
+RowsByLevel = dict[int, list[tuple[int, Ints]]]  # level: (relation, codes), …
 
-FAR = np.iinfo(np.int64).max
-PATIENCE = 20_000  # rows whose level may change before everything is derived anew, if there are not more
-STALE = 2  # an index of derived rows is made anew when it holds more than so many times the rows
+NO_SUPPORT = np.iinfo(np.int64).max
+MIN_UPDATE_BUDGET_ROWS = 20_000  # level changes, at least, before everything is derived from scratch
+MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
 
 
 class LevelUpdate:
-    """One change of an upkeep: levels in doubt and levels that may be had, settled in ascending order."""
+    """One change: suspects and candidates by level, processed in ascending order of levels."""
 
-    def __init__(self, upkeep: MaintainedFixpoint, came: list[Ints], went: list[Ints]) -> None:
-        self.of = upkeep
-        self.derived = upkeep.system.derived
-        self.doubts: Waiting = {}
-        self.offers: Waiting = {}
-        self.touched: list[list[tuple[Ints, Ints]]] = [[] for _ in range(self.derived)]  # codes, levels before
-        self.patience = max(PATIENCE, upkeep.count // 2)
-        self._lose(went)
-        upkeep.change_read(came, went)
-        self._gain(came)
+    def __init__(self, fixpoint: MaintainedFixpoint, added: list[Ints], removed: list[Ints]) -> None:
+        self.fixpoint = fixpoint
+        self.derived = fixpoint.system.derived
+        self.suspects: RowsByLevel = {}
+        self.candidates: RowsByLevel = {}
+        self.touched: list[list[tuple[Ints, Ints]]] = [[] for _ in range(self.derived)]  # codes, old levels
+        self.budget_rows = max(MIN_UPDATE_BUDGET_ROWS, fixpoint.count // 2)
+        self._suspect_dependents(removed)
+        fixpoint.change_read(added, removed)
+        self._propose_dependents(added)
 
-    def done(self) -> list[tuple[NewRows, NewRows]]:
-        """Settle all levels; what came and went."""
-        while self.doubts or self.offers:
-            level = min((*self.doubts, *self.offers))
-            self.of.check_rounds(level)
-            self._doubt(level, together(self.doubts.pop(level, [])))
-            self._offer(level, together(self.offers.pop(level, [])))
-            if self.patience < 0:
-                return self._begin_again()
+    def run(self) -> list[tuple[NewRows, NewRows]]:
+        """Process all levels; return the added and the removed rows of each derived relation."""
+        while self.suspects or self.candidates:
+            level = min((*self.suspects, *self.candidates))
+            self.fixpoint.check_rounds(level)
+            self._check_suspects(level, by_relation(self.suspects.pop(level, [])))
+            self._check_candidates(level, by_relation(self.candidates.pop(level, [])))
+            if self.budget_rows < 0:
+                return self._derive_from_scratch()
         return [self._result(relation) for relation in range(self.derived)]
 
-    # What changed
+    # From the change to the first suspects and candidates
 
-    def _lose(self, went: list[Ints]) -> None:
-        """Doubt what followed from what went, while it is still there."""
-        for relation, codes in enumerate(went):
+    def _suspect_dependents(self, removed: list[Ints]) -> None:
+        """Suspect the rows that follow from removed rows. The removed rows must still be in the indexes."""
+        for relation, codes in enumerate(removed):
             if not len(codes):
                 continue
             if relation < self.derived:
-                self.of.given[relation].put(codes, -1)
-                self._wait(self.doubts, relation, codes[self.of.levels[relation].get(codes) == 0], 0)
+                self.fixpoint.given[relation].put(codes, -1)
+                self._enqueue(self.suspects, relation, codes[self.fixpoint.levels[relation].get(codes) == 0], 0)
                 continue
-            for track in self.of.forward[relation]:
-                for head, level, now in self._followers(track, codes):
-                    self._wait_each(self.doubts, track.head.relation, head, level + 1, now == level + 1)
+            for path in self.fixpoint.forward[relation]:
+                for head, level, now in self._dependents(path, codes):
+                    self._enqueue_each(self.suspects, path.head.relation, head, level + 1, now == level + 1)
 
-    def _gain(self, came: list[Ints]) -> None:
-        """Offer levels to what follows from what came."""
-        for relation, codes in enumerate(came):
+    def _propose_dependents(self, added: list[Ints]) -> None:
+        """Make the rows that follow from added rows candidates for a lower level."""
+        for relation, codes in enumerate(added):
             if not len(codes):
                 continue
             if relation < self.derived:
-                self.of.given[relation].put(codes, 0)
-                self._wait(self.offers, relation, codes[self.of.levels[relation].get(codes) != 0], 0)
+                self.fixpoint.given[relation].put(codes, 0)
+                self._enqueue(self.candidates, relation, codes[self.fixpoint.levels[relation].get(codes) != 0], 0)
                 continue
-            for track in self.of.forward[relation]:
-                for head, level, now in self._followers(track, codes):
-                    self._wait_each(self.offers, track.head.relation, head, level + 1, (now < 0) | (now > level + 1))
+            for path in self.fixpoint.forward[relation]:
+                for head, level, now in self._dependents(path, codes):
+                    lower = (now < 0) | (now > level + 1)
+                    self._enqueue_each(self.candidates, path.head.relation, head, level + 1, lower)
 
-    def _followers(self, track: RulePath, codes: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Rows that follow by way of read rows: the head, the level of the row it follows from, its own level."""
-        for bound in self.of.solutions(track, codes):
-            level = self.of.levels[track.own.relation].get(self.of.code(track.own, bound))
-            there = np.flatnonzero(level >= 0)
-            head = self.of.code(track.head, bound)[there]
-            yield head, level[there], self.of.levels[track.head.relation].get(head)
+    def _dependents(self, path: RulePath, codes: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the heads that follow by way of some read rows, the level of their derived row, and their own level."""
+        for solutions in self.fixpoint.solutions(path, codes):
+            level = self.fixpoint.levels[path.derived_atom.relation].get(
+                self.fixpoint.code(path.derived_atom, solutions)
+            )
+            present = np.flatnonzero(level >= 0)
+            head = self.fixpoint.code(path.head, solutions)[present]
+            yield head, level[present], self.fixpoint.levels[path.head.relation].get(head)
 
     # Levels
 
-    def _doubt(self, level: int, waiting: dict[int, Ints]) -> None:
-        """Take the level from rows that nothing below supports."""
-        for relation, codes in waiting.items():
-            codes = codes[self.of.levels[relation].get(codes) == level]
+    def _check_suspects(self, level: int, suspects: dict[int, Ints]) -> None:
+        """Remove the level of rows that no row below supports."""
+        for relation, codes in suspects.items():
+            codes = codes[self.fixpoint.levels[relation].get(codes) == level]
             if not len(codes):
                 continue
-            best = self._support(relation, codes)
+            best = self._best_level(relation, codes)
             lost = best != level
-            self._look_further(relation, codes[lost], best[lost], level)
-            self._set(relation, codes[lost], -1, level)
-            self._follow(relation, codes[lost], level, self.doubts)
+            self._propose_higher(relation, codes[lost], best[lost], level)
+            self._set_level(relation, codes[lost], -1, level)
+            self._enqueue_heads(relation, codes[lost], level, self.suspects)
 
-    def _offer(self, level: int, waiting: dict[int, Ints]) -> None:
-        """Give rows a level that is less than theirs, if it is still to be had."""
-        for relation, codes in waiting.items():
-            now = self.of.levels[relation].get(codes)
+    def _check_candidates(self, level: int, candidates: dict[int, Ints]) -> None:
+        """Lower the level of rows to `level`, if a support for it still exists."""
+        for relation, codes in candidates.items():
+            now = self.fixpoint.levels[relation].get(codes)
             wanted = (now < 0) | (now > level)
             codes, now = codes[wanted], now[wanted]
             if not len(codes):
                 continue
-            best = self._support(relation, codes)
-            found = best == level
-            pending = ~found & (now < 0)
-            self._look_further(relation, codes[pending], best[pending], level)
-            self._set(relation, codes[found], level, now[found])
-            self._follow(relation, codes[found], level, self.offers)
+            best = self._best_level(relation, codes)
+            supported = best == level
+            pending = ~supported & (now < 0)
+            self._propose_higher(relation, codes[pending], best[pending], level)
+            self._set_level(relation, codes[supported], level, now[supported])
+            self._enqueue_heads(relation, codes[supported], level, self.candidates)
 
-    def _support(self, relation: int, codes: Ints) -> Ints:
-        """The least level that each row could have now; FAR if none."""
-        best = np.where(self.of.given[relation].get(codes) >= 0, 0, FAR)
-        for track in self.of.backward[relation]:
-            for bound in self.of.solutions(track, codes):
-                level = self.of.levels[track.own.relation].get(self.of.code(track.own, bound))
-                there = level >= 0
-                np.minimum.at(best, bound.ids[ROW][there], level[there] + 1)
+    def _best_level(self, relation: int, codes: Ints) -> Ints:
+        """Return the least level that each row could have now; `NO_SUPPORT` if nothing supports it."""
+        best = np.where(self.fixpoint.given[relation].get(codes) >= 0, 0, NO_SUPPORT)
+        for path in self.fixpoint.backward[relation]:
+            for solutions in self.fixpoint.solutions(path, codes):
+                level = self.fixpoint.levels[path.derived_atom.relation].get(
+                    self.fixpoint.code(path.derived_atom, solutions)
+                )
+                present = level >= 0
+                np.minimum.at(best, solutions.ids[ROW][present], level[present] + 1)
         return best
 
-    def _look_further(self, relation: int, codes: Ints, best: Ints, level: int) -> None:
-        """Offer rows without a level the next that they could have; whether they still can is seen then."""
+    def _propose_higher(self, relation: int, codes: Ints, best: Ints, level: int) -> None:
+        """Make rows candidates for the next level they could have. Whether they still can is checked at that level."""
         if len(codes):
-            self._wait_each(self.offers, relation, codes, np.maximum(best, level + 1), best < FAR)
+            self._enqueue_each(self.candidates, relation, codes, np.maximum(best, level + 1), best < NO_SUPPORT)
 
-    def _follow(self, relation: int, codes: Ints, level: int, waiting: Waiting) -> None:
-        """Doubt, or offer a level to, what follows from rows of a level."""
+    def _enqueue_heads(self, relation: int, codes: Ints, level: int, queue: RowsByLevel) -> None:
+        """Enqueue the rows that follow from rows of a level, as suspects or as candidates."""
         if not len(codes):
             return
-        for track in self.of.forward[relation]:
-            for bound in self.of.solutions(track, codes):
-                head = self.of.code(track.head, bound)
-                now = self.of.levels[track.head.relation].get(head)
-                chosen = now == level + 1 if waiting is self.doubts else (now < 0) | (now > level + 1)
-                self._wait(waiting, track.head.relation, head[chosen], level + 1)
+        for path in self.fixpoint.forward[relation]:
+            for solutions in self.fixpoint.solutions(path, codes):
+                head = self.fixpoint.code(path.head, solutions)
+                now = self.fixpoint.levels[path.head.relation].get(head)
+                affected = now == level + 1 if queue is self.suspects else (now < 0) | (now > level + 1)
+                self._enqueue(queue, path.head.relation, head[affected], level + 1)
 
-    def _set(self, relation: int, codes: Ints, level: int, before: Ints | int) -> None:
+    def _set_level(self, relation: int, codes: Ints, level: int, before: Ints | int) -> None:
         if len(codes):
             self.touched[relation].append((codes, np.full(len(codes), before)))
-            self.of.levels[relation].put(codes, level)
-            self.patience -= len(codes)
+            self.fixpoint.levels[relation].put(codes, level)
+            self.budget_rows -= len(codes)
 
-    def _wait(self, waiting: Waiting, relation: int, codes: Ints, level: int) -> None:
+    def _enqueue(self, queue: RowsByLevel, relation: int, codes: Ints, level: int) -> None:
         if len(codes):
-            waiting.setdefault(level, []).append((relation, codes))
+            queue.setdefault(level, []).append((relation, codes))
 
-    def _wait_each(self, waiting: Waiting, relation: int, codes: Ints, levels: Ints, chosen: Flags) -> None:
-        codes, levels = codes[chosen], levels[chosen]
+    def _enqueue_each(self, queue: RowsByLevel, relation: int, codes: Ints, levels: Ints, affected: Flags) -> None:
+        codes, levels = codes[affected], levels[affected]
         if not len(codes):
             return
         least = int(levels.min())
         if least == int(levels.max()):
-            self._wait(waiting, relation, codes, least)
+            self._enqueue(queue, relation, codes, least)
             return
         for level in np.unique(levels).tolist():
-            self._wait(waiting, relation, codes[levels == level], level)
+            self._enqueue(queue, relation, codes[levels == level], level)
 
-    # The end
+    # The result
 
-    def _begin_again(self) -> list[tuple[NewRows, NewRows]]:
-        """So much changes that to derive everything is quicker."""
+    def _derive_from_scratch(self) -> list[tuple[NewRows, NewRows]]:
+        """Derive everything again: faster than an update that affects too many rows."""
         before = [self._before(relation) for relation in range(self.derived)]
-        self.of.derive()
-        after = [self.of.derived_rows(relation) for relation in range(self.derived)]
-        self.of.keep()
+        self.fixpoint.derive()
+        after = [self.fixpoint.derived_rows(relation) for relation in range(self.derived)]
+        self.fixpoint.drop_sets()
         return [
             (
                 self._rows(relation, np.setdiff1d(new, old, assume_unique=True)),
@@ -182,45 +188,45 @@ class LevelUpdate:
         ]
 
     def _before(self, relation: int) -> Ints:
-        """The rows of a derived relation before this change."""
-        now = self.of.levels[relation].items()[0]
+        """Return the codes of a derived relation before this change."""
+        now = self.fixpoint.levels[relation].items()[0]
         parts = self.touched[relation]
         if not parts:
             return now
         codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
-        there = np.concatenate([levels for _, levels in parts])[first] >= 0
-        return np.union1d(np.setdiff1d(now, codes, assume_unique=True), codes[there])
+        present = np.concatenate([levels for _, levels in parts])[first] >= 0
+        return np.union1d(np.setdiff1d(now, codes, assume_unique=True), codes[present])
 
     def _result(self, relation: int) -> tuple[NewRows, NewRows]:
-        """What came to and went from a derived relation, in the end."""
+        """Return the added and the removed rows of a derived relation."""
         parts = self.touched[relation]
         if not parts:
-            nothing = NewRows(np.empty((self.of.layout(relation).arity, 0), np.int64), True)
+            nothing = NewRows(np.empty((self.fixpoint.layout(relation).arity, 0), np.int64), True)
             return nothing, nothing
         codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
         before = np.concatenate([levels for _, levels in parts])[first] >= 0
-        after = self.of.levels[relation].get(codes) >= 0
-        came, went = codes[after & ~before], codes[before & ~after]
-        self.of.count += len(came) - len(went)
-        self._index(relation, came)
-        return self._rows(relation, came), self._rows(relation, went)
+        after = self.fixpoint.levels[relation].get(codes) >= 0
+        added, removed = codes[after & ~before], codes[before & ~after]
+        self.fixpoint.count += len(added) - len(removed)
+        self._add_to_indexes(relation, added)
+        return self._rows(relation, added), self._rows(relation, removed)
 
     def _rows(self, relation: int, codes: Ints) -> NewRows:
-        return NewRows(self.of.decoded(relation, [codes]), self.of.ids.ordered)
+        return NewRows(self.fixpoint.decode(relation, [codes]), self.fixpoint.ids.ordered)
 
-    def _index(self, relation: int, came: Ints) -> None:
-        """Let indexes have the new rows; what went stays in them until there is too much of it."""
-        for name in [name for name in self.of.indexes if name[0] == relation]:
-            index = self.of.indexes[name]
-            if sum(len(run.codes) for run in index.runs) > STALE * self.of.count + 1024:
-                del self.of.indexes[name]
+    def _add_to_indexes(self, relation: int, added: Ints) -> None:
+        """Add rows to the indexes. Removed rows stay in an index until they outweigh the current ones."""
+        for name in [name for name in self.fixpoint.indexes if name[0] == relation]:
+            index = self.fixpoint.indexes[name]
+            if sum(len(run.codes) for run in index.runs) > MAX_INDEX_BLOAT * self.fixpoint.count + 1024:
+                del self.fixpoint.indexes[name]
             else:
-                index.add(came)
+                index.add(added)
 
 
-def together(waiting: list[tuple[int, Ints]]) -> dict[int, Ints]:
-    """The codes of each relation, each once."""
-    found: dict[int, list[Ints]] = {}
-    for relation, codes in waiting:
-        found.setdefault(relation, []).append(codes)
-    return {relation: each_once(np.concatenate(parts)) for relation, parts in found.items()}
+def by_relation(queued: list[tuple[int, Ints]]) -> dict[int, Ints]:
+    """Return the distinct queued codes of each relation."""
+    codes_of: dict[int, list[Ints]] = {}
+    for relation, codes in queued:
+        codes_of.setdefault(relation, []).append(codes)
+    return {relation: sorted_distinct(np.concatenate(parts)) for relation, parts in codes_of.items()}

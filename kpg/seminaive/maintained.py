@@ -1,13 +1,14 @@
-"""Least fixed points of relations that come and go, kept right by levels instead of histories.
+"""Least fixed points under insertions and removals, maintained by levels instead of histories.
 
-    upkeep = Upkeep(system)
-    upkeep.change([changes of each relation])      what came to and went from each derived relation
+    fixpoint = MaintainedFixpoint(system)
+    fixpoint.change([changes of each relation])      returns the added and removed rows of each derived relation
 
-Each derived row has a level: 0 if it is given from outside, else one more than the least level of a row that it follows
-from. Rules are linear, one derived row in each body, so a level is a distance, and a change moves levels as edges that
-come and go move distances (kpg.seminaive.level_update). The first rows are derived round by round, all levels at once.
+Each derived row has a level: 0 if it was inserted from outside, else one more than the least level of a row that it
+follows from. Rules are linear (one derived row in each body), so a level is a distance in a graph, and a change moves
+levels as inserted and deleted edges move distances (`kpg.seminaive.level_update`). The first load runs round by round,
+and the round of a row is its level.
 
-Cost: what follows from rows whose level changes; 16 to 64 bytes a row.
+Cost: proportional to what follows from rows whose level changes; 16 to 64 bytes a row.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.seminaive.code_set import CodeLevels, CodeSet
-from kpg.seminaive.insert_only import ROW, SLICE, InsertOnlyFixpoint, NewRows, PartialSolutions
+from kpg.seminaive.insert_only import MAX_SLICE_ROWS, ROW, InsertOnlyFixpoint, NewRows, PartialSolutions
 from kpg.seminaive.level_update import LevelUpdate
 from kpg.seminaive.recursion_rules import RecursionAtom, RecursionComparison
-from kpg.seminaive.rule_paths import RulePath, backward, tracks
+from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths
 
-NONE = np.empty(0, np.int64)
+NO_CODES = np.empty(0, np.int64)
 
 
 class RowChange(NamedTuple):
-    """Rows of one relation that came and that went, int64[arity, n] each."""
+    """The inserted and removed rows of one relation, int64[arity, n] each."""
 
-    came: Ints
-    went: Ints
+    added: Ints
+    removed: Ints
 
 
 @dataclass(slots=True)
 class MaintainedFixpoint(InsertOnlyFixpoint):
-    """The relations of a system whose rules are linear."""
+    """The relations of a system of linear rules, with the level of each derived row."""
 
     levels: list[CodeLevels] = field(default_factory=list)
-    given: list[CodeLevels] = field(default_factory=list)
+    given: list[CodeLevels] = field(default_factory=list)  # level 0 for rows inserted from outside
     count: int = 0
     forward: list[list[RulePath]] = field(default_factory=list)
     backward: list[list[RulePath]] = field(default_factory=list)
@@ -48,130 +49,129 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     def __post_init__(self) -> None:
         InsertOnlyFixpoint.__post_init__(self)
         self._reset()
-        every = range(len(self.system.arities))
-        self.forward = [tracks(self.system, relation) for relation in every]
-        self.backward = [backward(self.system, relation) for relation in range(self.system.derived)]
+        relations = range(len(self.system.arities))
+        self.forward = [forward_paths(self.system, relation) for relation in relations]
+        self.backward = [backward_paths(self.system, relation) for relation in range(self.system.derived)]
 
     def _reset(self) -> None:
+        """Start with empty levels."""
         layouts = [self.layout(relation) for relation in range(self.system.derived)]
         self.levels = [CodeLevels(layout.width) for layout in layouts]
         self.given = [CodeLevels(layout.width) for layout in layouts]
 
     def nbytes(self) -> int:
-        return InsertOnlyFixpoint.nbytes(self) + sum(each.nbytes for each in (*self.levels, *self.given))
+        return InsertOnlyFixpoint.nbytes(self) + sum(levels.nbytes for levels in (*self.levels, *self.given))
 
     def change(self, changes: list[RowChange | None]) -> list[tuple[NewRows, NewRows]]:
-        """Take in changes of each relation; what came to and what went from each derived one."""
-        self._name([rows for each in changes if each is not None for rows in each])
-        came = [NONE if each is None else self._encode(n, each.came) for n, each in enumerate(changes)]
-        went = [NONE if each is None else self._encode(n, each.went) for n, each in enumerate(changes)]
+        """Apply changes of each relation; return the added and the removed rows of each derived relation."""
+        self._assign_ids([rows for change in changes if change is not None for rows in change])
+        added = [NO_CODES if change is None else self._encode(n, change.added) for n, change in enumerate(changes)]
+        removed = [NO_CODES if change is None else self._encode(n, change.removed) for n, change in enumerate(changes)]
         if not self.count:
-            return self._load(came, went)
-        return LevelUpdate(self, came, went).done()
+            return self._load(added, removed)
+        return LevelUpdate(self, added, removed).run()
 
-    def _load(self, came: list[Ints], went: list[Ints]) -> list[tuple[NewRows, NewRows]]:
-        """The first rows: all levels at once, round by round."""
-        self.change_read(came, went)
+    def _load(self, added: list[Ints], removed: list[Ints]) -> list[tuple[NewRows, NewRows]]:
+        """Load the first rows, round by round."""
+        self.change_read(added, removed)
         derived = range(self.system.derived)
         for relation in derived:
-            self.given[relation].put(went[relation], -1)
-            self.given[relation].put(came[relation], 0)
+            self.given[relation].put(removed[relation], -1)
+            self.given[relation].put(added[relation], 0)
         self.derive()
-        made = [NewRows(self._all(relation), self.ids.ordered) for relation in derived]
-        self.keep()
-        return [(each, NewRows(each.rows[:, :0], True)) for each in made]
+        loaded = [NewRows(self._all_rows(relation), self.ids.ordered) for relation in derived]
+        self.drop_sets()
+        return [(new, NewRows(new.rows[:, :0], True)) for new in loaded]
 
     def derive(self) -> None:
-        """Derive everything anew from what is given: the rows, as sets, and their levels."""
+        """Derive all rows, as sets, and their levels from scratch."""
         derived = range(self.system.derived)
         layouts = [self.layout(relation) for relation in derived]
         self._derived = [CodeSet(layout.width) for layout in layouts]
-        self._forget_derived()
+        self._drop_derived_indexes()
         fresh = [[self._derived[relation].insert(self.given[relation].items()[0])] for relation in derived]
         rounds = list(self._rounds(fresh))
         self.levels = [
             CodeLevels.of_rounds(
-                layouts[relation].width, self._derived[relation], [found[relation] for found in rounds]
+                layouts[relation].width, self._derived[relation], [codes[relation] for codes in rounds]
             )
             for relation in derived
         ]
         self.count = sum(map(len, self._derived))
 
     def derived_rows(self, relation: int) -> Ints:
-        """The rows just derived, ascending."""
-        return np.concatenate([NONE, *self._derived[relation].runs()])
+        """Return the codes of the rows just derived, in ascending order."""
+        return np.concatenate([NO_CODES, *self._derived[relation].runs()])
 
-    def keep(self) -> None:
-        """Forget the sets: levels say from now on what is there."""
+    def drop_sets(self) -> None:
+        """Drop the sets that `derive` built: from now on the rows that have a level are the derived rows."""
         self._derived = [CodeSet(1) for _ in range(self.system.derived)]
-        self._forget_derived()
+        self._drop_derived_indexes()
 
     # Relations
 
-    def change_read(self, came: list[Ints], went: list[Ints]) -> None:
-        """Let what is only read change."""
-        for relation in range(self.system.derived, len(came)):
-            if len(went[relation]):
-                self._read[relation].drop(went[relation])
+    def change_read(self, added: list[Ints], removed: list[Ints]) -> None:
+        """Apply changes to the relations that rules only read."""
+        for relation in range(self.system.derived, len(added)):
+            if len(removed[relation]):
+                self._read[relation].remove(removed[relation])
                 for (of, _, _), index in self.indexes.items():
                     if of == relation:
-                        index.remove(went[relation])
-            if len(came[relation]):
-                self._add(relation, came[relation])
+                        index.remove(removed[relation])
+            if len(added[relation]):
+                self._add(relation, added[relation])
 
     def _codes(self, relation: int) -> list[Ints]:
         if relation >= self.system.derived:
-            return [self._read[relation].all()]
+            return [self._read[relation].current()]
         if any(map(len, self._derived)):
             return list(self._derived[relation].runs())
         return [self.levels[relation].items()[0]]
 
-    def _unread(self, atom: RecursionAtom, read: list[int]) -> list[int]:
+    def _identifying_columns(self, atom: RecursionAtom, read: list[int]) -> list[int]:
         return [column for column in range(len(atom.terms)) if column not in read]
 
-    def _forget_derived(self) -> None:
-        """Drop the indexes of derived rows: they are made when they are needed."""
+    def _drop_derived_indexes(self) -> None:
+        """Drop the indexes of derived relations. They are built again when a rule needs them."""
         for name in [name for name in self.indexes if name[0] < self.system.derived]:
             del self.indexes[name]
 
     def _widen(self, bits: int) -> None:
         before = [self.layout(relation) for relation in range(self.system.derived)]
-        olds = [[each.items() for each in of] for of in (self.levels, self.given)]
+        old_items = [[levels.items() for levels in maps] for maps in (self.levels, self.given)]
         InsertOnlyFixpoint._widen(self, bits)
         self._reset()
-        for made, old in zip((self.levels, self.given), olds, strict=True):
-            for relation, (codes, levels) in enumerate(old):
+        for maps, items in zip((self.levels, self.given), old_items, strict=True):
+            for relation, (codes, levels) in enumerate(items):
                 layout = self.layout(relation)
-                moved = before[relation].moved(codes, [(c, layout.shift(c)) for c in range(layout.arity)])
+                moved = before[relation].rearrange(codes, [(c, layout.shift(c)) for c in range(layout.arity)])
                 for level in np.unique(levels).tolist():
-                    made[relation].put(moved[levels == level], level)
+                    maps[relation].put(moved[levels == level], level)
 
     # Rules
 
-    def solutions(self, track: RulePath, codes: Ints) -> Iterator[PartialSolutions]:
-        """All variables of a rule, wherever its body holds, from some rows; derived rows may be stale."""
-        live = track.live
-        for at in range(0, len(codes), SLICE):
-            bound = self._begin(track.start, codes[at : at + SLICE], live)
+    def solutions(self, path: RulePath, codes: Ints) -> Iterator[PartialSolutions]:
+        """Yield all solutions of a rule that start with some rows. They may use derived rows that were removed."""
+        for at in range(0, len(codes), MAX_SLICE_ROWS):
+            start = self._start(path.start, codes[at : at + MAX_SLICE_ROWS], path.live)
             if at:
-                bound.ids[ROW] += at
-            yield from self._through(track, 0, bound, live)
+                start.ids[ROW] += at
+            yield from self._walk(path, 0, start)
 
-    def _through(
-        self, track: RulePath, step: int, bound: PartialSolutions, live: frozenset[str]
-    ) -> Iterator[PartialSolutions]:
-        if not bound.size:
+    def _walk(self, path: RulePath, step: int, solutions: PartialSolutions) -> Iterator[PartialSolutions]:
+        if not solutions.size:
             return
-        if step == len(track.steps):
-            yield bound
+        if step == len(path.steps):
+            yield solutions
             return
-        literal = track.steps[step]
+        literal = path.steps[step]
         if isinstance(literal, RecursionComparison):
-            yield from self._through(track, step + 1, bound.taken(np.flatnonzero(self._holds(literal, bound))), live)
+            passing = solutions.take(np.flatnonzero(self._holds(literal, solutions)))
+            yield from self._walk(path, step + 1, passing)
             return
-        for joined in self._join(literal, bound, live):
-            yield from self._through(track, step + 1, joined, live)
+        for joined in self._join(literal, solutions, path.live):
+            yield from self._walk(path, step + 1, joined)
 
-    def code(self, atom: RecursionAtom, bound: PartialSolutions) -> Ints:
-        """The rows of an atom whose terms are all known."""
-        return self._head(atom, bound, ())
+    def code(self, atom: RecursionAtom, solutions: PartialSolutions) -> Ints:
+        """Return the codes of an atom whose terms are all bound."""
+        return self._head(atom, solutions, ())

@@ -1,8 +1,9 @@
-"""Rules of a recursion on lanes, and in which order each is evaluated from a change.
+"""The rules of a recursion on lane values, and the order in which each rule is evaluated from a change.
 
-Relations are numbered: first those that the rules derive, then those they read. A term is a variable's name or a lane
-value. A `EvaluationOrder` begins with the atom whose rows are new; then each literal as soon as it can be, atoms that meet what
-is bound before others. No atom has a variable twice: `RecursionRule` is made by `rule`, which puts a comparison in its place.
+Relations are numbered: first those that the rules derive, then those that they read. A term is a variable's name or a
+lane value. An `EvaluationOrder` starts with the atom that has new rows. A comparison follows as soon as its variables
+are bound; otherwise the atom with the most bound terms comes next. No atom holds a variable twice: `rule` builds a
+`RecursionRule` and replaces a repeated variable by a comparison.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Term: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class RecursionAtom:
-    """Rows of a relation; None stands for any value."""
+    """Rows of a relation that match some terms. None matches any value."""
 
     relation: int
     terms: tuple[Term | None, ...]
@@ -25,7 +26,7 @@ class RecursionAtom:
 
 @dataclass(frozen=True, slots=True)
 class RecursionComparison:
-    """Two terms compare so: = != < <= > >=."""
+    """A comparison of two terms; `op` is one of = != < <= > >=."""
 
     op: str
     left: Term
@@ -37,7 +38,7 @@ Literal: TypeAlias = RecursionAtom | RecursionComparison
 
 @dataclass(frozen=True, slots=True)
 class RecursionRule:
-    """The head holds wherever the body does."""
+    """A rule: the head holds wherever all literals of the body hold."""
 
     head: RecursionAtom
     body: tuple[Literal, ...]
@@ -45,20 +46,20 @@ class RecursionRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSystem:
-    """Rules for the first `derived` of some relations, by how many columns each has."""
+    """Mutually recursive rules. The first `derived` relations are derived; `arities` has every relation's arity."""
 
     name: str
     arities: tuple[int, ...]
     derived: int
     rules: tuple[RecursionRule, ...]
     max_rounds: int
-    only_grows: bool = True
-    held: SymbolHold | None = field(default=None, compare=False)  # the symbols that stand in rules
+    insert_only: bool = True
+    held: SymbolHold | None = field(default=None, compare=False)  # keeps the symbols that occur in rules alive
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOrder:
-    """A rule evaluated from the new rows of one of its atoms: what follows, in order."""
+    """The order in which a rule is evaluated from the new rows of one of its atoms, `start`."""
 
     head: RecursionAtom
     start: RecursionAtom
@@ -66,60 +67,60 @@ class EvaluationOrder:
 
 
 def rule(head: RecursionAtom, body: tuple[Literal, ...]) -> RecursionRule:
-    """A rule in which no atom has a variable twice."""
-    made: list[Literal] = []
+    """Build a rule in which no atom holds a variable twice."""
+    literals: list[Literal] = []
     for number, literal in enumerate(body):
-        made += single(literal, f"#{number}") if isinstance(literal, RecursionAtom) else [literal]
-    return RecursionRule(head, tuple(made))
+        literals += split_repeated(literal, f"#{number}") if isinstance(literal, RecursionAtom) else [literal]
+    return RecursionRule(head, tuple(literals))
 
 
-def single(atom: RecursionAtom, mark: str) -> list[Literal]:
-    """An atom, and what its repeated variables say."""
+def split_repeated(atom: RecursionAtom, suffix: str) -> list[Literal]:
+    """Replace each repeated variable of an atom by a fresh one, and add the equation between the two."""
     terms: list[Term | None] = []
-    equal: list[Literal] = []
-    for place, term in enumerate(atom.terms):
+    equations: list[Literal] = []
+    for column, term in enumerate(atom.terms):
         if isinstance(term, str) and term in terms:
-            equal.append(RecursionComparison("=", f"{term}{mark}.{place}", term))
-            term = f"{term}{mark}.{place}"
+            equations.append(RecursionComparison("=", f"{term}{suffix}.{column}", term))
+            term = f"{term}{suffix}.{column}"
         terms.append(term)
-    return [RecursionAtom(atom.relation, tuple(terms)), *equal]
+    return [RecursionAtom(atom.relation, tuple(terms)), *equations]
 
 
 def variables(literal: Literal) -> set[str]:
-    """The variables of a literal."""
+    """Return the variables of a literal."""
     terms = literal.terms if isinstance(literal, RecursionAtom) else (literal.left, literal.right)
     return {term for term in terms if isinstance(term, str)}
 
 
-def courses(rules: tuple[RecursionRule, ...], relation: int) -> list[EvaluationOrder]:
-    """Every way in which new rows of a relation may add something."""
+def evaluation_orders(rules: tuple[RecursionRule, ...], relation: int) -> list[EvaluationOrder]:
+    """Return one evaluation order for each atom of the relation in each body."""
     return [
-        course(rule, place)
+        evaluation_order(rule, position)
         for rule in rules
-        for place, literal in enumerate(rule.body)
+        for position, literal in enumerate(rule.body)
         if isinstance(literal, RecursionAtom) and literal.relation == relation
     ]
 
 
-def course(rule: RecursionRule, place: int) -> EvaluationOrder:
-    """A rule in order, beginning with the atom at a place."""
-    start = rule.body[place]
+def evaluation_order(rule: RecursionRule, position: int) -> EvaluationOrder:
+    """Order the body of a rule, starting with the atom at a position."""
+    start = rule.body[position]
     assert isinstance(start, RecursionAtom)
-    waiting = [literal for number, literal in enumerate(rule.body) if number != place]
+    waiting = [literal for number, literal in enumerate(rule.body) if number != position]
     bound, steps = variables(start), list[Literal]()
     while waiting:
         ready = [
             literal for literal in waiting if isinstance(literal, RecursionComparison) and variables(literal) <= bound
         ]
-        literal = ready[0] if ready else max(waiting, key=lambda each: meets(each, bound))
+        literal = ready[0] if ready else max(waiting, key=lambda literal: bound_terms(literal, bound))
         waiting.remove(literal)
         steps.append(literal)
         bound |= variables(literal)
     return EvaluationOrder(rule.head, start, tuple(steps))
 
 
-def meets(literal: Literal, bound: set[str]) -> int:
-    """How many terms of an atom are known; a comparison that is not ready waits."""
+def bound_terms(literal: Literal, bound: set[str]) -> int:
+    """Return the number of bound terms of an atom; -1 for a comparison, which must wait for its variables."""
     if isinstance(literal, RecursionComparison):
         return -1
     return sum(isinstance(term, int) or term in bound for term in literal.terms)

@@ -1,8 +1,10 @@
-"""Rows as numbers: values get ids, from 0 in the order of the first values, and a row is its ids side by side in bits.
+"""Row codes: each value gets a small id, and a row is its ids packed side by side into one int64.
 
-Ids.of(values)        ids of values, new ones where they are new
-Layout(bits, arity)   column 0 in the highest bits, so that codes sort as rows of ids do
-each_once(values)     in order; `np.unique` hashes, which takes ten times as long where values are many
+    ValueIds.lookup(values)      ids of values; -1 for values without an id
+    CodeLayout(bits, arity)      column 0 takes the highest bits, so codes sort in the order of rows of ids
+    sorted_distinct(values)      like `np.unique`, which hashes and takes ten times as long where values are many
+
+Ids start at 0. The values of the first load get ids in the order of the values, so their codes sort as the rows do.
 """
 
 from __future__ import annotations
@@ -14,39 +16,43 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.kernels.code_sets import decode, move
 
-SPARSE = 8  # values spread wider than so many times their number are looked up by search
-LEAST = np.iinfo(np.int64).min
-LATE = 1 << 14  # values that came late and are searched apart
+TABLE_SPREAD = 8  # a table indexed by value is used if its size is at most this multiple of the number of values
+MIN_INT64 = np.iinfo(np.int64).min
+MAX_LATE_VALUES = 1 << 14  # values that arrived after the main sorted array and are searched separately
 
 
-def each_once(values: Ints) -> Ints:
-    """The values, each once, in order: marked in a table if they lie close together, else sorted."""
+def sorted_distinct(values: Ints) -> Ints:
+    """Return the distinct values in ascending order.
+
+    Uses a table of flags if the values lie close together, and a sort otherwise.
+    """
     if not len(values):
         return values
     least, greatest = int(values.min()), int(values.max())
-    if greatest - least < SPARSE * len(values):
-        there = np.zeros(greatest - least + 1, np.bool_)
-        there[values - least] = True
-        return np.flatnonzero(there) + least
+    if greatest - least < TABLE_SPREAD * len(values):
+        present = np.zeros(greatest - least + 1, np.bool_)
+        present[values - least] = True
+        return np.flatnonzero(present) + least
     ordered = np.sort(values)
-    once: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])]
-    return once
+    distinct: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return distinct
 
 
-class Ids:
-    """Values, by ids from 0; ids of the first load are in the order of values.
+class ValueIds:
+    """A mapping from values to ids 0, 1, 2, …; the values of the first load get their ids in ascending order.
 
-    Cost of a new value: that of its own look-up, and all values' once as many came as there were, or `LATE` of them.
+    Cost of adding a value: one lookup, plus an amortised rebuild. The structure is rebuilt when the number of values
+    has doubled or when `MAX_LATE_VALUES` have arrived since the last rebuild.
     """
 
     def __init__(self) -> None:
         self.ordered = True  # whether ids are in the order of values
-        self._room: Ints = np.empty(1024, np.int64)
+        self._buffer: Ints = np.empty(1024, np.int64)
         self._count = 0
         self._greatest = 0
-        self._table: Ints | None = None  # ids by value, from the least on
+        self._table: Ints | None = None  # ids indexed by value - self._least, if values are dense enough
         self._least = 0
-        self._main = Sought(self._room[:0], self._room[:0])
+        self._main = SortedIds(self._buffer[:0], self._buffer[:0])
         self._late = self._main
 
     def __len__(self) -> int:
@@ -55,12 +61,12 @@ class Ids:
     @property
     def values(self) -> Ints:
         """The value of each id."""
-        return self._room[: self._count]
+        return self._buffer[: self._count]
 
     def add(self, values: Ints) -> None:
-        """Give ids to values that have none."""
-        found = each_once(values)
-        new = found[self.of(found) < 0] if self._count else found
+        """Assign ids to the values that have none."""
+        distinct = sorted_distinct(values)
+        new = distinct[self.lookup(distinct) < 0] if self._count else distinct
         if not len(new):
             return
         self.ordered &= not self._count or int(new[0]) > self._greatest
@@ -70,104 +76,104 @@ class Ids:
         if self._table is not None and self._least <= new[0] and new[-1] < self._least + len(self._table):
             self._table[new - self._least] = ids
         else:
-            self._spread(new, ids)
+            self._rebuild(new, ids)
 
     def _append(self, new: Ints) -> None:
         count = self._count + len(new)
-        if count > len(self._room):
-            room = np.empty(max(count, 2 * len(self._room)), np.int64)
-            room[: self._count] = self.values
-            self._room = room
-        self._room[self._count : count] = new
+        if count > len(self._buffer):
+            buffer = np.empty(max(count, 2 * len(self._buffer)), np.int64)
+            buffer[: self._count] = self.values
+            self._buffer = buffer
+        self._buffer[self._count : count] = new
         self._count = count
 
-    def _spread(self, new: Ints, ids: Ints) -> None:
-        """Let new values be found that no table has a place for."""
-        if self._table is None and self._main.values.size and len(self._late.values) + len(new) <= LATE:
-            self._late = Sought(np.append(self._late.values, new), np.append(self._late.ids, ids))
+    def _rebuild(self, new: Ints, ids: Ints) -> None:
+        """Make new values findable that the current table has no slot for."""
+        if self._table is None and self._main.values.size and len(self._late.values) + len(new) <= MAX_LATE_VALUES:
+            self._late = SortedIds(np.append(self._late.values, new), np.append(self._late.ids, ids))
             return
         values = self.values
         least, greatest = int(values.min()), int(values.max())
         spread = greatest - least + 1
-        if spread <= SPARSE * self._count + 1024:
-            size = spread + spread // 2 if self._table is not None else spread  # room for more of the same
-            self._least = max(least - (size - spread if least < self._least else 0), LEAST)
+        if spread <= TABLE_SPREAD * self._count + 1024:
+            size = spread + spread // 2 if self._table is not None else spread  # slack for further growth
+            self._least = max(least - (size - spread if least < self._least else 0), MIN_INT64)
             self._table = np.full(size, -1, np.int64)
             self._table[values - self._least] = np.arange(self._count)
             return
         self._table = None
-        self._main = Sought(values.copy(), np.arange(self._count))
-        self._late = Sought(values[:0], values[:0])
+        self._main = SortedIds(values.copy(), np.arange(self._count))
+        self._late = SortedIds(values[:0], values[:0])
 
-    def of(self, values: Ints) -> Ints:
-        """The ids of values; -1 for those that have none."""
+    def lookup(self, values: Ints) -> Ints:
+        """Return the ids of values; -1 for values without an id."""
         if self._table is not None:
-            places = values - self._least
-            inside = (places >= 0) & (places < len(self._table)) & (values >= self._least)
-            return np.where(inside, self._table[np.where(inside, places, 0)], -1)
-        found = self._main.of(values)
+            slots = values - self._least
+            inside = (slots >= 0) & (slots < len(self._table)) & (values >= self._least)
+            return np.where(inside, self._table[np.where(inside, slots, 0)], -1)
+        ids = self._main.lookup(values)
         if len(self._late.values):
-            missing = np.flatnonzero(found < 0)
-            found[missing] = self._late.of(values[missing])
-        return found
+            missing = np.flatnonzero(ids < 0)
+            ids[missing] = self._late.lookup(values[missing])
+        return ids
 
 
-class Sought:
-    """Values in order with their ids, looked up by search."""
+class SortedIds:
+    """Values in ascending order with their ids, looked up by binary search."""
 
     def __init__(self, values: Ints, ids: Ints) -> None:
         order = np.argsort(values)
         self.values = values[order]
         self.ids = ids[order]
 
-    def of(self, values: Ints) -> Ints:
-        """The ids of values; -1 for those that have none."""
+    def lookup(self, values: Ints) -> Ints:
+        """Return the ids of values; -1 for values without an id."""
         if not len(self.values):
             return np.full(len(values), -1, np.int64)
-        places = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
-        return np.where(self.values[places] == values, self.ids[places], -1)
+        positions = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
+        return np.where(self.values[positions] == values, self.ids[positions], -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Where the columns of a row are in its code."""
+class CodeLayout:
+    """The position of each column's id within the code of a row."""
 
     bits: int  # of each id
     arity: int
 
     @property
     def width(self) -> int:
-        """The bits of a code."""
+        """The number of bits of a code."""
         return self.bits * self.arity
 
     @property
     def mask(self) -> int:
-        """One id."""
+        """A mask for one id."""
         return (1 << self.bits) - 1
 
     def shift(self, column: int) -> int:
-        """Where a column begins."""
+        """Return the lowest bit of a column."""
         return self.bits * (self.arity - 1 - column)
 
-    def code(self, ids: Ints) -> Ints:
-        """The codes of rows, int64[arity, n] of ids."""
-        made = np.zeros(ids.shape[1], np.int64)
+    def encode(self, ids: Ints) -> Ints:
+        """Return the codes of rows, given as int64[arity, n] of ids."""
+        codes = np.zeros(ids.shape[1], np.int64)
         for column in range(self.arity):
-            made |= ids[column] << self.shift(column)
-        return made
+            codes |= ids[column] << self.shift(column)
+        return codes
 
     def ids(self, codes: Ints, column: int) -> Ints:
-        """One column of some codes."""
+        """Return the ids of one column."""
         return (codes >> self.shift(column)) & self.mask
 
-    def moved(self, codes: Ints, pairs: list[tuple[int, int]]) -> Ints:
-        """Other codes: (column here, bit there) each."""
+    def rearrange(self, codes: Ints, moves: list[tuple[int, int]]) -> Ints:
+        """Return codes of another layout: each move names a column here and its lowest bit there."""
         out = np.empty(len(codes), np.int64)
-        source = np.array([self.shift(column) for column, _ in pairs], np.int64)
-        move(codes, source, np.array([bit for _, bit in pairs], np.int64), self.mask, out)
+        source = np.array([self.shift(column) for column, _ in moves], np.int64)
+        move(codes, source, np.array([bit for _, bit in moves], np.int64), self.mask, out)
         return out
 
-    def values(self, codes: Ints, ids: Ids, out: Ints) -> None:
-        """Write the values of rows into int64[arity, n]."""
+    def decode_into(self, codes: Ints, ids: ValueIds, out: Ints) -> None:
+        """Write the values of rows into `out`, int64[arity, n]."""
         for column in range(self.arity):
             decode(codes, self.shift(column), self.mask, ids.values, out[column])

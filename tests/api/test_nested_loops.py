@@ -192,7 +192,7 @@ def test_a_recursion_that_does_not_end_is_stopped_and_others_go_on(db, nodes):
     nodes.insert([(1,)])
     db.advance()
     assert healthy.rows() == [(1,)]
-    with pytest.raises(kpg.TooManyRounds, match="counting did not settle within 50 rounds"):
+    with pytest.raises(kpg.TooManyRounds, match="counting did not reach a fixed point within 50 rounds"):
         counting.rows()
     with pytest.raises(kpg.TooManyRounds, match="flicker"):
         flickering.changes()

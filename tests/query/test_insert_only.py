@@ -80,11 +80,11 @@ def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, 
     states = [{of: {tuple(VALUES[n] for n in row) for row in rows} for of, rows in state.items()} for state in states]
     program = parse(HEAD + RECURSIONS[name])
     assert all(saturable(compile(program), each) is None for each in compile(program).strata if each.recursive)
-    was, code_set.DENSE_BITS = code_set.DENSE_BITS, dense
+    was, code_set.MAX_BITMAP_BITS = code_set.MAX_BITMAP_BITS, dense
     try:
         check(program, states)
     finally:
-        code_set.DENSE_BITS = was
+        code_set.MAX_BITMAP_BITS = was
 
 
 def test_texts_saturate_too():

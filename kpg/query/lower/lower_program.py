@@ -36,7 +36,7 @@ from kpg.query.lower.lower_recursion import (
     system_of,
 )
 from kpg.query.lower.lower_rule import UNIT, Surroundings, build_rule
-from kpg.seminaive.rule_paths import can_be_kept
+from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -127,8 +127,8 @@ class Lowered:
             size = sum(self.inputs[name].size for name in read if name in self.inputs)
             if size > LARGE and is_seeded(self.program, stratum):
                 return False
-            assert can_be_kept(system)
-            system = replace(system, only_grows=False)
+            assert can_maintain(system)
+            system = replace(system, insert_only=False)
         rows = self._rows if only_grows else self.collections.__getitem__
         inputs = [self._before(name, stratum, only_grows) for name in stratum.relations] + [rows(name) for name in read]
         saturation = nodes.SaturationSpec(system, tuple(each.node for each in inputs))
