@@ -1,24 +1,24 @@
-"""Which worker a row belongs to, for those who only send rows: in NumPy, so that they need not load kernels.
+"""The worker that owns each row, computed in NumPy for programs that only send or request rows.
 
-    owner(row)  =  hash of its key's values, scaled to the number of workers
+    owner(row)  =  the hash of its key's values, scaled to the number of workers (kpg.kernels.key_hash)
 
-It is the same number as `kpg.operators.exchange.owners_of` gives; about three times its time, and no compiler.
+The result equals `kpg.operators.exchange.owners_of`, which runs as a kernel. This one takes about three times as long, but
+does not load Numba, which a Spark task would have to do for each Python process.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.hashing import mix
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
+from kpg.kernels.key_hash import mix64, worker_of_hash
 
 
-def plain_owners(keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Ints:
-    """The worker of each key; `symbolic` says which lanes are text."""
-    mixed = np.zeros(keys.shape[1], np.int64)
+def key_owners(keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, workers: int) -> Ints:
+    """Return the worker that owns each key; `symbolic` marks the lanes that hold text."""
+    hashed = np.zeros(keys.shape[1], np.uint64)
     for lane, is_symbol in enumerate(symbolic):
         values = symbols.hash_of(keys[lane]) if is_symbol else keys[lane]
-        mixed = mix(mixed ^ values)
-    half = np.uint64(32)
-    return (((mixed.view(np.uint64) >> half) * np.uint64(peers)) >> half).astype(np.int64)
+        hashed = mix64(hashed ^ values.view(np.uint64))
+    return worker_of_hash(hashed, np.uint64(workers)).astype(np.int64)

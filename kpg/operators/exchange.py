@@ -17,7 +17,7 @@ from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
-from kpg.kernels.partition_rows import BITS, owners, scatter
+from kpg.kernels.partition_rows import POSITION_BITS, assign_slots, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
 MANY = 1 << 13  # updates that are put in order before they are divided
@@ -95,7 +95,7 @@ def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
     ends = lanes * np.cumsum(found.counts)
     starts = ends - lanes * found.counts
     flat = np.empty(block.size, np.int64)
-    scatter(block, found.slots, starts, found.counts, flat)
+    scatter_rows(block, found.slots, starts, found.counts, flat)
     return [
         flat[start:end].reshape(lanes, count)
         for start, end, count in zip(starts.tolist(), ends.tolist(), found.counts.tolist(), strict=True)
@@ -111,7 +111,7 @@ class Owners(NamedTuple):
     @property
     def owner(self) -> Ints:
         """The worker of each row."""
-        return self.slots >> BITS
+        return self.slots >> POSITION_BITS
 
 
 def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Owners:
@@ -123,5 +123,5 @@ def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: i
             if is_symbol:
                 keys[lane] = symbols.hash_of(keys[lane])
     found = Owners(np.empty(data.shape[1], np.int64), np.empty(peers, np.int64))
-    owners(keys, len(symbolic), peers, *found)
+    assign_slots(keys, len(symbolic), peers, *found)
     return found

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 
 from kpg.cluster.message import Rows, symbolic_lanes
-from kpg.columns.row_owners import plain_owners
+from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, encode
@@ -137,7 +137,7 @@ def owners(schema: Schema, keys: list[tuple[Any, ...]], ranks: int) -> list[int]
     symbols = Symbols()
     lanes = encode(schema, keys, symbols)
     texts = tuple(type_.is_symbolic for type_ in schema.types)
-    return [int(rank) for rank in np.unique(plain_owners(lanes, texts, symbols, ranks))]
+    return [int(rank) for rank in np.unique(key_owners(lanes, texts, symbols, ranks))]
 
 
 def rows_as_batches(name: str, schema: Schema, found: Updates, symbols: Symbols) -> Iterator[Any]:

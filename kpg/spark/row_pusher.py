@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kpg.cluster.data_connections import DataClient
 from kpg.cluster.message import Rows, symbolic_lanes
-from kpg.columns.row_owners import plain_owners
+from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -99,7 +99,7 @@ class Pusher:
         now, ranks = constant((0,)), len(self._place.ranks)
         if ranks == 1:
             return [(0, Updates(data, now, diffs))]
-        owners = plain_owners(data[self._owner_lanes], self._owner_texts, self._client.symbols, ranks)
+        owners = key_owners(data[self._owner_lanes], self._owner_texts, self._client.symbols, ranks)
         order = np.argsort(owners.astype(np.uint16), kind="stable")  # a radix sort
         ends = np.cumsum(np.bincount(owners, minlength=ranks)).tolist()
         found = []

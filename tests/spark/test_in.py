@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kpg
-from kpg.columns.row_owners import plain_owners
+from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
 from kpg.operators.exchange import owners_of
 from kpg.spark.client import Client
@@ -155,7 +155,7 @@ def test_rows_go_straight_to_the_rank_that_owns_them(db):
     names = symbols.intern([f"name {n}" for n in range(500)])
     lanes = np.ascontiguousarray(np.stack([np.arange(500) - 250, names]))
     expected = owners_of(lanes, (False, True), symbols, 3).owner
-    assert (plain_owners(lanes, (False, True), symbols, 3) == expected).all()
+    assert (key_owners(lanes, (False, True), symbols, 3) == expected).all()
 
 
 def test_nulls_in_a_key_are_refused_and_nothing_is_lost(db, spark):

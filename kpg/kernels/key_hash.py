@@ -1,0 +1,34 @@
+"""The hash that decides which worker owns a row: one definition, for kernels and for NumPy.
+
+    hash of no lanes            =  0
+    hash of lanes and a value   =  mix64(hash of the lanes ^ value)
+    owner of a row              =  the upper 32 bits of the hash of its key, scaled to the number of workers
+
+The functions are plain uint64 arithmetic. NumPy arrays and scalars go in as they are; kpg.kernels.partition_rows compiles
+the same functions for kernels. This module imports no compiler, so a Spark task can route rows without loading Numba.
+
+The values must never change: workers would look for stored rows, and Spark would send new rows, in the wrong place.
+tests/kernels/test_key_hash.py pins some of them. Twins: kpg.testing.kernels_partition.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Words = TypeVar("Words", np.uint64, npt.NDArray[np.uint64])
+
+
+def mix64(value: Words) -> Words:
+    """Return the word with its bits scrambled (the finaliser of splitmix64); different words stay different."""
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def worker_of_hash(hashed: Words, workers: np.uint64) -> Words:
+    """Return the worker that owns a key with this hash; each worker owns an equal range of hashes."""
+    return ((hashed >> np.uint64(32)) * workers) >> np.uint64(32)
