@@ -29,5 +29,9 @@ def one_signature_per_kernel() -> Iterator[None]:
         yield
         return
     yield
-    twice = {name: warm.variants(kernel) for name, kernel in warm.jitted().items() if len(warm.variants(kernel)) > 1}
+    twice = {
+        name: warm.signatures_of(kernel)
+        for name, kernel in warm.jitted_functions().items()
+        if len(warm.signatures_of(kernel)) > 1
+    }
     assert not twice, f"compiled more than once, so some call passes other types (a slice? a read-only array?): {twice}"

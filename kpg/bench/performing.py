@@ -158,10 +158,10 @@ def keep(result: Result, directory: Path) -> None:
 
 def load_kernels() -> None:
     """Have all kernels in this process, so that no round waits for one to be read from the cache."""
-    from kpg.kernels.warm import compile_kernel, declared, warm
+    from kpg.kernels.warm import all_examples, compile_kernel, warm
 
     warm()
-    for kernel, arguments in declared():
+    for kernel, arguments in all_examples():
         compile_kernel(kernel, arguments)
 
 

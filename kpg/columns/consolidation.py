@@ -22,21 +22,21 @@ import numpy as np
 from kpg.columns.output_buffer import room, used
 from kpg.columns.updates import Ints, Updates, agreeing, concatenate, spread, trim
 from kpg.kernels.consolidate_rows import (
+    add_to_table,
+    consolidate_few,
+    count_distinct,
+    count_signed_words,
     count_words,
-    distinct,
-    pick,
-    sign,
-    sum_few,
+    gather_lane,
+    is_uniform,
+    read_table,
     sum_positions,
-    sum_signs,
+    sum_signed_words,
     sum_words,
-    tallied,
-    tally,
-    uniform,
-    unpack,
-    weight,
+    unpack_words,
+    write_signed_words,
 )
-from kpg.kernels.sort_rows import bounds, crowd, pack, rank, tag, untie
+from kpg.kernels.sort_rows import append_positions, count_tied_rows, lane_bounds, pack_words, rank_words, sort_ties
 
 FEW = 128
 WORD_BITS = 63  # so that words are never negative
@@ -72,7 +72,7 @@ def consolidate_all(parts: list[Updates]) -> Updates:
     if both.bits <= WORD_BITS:
         return _packed(parts, n, both, both.bits - row.bits)
     whole = _joined(parts)
-    if row.bits < WORD_BITS and width == 1 and (total := weight(whole.diffs[0])) > 0:
+    if row.bits < WORD_BITS and width == 1 and (total := count_signed_words(whole.diffs[0])) > 0:
         return _signed(whole, n, row, total)
     return _ordered(whole, n, row)
 
@@ -166,7 +166,7 @@ def _ends(blocks: Blocks) -> tuple[list[int], list[int]]:
     high: list[int] = []
     for block in blocks:
         ends = np.empty((2, block.shape[0]), np.int64)
-        bounds(block, ends[0], ends[1])
+        lane_bounds(block, ends[0], ends[1])
         low += ends[0].tolist()
         high += ends[1].tolist()
     return low, high
@@ -179,7 +179,7 @@ def _pack(parts: list[Blocks], fields: Ints, words: Ints) -> None:
         at, first = 0, 1
         mine = words[begin : begin + blocks[0].shape[1]]
         for block in blocks:
-            pack(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, mine)
+            pack_words(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, mine)
             at += block.shape[0]
             first = 0
         begin += len(mine)
@@ -207,9 +207,9 @@ class _Output:
         """The rows of the first words, with the given diffs."""
         lanes = self.data.shape[0]
         words, times = self.words, self.times
-        unpack(words, kept, fields[0], fields[2], fields[3], self.data)
+        unpack_words(words, kept, fields[0], fields[2], fields[3], self.data)
         if self.timed:
-            unpack(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
+            unpack_words(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
         return Updates(used(self.data, kept), shrunk(times, kept), shrunk(diffs, kept))
 
 
@@ -219,7 +219,7 @@ def shrunk(block: Ints, n: int) -> Ints:
         return block
     if n == 0:
         return np.zeros((block.shape[0], 1), np.int64)
-    return block[:, :1].copy() if uniform(block, n) else used(block, n)
+    return block[:, :1].copy() if is_uniform(block, n) else used(block, n)
 
 
 def _few(updates: Updates, n: int) -> Updates:
@@ -227,7 +227,7 @@ def _few(updates: Updates, n: int) -> Updates:
     out_data = np.empty((data.shape[0], n), np.int64)
     out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
     out_diffs = np.empty((diffs.shape[0], n), np.int64)
-    kept = sum_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
+    kept = consolidate_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
     return Updates(trim(out_data, kept), shrunk(out_times, kept), shrunk(out_diffs, kept))
 
 
@@ -236,10 +236,10 @@ def _tallied(parts: list[Updates], row: _Fields) -> Updates:
     fields = row.whole()
     table = np.zeros(1 << row.bits, np.int64)
     for part in parts:
-        tally(part.data, part.times, fields[0], fields[3], part.diffs, table)
+        add_to_table(part.data, part.times, fields[0], fields[3], part.diffs, table)
     out, sums = _Output(parts[0], len(table)), room(1, len(table))
     parts.clear()
-    kept = tallied(table, out.words, sums)
+    kept = read_table(table, out.words, sums)
     return out.unpacked(kept, fields, sums)
 
 
@@ -256,7 +256,7 @@ def _counted(parts: list[Updates], n: int, row: _Fields) -> Updates:
 
 def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
     """Leave each of the sorted words once; returns how many these are and the diff of each."""
-    kept = distinct(words, 0) if diff.any() else 0
+    kept = count_distinct(words, 0) if diff.any() else 0
     if kept in (0, len(words)):
         return kept, diff
     diffs = np.empty((diff.shape[0], kept), np.int64)
@@ -272,7 +272,7 @@ def _packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Upda
     parts.clear()
     out.words.sort()
     diff = fields[:, -width:].copy()
-    sums = room(width, distinct(out.words, diff_bits))
+    sums = room(width, count_distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
     return out.unpacked(kept, fields, sums)
 
@@ -282,10 +282,10 @@ def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
     fields = row.whole()
     words, out = np.empty(n, np.int64), _Output(updates, total)
     _pack([_row_blocks(updates)], fields, words)
-    sign(words, updates.diffs[0], out.words)
+    write_signed_words(words, updates.diffs[0], out.words)
     out.words.sort()
     sums = room(1, total)
-    kept = sum_signs(out.words, sums)
+    kept = sum_signed_words(out.words, sums)
     fields[3] += 1
     return out.unpacked(kept, fields, sums)
 
@@ -319,9 +319,9 @@ def _picked(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole:
     for lane in range(block.shape[0]):
         if whole[lane]:
             low, _, bits, shift = (fields[part, lane : lane + 1] for part in range(4))
-            unpack(words, kept, low, bits, shift, out[lane : lane + 1])
+            unpack_words(words, kept, low, bits, shift, out[lane : lane + 1])
         else:
-            pick(block, lane, words, mask, kept, out)
+            gather_lane(block, lane, words, mask, kept, out)
     return out
 
 
@@ -335,15 +335,15 @@ def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
         _pack([_row_blocks(updates)], fields, words)
         if rank_bits:
             zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
-            pack(ranks, zero, zero, mask, shift, 0, words)
-        tag(words, position_bits)
+            pack_words(ranks, zero, zero, mask, shift, 0, words)
+        append_positions(words, position_bits)
         words.sort()
         start += space
         fields[3] += position_bits
         if start >= row.bits:
             return words, fields, 1
-        if 8 * crowd(words, position_bits) <= n:
-            untie(updates.data, updates.times, words, position_bits, ranks[0])
+        if 8 * count_tied_rows(words, position_bits) <= n:
+            sort_ties(updates.data, updates.times, words, position_bits, ranks[0])
             return words, fields, 0
-        rank_bits = rank(words, position_bits, ranks).bit_length()
+        rank_bits = rank_words(words, position_bits, ranks).bit_length()
         space = WORD_BITS - position_bits - rank_bits

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.columns.updates import Ints, trim
-from kpg.kernels.consolidate_rows import slide
+from kpg.kernels.consolidate_rows import close_lane_gaps
 
 SMALL = 1 << 14  # columns that are cheaper to copy than to move
 
@@ -31,7 +31,7 @@ def used(block: Ints, columns: int) -> Ints:
     flat = block.base
     if flat is None or lanes == 0:
         return trim(block, columns)
-    slide(flat, lanes, most, columns)
+    close_lane_gaps(flat, lanes, most, columns)
     del block
     flat.resize(lanes * columns, refcheck=False)
     return flat.reshape(lanes, columns)

@@ -1,1 +1,1 @@
-"""All compiled code: loops over int64 columns, and nothing that knows what the columns mean."""
+"""All compiled code: loops over int64 columns, without knowledge of what the columns mean."""

@@ -1,9 +1,9 @@
-"""Move times to the representatives that no reader beyond a frontier can tell from them.
+"""Replace times by their representatives, which no reader beyond a frontier can distinguish from them.
 
     representative(F, t)  =  meet over f in F of (join of t and f)
 
-A frontier is int64[elements, depth] with at least one element. Cost: one pass, times the elements.
-Twins: kpg.testing.kernels_trace.
+A frontier is int64[elements, depth] with at least one element. Cost: one pass, times the number of elements.
+Twins: kpg.testing.kernel_twins.advance_times_twin.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from kpg.kernels.jit import inlined, jit
 
 
 @inlined
-def representative(times, i, frontier, out, o):
+def write_representative(times, i, frontier, out, o):
     """Write the representative of column i of `times` into column o of `out`."""
     for lane in range(times.shape[0]):
         time = times[lane, i]
@@ -24,7 +24,7 @@ def representative(times, i, frontier, out, o):
 
 
 @jit
-def advance_range(times, start, end, frontier):
+def advance_columns(times, start, end, frontier):
     """Replace the columns [start, end) by their representatives."""
     for lane in range(times.shape[0]):
         values = times[lane, start:end]
@@ -41,15 +41,15 @@ def advance_range(times, start, end, frontier):
 
 
 @jit
-def advance(times, frontier, out):
+def advance_times(times, frontier, out):
     """Write the representative of every column."""
     for i in range(times.shape[1]):
-        representative(times, i, frontier, out, i)
+        write_representative(times, i, frontier, out, i)
 
 
 @inlined
-def beyond(times, i, frontier):
-    """Whether column i is at or after some element of the frontier, which may be empty."""
+def is_beyond(times, i, frontier):
+    """Return whether column i is at or after some element of the frontier, which may be empty."""
     for element in range(frontier.shape[0]):
         after = True
         for lane in range(times.shape[0]):
@@ -62,12 +62,12 @@ def beyond(times, i, frontier):
 
 
 @jit
-def split(times, frontier, early, late):
-    """The positions of the columns not beyond the frontier, and of those beyond; returns how many are not."""
+def split_times(times, frontier, early, late):
+    """Write the positions of the columns not beyond the frontier, and of the others; return the number of the first."""
     n_early = 0
     n_late = 0
     for i in range(times.shape[1]):
-        if beyond(times, i, frontier):
+        if is_beyond(times, i, frontier):
             late[n_late] = i
             n_late += 1
         else:
@@ -77,23 +77,26 @@ def split(times, frontier, early, late):
 
 
 @jit
-def minimal(times, out):
-    """Write the columns with none other before them, each once; returns how many. `out` has room for every column."""
+def minimal_times(times, out):
+    """Write the columns that no other column is before, each once; return their number.
+
+    `out` has as many columns as `times`.
+    """
     kept = 0
     depth = times.shape[0]
     for i in range(times.shape[1]):
         covered = False
         j = 0
         while j < kept:
-            below = True
-            above = True
+            before = True
+            after = True
             for lane in range(depth):
-                below = below and out[lane, j] <= times[lane, i]
-                above = above and times[lane, i] <= out[lane, j]
-            if below:
+                before = before and out[lane, j] <= times[lane, i]
+                after = after and times[lane, i] <= out[lane, j]
+            if before:
                 covered = True
                 break
-            if above:
+            if after:
                 kept -= 1
                 for lane in range(depth):
                     out[lane, j] = out[lane, kept]
@@ -107,7 +110,7 @@ def minimal(times, out):
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield advance, (TABLE, TABLE, TABLE)
-    yield split, (TABLE, TABLE, COLUMN, COLUMN)
-    yield minimal, (TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield advance_times, (TABLE, TABLE, TABLE)
+    yield split_times, (TABLE, TABLE, COLUMN, COLUMN)
+    yield minimal_times, (TABLE, TABLE)

@@ -1,17 +1,17 @@
-"""Reading arrays by address, so that one kernel call sees all batches of a trace.
+"""Read arrays by address, so that one kernel call can read all batches of a trace.
 
-A kernel is compiled for a fixed number of arrays, but a trace has any number of batches. Their blocks are therefore
-described by numbers, one row of int64 per batch (see `kpg.trace.batch_table`):
+Numba compiles a kernel for a fixed number of arrays, but a trace has any number of batches. A kernel therefore takes
+the batches as a table with one row of int64 per batch (see `kpg.trace.batch_table`):
 
-    DATA   the address of data[0, 0]     ROWS       how many updates
-    TIMES  the address of times[0, 0]    TIME_ROWS  how many columns of times: 1 if constant
-    DIFFS  the address of diffs[0, 0]    DIFF_ROWS  how many columns of diffs: 1 if constant
-    DEPTH  coordinates of a time
-    SIGNS  the address of its signposts  SIGN_ROWS  how many numbers these are: 0 if there are none
-    BASE, SHIFT  of places; SHIFT is -1 for fences: see kpg.kernels.lookup_tables
+    DATA    the address of data[0, 0]             ROWS         the number of updates
+    TIMES   the address of times[0, 0]            TIME_ROWS    the number of columns of times: 1 if constant
+    DIFFS   the address of diffs[0, 0]            DIFF_ROWS    the number of columns of diffs: 1 if constant
+    DEPTH   the number of coordinates of a time
+    LOOKUP  the address of the lookup table       LOOKUP_SIZE  its length: 0 if the batch has none
+    BASE, SHIFT  parameters of the lookup table: see kpg.kernels.lookup_tables and kpg.kernels.bitmap_lookup
 
-and read with `peek(address, index)`; `fetch` asks for a place that will be read soon, so that many waits for memory
-pass at the same time. The caller keeps the arrays alive during the call and passes positions within
+`peek(address, index)` reads one number. `prefetch(address, index)` requests a number that the kernel reads soon, so
+that many waits for memory overlap. The caller keeps the arrays alive during the call and passes only positions within
 them; nothing here can check that.
 """
 
@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 
 from kpg.kernels.jit import DISABLED, jit
 
-DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, SIGNS, SIGN_ROWS, BASE, SHIFT = range(11)
+DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, LOOKUP, LOOKUP_SIZE, BASE, SHIFT = range(11)
 FIELDS = 11
 
 
@@ -48,11 +48,11 @@ def _load(typing_context: Any, address: Any, index: Any) -> Any:
 def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        place = builder.bitcast(builder.gep(pointer, [arguments[1]]), ir.IntType(8).as_pointer())
+        position = builder.bitcast(builder.gep(pointer, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", (place.type,), kind)
-        builder.call(call, [place, number(0), number(3), number(1)])  # to read, to be kept in the cache, data
+        kind = ir.FunctionType(ir.VoidType(), [position.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", (position.type,), kind)
+        builder.call(call, [position, number(0), number(3), number(1)])  # for reading, keep in all caches, data
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
@@ -60,7 +60,7 @@ def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
 
 @jit
 def address_of(block):
-    """Where a block begins."""
+    """Return the address of the first number of a block."""
     return np.int64(block.ctypes.data)
 
 
@@ -77,24 +77,24 @@ def _bit_count(word: int) -> int:
 
 
 def _ignore(address: int, index: int) -> None:
-    """What asking for a place does where there is no cache to speak of."""
+    """Do nothing: without compiled code there is no cache miss to hide."""
 
 
 if DISABLED:
-    peek, fetch, count_bits = _read, _ignore, _bit_count
+    peek, prefetch, count_bits = _read, _ignore, _bit_count
 else:
 
     @jit
     def peek(address, index):
-        """The int64 at a position of an array."""
+        """Return the int64 at a position of an array."""
         return _load(address, index)
 
     @jit
-    def fetch(address, index):
-        """Have the memory at a position of an array brought near; it need not exist."""
+    def prefetch(address, index):
+        """Request the cache line of a position of an array; the position need not exist."""
         _prefetch(address, index)
 
     @jit
     def count_bits(word):
-        """How many bits of a word, none negative, are set."""
+        """Return the number of set bits of a word that is not negative."""
         return _count_bits(word)

@@ -1,7 +1,7 @@
-"""Where the arrays of a batch begin, for kernels that read them by address (kpg.kernels.array_address).
+"""The addresses of a batch's arrays, for kernels that read by address (kpg.kernels.array_address).
 
-NumPy tells an address by way of a dictionary, for each array in some µs: more than a kernel takes to tell all three.
-Twin: `__array_interface__` of NumPy.
+NumPy returns an address through a dictionary, which takes some µs per array. This kernel returns all three in less
+time. Twin: `__array_interface__` of NumPy.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from kpg.kernels.jit import jit
 
 
 @jit
-def begin(data, times, diffs):
-    """The addresses of the first numbers of three blocks."""
+def batch_addresses(data, times, diffs):
+    """Return the addresses of the first numbers of three blocks."""
     return data.ctypes.data, times.ctypes.data, diffs.ctypes.data
 
 
 def examples() -> Iterator[Example]:
-    """The one signature of each kernel that Python calls."""
-    yield begin, (TABLE, TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield batch_addresses, (TABLE, TABLE, TABLE)

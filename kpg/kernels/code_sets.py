@@ -1,18 +1,18 @@
-"""Sets of rows that only grow, each row one number, and what joins add to them.
+"""Sets of row codes that only grow, and the kernels that insert the results of joins into them.
 
-A row's number, its code, is its columns' ids side by side in bits. A set of codes is a bitmap where all codes fit into
-one (`mask` is -1), else a hash table with open addressing whose size is `mask` + 1 and whose free places hold -1.
+A row's code is one number: the ids of its columns side by side in bits. A set of codes is a bitmap if all codes fit
+into one (`mask` is -1), otherwise a hash table with open addressing: its size is `mask` + 1, and a free slot holds -1.
 
-    add          the codes of a list that are new, in order, now members
-    extend       the same for left[i] + right[j], over all j in [low[i], high[i]): a join, a projection and a set in one
-    lookup       the level of each code, in a hash table that has one for each
-    store        the same, to be set
-    expand       the pairs (i, j) of such ranges
-    move         columns of codes to other bits of other codes
-    members      the codes of a bitmap, in order
-    decode       one column of codes as values
+    insert_codes     insert a list of codes; the new ones, in order
+    insert_sums      the same for left[i] + right[j], over all j in [low[i], high[i]): join, projection and set in one
+    read_levels      the level of each code, in a hash table with a level per slot
+    write_levels     set the level of each code
+    expand_ranges    the pairs (i, j) of such ranges
+    move_columns     columns of codes, moved to other bits of other codes
+    bitmap_members   the codes of a bitmap, in order
+    decode_column    one column of codes, as values
 
-Twins: kpg.testing.kernels_saturate.
+Twins: kpg.testing.kernel_twins.code_sets_twin.
 """
 
 from collections.abc import Iterator
@@ -23,88 +23,88 @@ from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.partition_rows import mix
 
-WORD = 6  # 64 members to a word
+WORD_SHIFT = 6  # a word holds 64 members
 
 
 @inlined
-def is_new(code, table, mask):
-    """Put a code into the set; whether it was not in it."""
+def insert_code(code, table, mask):
+    """Insert a code; return whether it is new."""
     if mask < 0:
-        word = code >> WORD
+        word = code >> WORD_SHIFT
         bit = np.int64(1) << (code & 63)
         if table[word] & bit:
             return False
         table[word] |= bit
         return True
-    place = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+    slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
     while True:
-        found = table[place]
-        if found == code:
+        held = table[slot]
+        if held == code:
             return False
-        if found < 0:
-            table[place] = code
+        if held < 0:
+            table[slot] = code
             return True
-        place = (place + 1) & mask
+        slot = (slot + 1) & mask
 
 
 @jit
-def add(codes, table, mask, out):
-    """Write the new ones among some codes; how many."""
+def insert_codes(codes, table, mask, out):
+    """Insert the codes and write the new ones; return their number."""
     n = 0
     for i in range(codes.shape[0]):
-        if is_new(codes[i], table, mask):
+        if insert_code(codes[i], table, mask):
             out[n] = codes[i]
             n += 1
     return n
 
 
 @jit
-def extend(left, low, high, right, table, mask, out, start):
-    """Write the new sums from row `start` on, while a whole row fits; where to go on, and how many were written."""
+def insert_sums(left, low, high, right, table, mask, out, start):
+    """Insert the sums from row `start` on, while all sums of a row fit; return the next row and the number written."""
     n = 0
-    room = out.shape[0]
+    capacity = out.shape[0]
     for i in range(start, left.shape[0]):
-        if n + high[i] - low[i] > room:
+        if n + high[i] - low[i] > capacity:
             return i, n
         base = left[i]
         for j in range(low[i], high[i]):
             code = base + right[j]
-            if is_new(code, table, mask):
+            if insert_code(code, table, mask):
                 out[n] = code
                 n += 1
     return left.shape[0], n
 
 
 @jit
-def lookup(codes, table, mask, levels, out):
-    """Write the level of each code in a hash table with levels; -1 for those that are not there."""
+def read_levels(codes, table, mask, levels, out):
+    """Write the level of each code in a hash table with levels; -1 for codes that it does not hold."""
     for i in range(codes.shape[0]):
         code = codes[i]
-        place = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
-        while table[place] != code and table[place] >= 0:
-            place = (place + 1) & mask
-        out[i] = levels[place] if table[place] == code else -1
+        slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        while table[slot] != code and table[slot] >= 0:
+            slot = (slot + 1) & mask
+        out[i] = levels[slot] if table[slot] == code else -1
 
 
 @jit
-def store(codes, values, table, mask, levels):
-    """Set the level of each code; how many were not in the table."""
+def write_levels(codes, values, table, mask, levels):
+    """Set the level of each code; return the number of codes that the table did not hold."""
     n = 0
     for i in range(codes.shape[0]):
         code = codes[i]
-        place = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
-        while table[place] != code and table[place] >= 0:
-            place = (place + 1) & mask
-        if table[place] < 0:
-            table[place] = code
+        slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        while table[slot] != code and table[slot] >= 0:
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot] = code
             n += 1
-        levels[place] = values[i] if values.shape[0] > 1 else values[0]
+        levels[slot] = values[i] if values.shape[0] > 1 else values[0]
     return n
 
 
 @jit
-def expand(low, high, lefts, rights):
-    """Write all pairs of a row and a place of its range."""
+def expand_ranges(low, high, lefts, rights):
+    """Write all pairs of a row and a position of its range."""
     n = 0
     for i in range(low.shape[0]):
         for j in range(low[i], high[i]):
@@ -114,27 +114,27 @@ def expand(low, high, lefts, rights):
 
 
 @jit
-def move(codes, source, target, mask, out):
-    """Write codes made of columns of other codes: from the bits at `source` to those at `target`."""
+def move_columns(codes, source, target, mask, out):
+    """Write codes made of columns of other codes: the bits at `source` move to `target`."""
     for i in range(codes.shape[0]):
-        made = np.int64(0)
+        moved = np.int64(0)
         for column in range(source.shape[0]):
-            made |= ((codes[i] >> source[column]) & mask) << target[column]
-        out[i] = made
+            moved |= ((codes[i] >> source[column]) & mask) << target[column]
+        out[i] = moved
 
 
 @jit
-def members(table, start, out):
-    """Write the members of a bitmap from word `start` on, while a whole word fits; where to go on, and how many."""
+def bitmap_members(table, start, out):
+    """Write the members of a bitmap from word `start` on, while a word's fit; return the next word and the number."""
     n = 0
-    room = out.shape[0]
+    capacity = out.shape[0]
     for word in range(start, table.shape[0]):
         bits = np.uint64(table[word])
         if bits == 0:
             continue
-        if n + 64 > room:
+        if n + 64 > capacity:
             return word, n
-        base = np.int64(word) << WORD
+        base = np.int64(word) << WORD_SHIFT
         for bit in range(64):
             if (bits >> np.uint64(bit)) & np.uint64(1):
                 out[n] = base + bit
@@ -143,19 +143,19 @@ def members(table, start, out):
 
 
 @jit
-def decode(codes, shift, mask, values, out):
-    """Write the values whose ids are a column of some codes."""
+def decode_column(codes, shift, mask, values, out):
+    """Write the values of one column of codes; the column holds ids."""
     for i in range(codes.shape[0]):
         out[i] = values[(codes[i] >> shift) & mask]
 
 
 def examples() -> Iterator[Example]:
-    """How these are called."""
-    yield add, (COLUMN, COLUMN, NUMBER, COLUMN)
-    yield extend, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN, NUMBER)
-    yield lookup, (COLUMN, COLUMN, NUMBER, COLUMN, COLUMN)
-    yield store, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
-    yield expand, (COLUMN, COLUMN, COLUMN, COLUMN)
-    yield move, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
-    yield members, (COLUMN, NUMBER, COLUMN)
-    yield decode, (COLUMN, NUMBER, NUMBER, COLUMN, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield insert_codes, (COLUMN, COLUMN, NUMBER, COLUMN)
+    yield insert_sums, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN, NUMBER)
+    yield read_levels, (COLUMN, COLUMN, NUMBER, COLUMN, COLUMN)
+    yield write_levels, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
+    yield expand_ranges, (COLUMN, COLUMN, COLUMN, COLUMN)
+    yield move_columns, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
+    yield bitmap_members, (COLUMN, NUMBER, COLUMN)
+    yield decode_column, (COLUMN, NUMBER, NUMBER, COLUMN, COLUMN)

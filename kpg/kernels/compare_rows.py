@@ -1,25 +1,24 @@
-"""Columns of a block compared and sorted.
+"""Compare and sort columns of a block.
 
-A block is int64[lanes, n]; a column is one row of data or one time. Sorting is by a range of lanes, lexicographically,
-which for times is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers:
-linear when they are sorted already, insertion for a few.
-Twin: kpg.testing.kernels_operators.sort_columns.
+A block is int64[lanes, n]; a column is one row of data or one time. The order is lexicographic over a range of lanes;
+for times this is a linear extension of their partial order. `sort_columns` is a stable merge sort of column numbers:
+linear if they are sorted already, insertion sort for a few. Twin: kpg.testing.kernel_twins.sort_rows_twin.sort_columns.
 """
 
 import numpy as np
 
 from kpg.kernels.jit import jit
 
-FEW = 12  # runs of so many columns are sorted by insertion
-ORDER = 0  # lanes of `work`: the column numbers being sorted, and room to merge them
+INSERTION_SORT_COLUMNS = 12  # length of the runs that are sorted by insertion, before merging begins
+ORDER = 0  # lanes of `work`: the column numbers being sorted, and scratch space to merge them
 SPARE = 1
-ZERO = np.int64(0)  # as arguments of kernels: a literal would have the callee compiled once more, for that literal
+ZERO = np.int64(0)  # passed to kernels instead of a literal, for which Numba would compile the callee once more
 ONE = np.int64(1)
 
 
 @jit
-def at_most(a, i, b, j):
-    """Whether time i of a is at or before time j of b."""
+def less_equal(a, i, b, j):
+    """Return whether time i of a is at or before time j of b."""
     for d in range(b.shape[0]):
         if a[d, i] > b[d, j]:
             return False
@@ -28,7 +27,7 @@ def at_most(a, i, b, j):
 
 @jit
 def sorts_before(a, i, b, j, first, end):
-    """Whether column i of a sorts before column j of b, by the lanes from `first` to `end`."""
+    """Return whether column i of a sorts before column j of b, by the lanes from `first` to `end`."""
     for lane in range(first, end):
         x = a[lane, i]
         y = b[lane, j]
@@ -39,7 +38,7 @@ def sorts_before(a, i, b, j, first, end):
 
 @jit
 def equal(a, i, b, j, lanes):
-    """Whether column i of a equals column j of b."""
+    """Return whether column i of a equals column j of b."""
     for lane in range(lanes):
         if a[lane, i] != b[lane, j]:
             return False
@@ -48,16 +47,16 @@ def equal(a, i, b, j, lanes):
 
 @jit
 def sort_columns(block, first, end, work, n):
-    """Sort the first n column numbers in work[ORDER] by the lanes from `first` to `end` of the columns they name."""
-    for lo in range(0, n, FEW):
-        for i in range(lo + 1, min(lo + FEW, n)):
+    """Sort the first n column numbers in work[ORDER] by the lanes from `first` to `end` of their columns."""
+    for lo in range(0, n, INSERTION_SORT_COLUMNS):
+        for i in range(lo + 1, min(lo + INSERTION_SORT_COLUMNS, n)):
             column = work[ORDER, i]
             at = i
             while at > lo and sorts_before(block, column, block, work[ORDER, at - 1], first, end):
                 work[ORDER, at] = work[ORDER, at - 1]
                 at -= 1
             work[ORDER, at] = column
-    run = FEW
+    run = INSERTION_SORT_COLUMNS
     while run < n:
         for lo in range(0, n - run, 2 * run):
             middle = lo + run

@@ -2,9 +2,9 @@
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        in order of (d, t)
 
-Each kernel writes to the front of its outputs and returns how many updates remain; outputs have room for every row.
-Rows come as positions in order, or packed into words (kpg.kernels.sort_rows). Cost: one pass.
-Twins: kpg.testing.kernels_trace.
+Each kernel writes to the front of its outputs, which have space for every row, and returns the number of updates that
+remain. It takes rows as sorted positions, or packed into words (kpg.kernels.sort_rows). Cost: one pass.
+Twin: kpg.testing.kernel_twins.consolidate_rows_twin.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import numpy as np
 
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.sort_rows import CHUNK, compare_rows
+from kpg.kernels.sort_rows import CHUNK_WORDS, compare_rows
 
 
 @inlined
 def is_zero(block, i):
-    """Whether a column is all zeros."""
+    """Return whether a column is all zeros."""
     for lane in range(block.shape[0]):
         if block[lane, i] != 0:
             return False
@@ -26,8 +26,8 @@ def is_zero(block, i):
 
 
 @jit
-def uniform(block, n):
-    """1 if the first n columns are all alike, else 0."""
+def is_uniform(block, n):
+    """Return 1 if the first n columns are all equal, else 0."""
     for lane in range(block.shape[0]):
         values = block[lane]
         for i in range(1, n):
@@ -37,8 +37,8 @@ def uniform(block, n):
 
 
 @jit
-def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
-    """Consolidate a few rows in any order; `order` is scratch, one entry a row. Sorts by binary insertion."""
+def consolidate_few(data, times, diffs, order, out_data, out_times, out_diffs):
+    """Consolidate a few rows in any order, by binary insertion; `order` is scratch space, one entry a row."""
     time_step = 1 if times.shape[1] > 1 else 0
     for i in range(len(order)):
         low = 0
@@ -66,10 +66,10 @@ def sum_few(data, times, diffs, order, out_data, out_times, out_diffs):
 
 @jit
 def sum_positions(data, times, diffs, words, mask, exact, out_diffs):
-    """Consolidate rows that are in order, given by their positions: the bits of each word that are in `mask`.
+    """Consolidate sorted rows given by their positions, which are the bits of each word that are in `mask`.
 
-    The other bits tell rows apart where they differ, and always if `exact` is 1. Leaves the word of one row of each sum
-    that remains, and returns how many.
+    Rows differ if the other bits of their words do. If these are equal, so are the rows when `exact` is 1; otherwise
+    the kernel compares the rows. Leave the word of one row of each sum that remains; return their number.
     """
     n = len(words)
     time_step = 1 if times.shape[1] > 1 else 0
@@ -96,8 +96,8 @@ def sum_positions(data, times, diffs, words, mask, exact, out_diffs):
 
 
 @jit
-def distinct(words, bits):
-    """How many sorted words differ above their lowest `bits` bits; there must be one."""
+def count_distinct(words, bits):
+    """Return the number of sorted words, at least one, that differ above their lowest `bits` bits."""
     count = 1
     for i in range(1, len(words)):
         count += words[i] >> bits != words[i - 1] >> bits
@@ -106,7 +106,7 @@ def distinct(words, bits):
 
 @jit
 def count_words(words, diff, out):
-    """Consolidate sorted words, each of the same diff, in place: words[:kept] and out[:, :kept]; returns kept."""
+    """Consolidate sorted words of the same diff in place, into words[:kept] and out[:, :kept]; return kept."""
     n = len(words)
     kept = 0
     start = 0
@@ -128,9 +128,10 @@ def count_words(words, diff, out):
 
 @jit
 def sum_words(words, diff_bits, low, mask, shift, out):
-    """Consolidate sorted words whose lowest bits hold the diff, as (low, mask, shift) of each lane say, in place.
+    """Consolidate in place sorted words that hold the diff in their lowest bits.
 
-    Returns how many remain; their diffs are in `out`, and the words keep some of the diffs' bits.
+    (low, mask, shift) give the position of each lane of the diff. Return the number of words that remain; `out` holds
+    their diffs, and the words keep some of the bits of the diffs.
     """
     n = len(words)
     width = out.shape[0]
@@ -154,9 +155,9 @@ def sum_words(words, diff_bits, low, mask, shift, out):
 
 @inlined
 def sum_numbers(words, bits, low, mask, scale, out):
-    """Sum the diffs of sorted words, at least one, in place: low + scale * (word & mask), in their lowest `bits` bits.
+    """Sum the diffs of sorted words, at least one, in place; the lowest `bits` bits give low + scale * (word & mask).
 
-    No branch depends on what is equal: that would be guessed wrong every other time.
+    No branch depends on which words are equal, because the processor would mispredict every other one.
     """
     sums = out[0]
     kept = 0
@@ -174,20 +175,20 @@ def sum_numbers(words, bits, low, mask, scale, out):
 
 
 @jit
-def weight(diffs):
-    """How many words of diff 1 or -1 the diffs come to; or -1 if that is more than twice as many as there are diffs."""
+def count_signed_words(diffs):
+    """Return the number of words of diff ±1 that stand for the diffs, or -1 if more than twice the number of diffs."""
     total = 0
-    most = 2 * len(diffs)
+    limit = 2 * len(diffs)
     for i in range(len(diffs)):
-        if diffs[i] > most or diffs[i] < -most or total > most:
+        if diffs[i] > limit or diffs[i] < -limit or total > limit:
             return -1
         total += abs(diffs[i])
-    return total if total <= most else -1
+    return total if total <= limit else -1
 
 
 @jit
-def sign(words, diffs, out):
-    """Write each word as often as its diff says, with a last bit more: 1 if it is added, 0 if it is taken away."""
+def write_signed_words(words, diffs, out):
+    """Write each word as often as the absolute value of its diff, with one more bit: 1 if the diff is positive."""
     n = 0
     for i in range(len(words)):
         word = (words[i] << 1) | (diffs[i] > 0)
@@ -197,52 +198,52 @@ def sign(words, diffs, out):
 
 
 @jit
-def sum_signs(words, out):
-    """Consolidate sorted words that `sign` wrote, of which there must be one, in place; returns how many remain.
+def sum_signed_words(words, out):
+    """Consolidate in place sorted words of `write_signed_words`, at least one; return the number that remain.
 
-    Their diffs are in row 0 of `out`.
+    Row 0 of `out` holds their diffs.
     """
     return sum_numbers(words, 1, -1, 1, 2, out)
 
 
 @jit
-def unpack(words, n, low, mask, shift, out):
-    """Write the lanes of the first n words, which may themselves be the last lane."""
-    for start in range(0, n, CHUNK):
-        end = min(n, start + CHUNK)
+def unpack_words(words, n, low, mask, shift, out):
+    """Write the lanes of the first n words; the words may themselves be the last lane of `out`."""
+    for start in range(0, n, CHUNK_WORDS):
+        end = min(n, start + CHUNK_WORDS)
         part = words[start:end]
         for lane in range(out.shape[0]):
             values = out[lane, start:end]
-            least, bits, place = low[lane], mask[lane], shift[lane]
+            least, bits, offset = low[lane], mask[lane], shift[lane]
             for i in range(len(part)):
-                values[i] = ((part[i] >> place) & bits) + least
+                values[i] = ((part[i] >> offset) & bits) + least
 
 
 @jit
-def pick(block, lane, words, mask, n, out):
-    """Write one lane of the rows whose positions are in the first n words, in the bits of `mask`."""
+def gather_lane(block, lane, words, mask, n, out):
+    """Write one lane of the rows at the positions in the first n words, the bits of `mask`."""
     values, taken = block[lane], out[lane]
     for i in range(n):
         taken[i] = values[words[i] & mask]
 
 
 @jit
-def tally(data, times, low, shift, diffs, table):
-    """Add the diff of each row to the place of its word in the table; constant times are no part of the word.
+def add_to_table(data, times, low, shift, diffs, table):
+    """Add the diff of each row to the entry of its word in the table; constant times are not part of the word.
 
-    The words are made a few at a time, as kpg.kernels.sort_rows packs them whole.
+    The kernel packs the words of a chunk at a time, like kpg.kernels.sort_rows.
     """
-    words = np.empty(CHUNK, np.int64)
+    words = np.empty(CHUNK_WORDS, np.int64)
     lanes, depth = data.shape[0], times.shape[0] if times.shape[1] > 1 else 0
-    for start in range(0, data.shape[1], CHUNK):
-        count = min(CHUNK, data.shape[1] - start)
+    for start in range(0, data.shape[1], CHUNK_WORDS):
+        count = min(CHUNK_WORDS, data.shape[1] - start)
         for i in range(count):
             words[i] = 0
         for lane in range(lanes + depth):
             values = data[lane, start : start + count] if lane < lanes else times[lane - lanes, start : start + count]
-            least, place = low[lane], shift[lane]
+            least, offset = low[lane], shift[lane]
             for i in range(count):
-                words[i] |= (values[i] - least) << place
+                words[i] |= (values[i] - least) << offset
         if diffs.shape[1] == 1:
             diff = diffs[0, 0]
             for i in range(count):
@@ -254,10 +255,10 @@ def tally(data, times, low, shift, diffs, table):
 
 
 @jit
-def tallied(table, words, out):
-    """Write the words whose place in the table is not zero, and their sums; returns how many.
+def read_table(table, words, out):
+    """Write the words with a nonzero entry in the table, and their sums; return their number.
 
-    No branch depends on which these are, as that would be guessed wrong every other time.
+    No branch depends on which entries are zero, because the processor would mispredict every other one.
     """
     sums = out[0]
     kept = 0
@@ -269,26 +270,26 @@ def tallied(table, words, out):
 
 
 @jit
-def slide(flat, lanes, room, kept):
-    """Close the gaps between the lanes of a flat block with room for `room` columns, of which `kept` are used."""
+def close_lane_gaps(flat, lanes, capacity, kept):
+    """Move the lanes of a flat block together: each has `capacity` columns, of which `kept` are used."""
     for lane in range(1, lanes):
         for i in range(kept):
-            flat[lane * kept + i] = flat[lane * room + i]
+            flat[lane * kept + i] = flat[lane * capacity + i]
 
 
 def examples() -> Iterator[Example]:
-    """How Python calls these."""
-    yield uniform, (TABLE, NUMBER)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield is_uniform, (TABLE, NUMBER)
     yield sum_positions, (TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, TABLE)
-    yield pick, (TABLE, NUMBER, COLUMN, NUMBER, NUMBER, TABLE)
-    yield sum_few, (TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE)
-    yield distinct, (COLUMN, NUMBER)
+    yield gather_lane, (TABLE, NUMBER, COLUMN, NUMBER, NUMBER, TABLE)
+    yield consolidate_few, (TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE)
+    yield count_distinct, (COLUMN, NUMBER)
     yield count_words, (COLUMN, COLUMN, TABLE)
     yield sum_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
-    yield weight, (COLUMN,)
-    yield sign, (COLUMN, COLUMN, COLUMN)
-    yield sum_signs, (COLUMN, TABLE)
-    yield unpack, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
-    yield tally, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
-    yield slide, (COLUMN, NUMBER, NUMBER, NUMBER)
-    yield tallied, (COLUMN, COLUMN, TABLE)
+    yield count_signed_words, (COLUMN,)
+    yield write_signed_words, (COLUMN, COLUMN, COLUMN)
+    yield sum_signed_words, (COLUMN, TABLE)
+    yield unpack_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
+    yield add_to_table, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
+    yield close_lane_gaps, (COLUMN, NUMBER, NUMBER, NUMBER)
+    yield read_table, (COLUMN, COLUMN, TABLE)

@@ -1,20 +1,20 @@
-"""The corrections that make a key's output what is wanted at each of its evaluation times.
+"""Compute the corrections that make a key's output equal to the wanted rows at each of its evaluation times.
 
-    correct   at each evaluation time t, in order:  wanted rows  −  Σ output ≤ t, corrections made before included
+    correct_output   at each evaluation time t, in order:  wanted rows  −  Σ output ≤ t, earlier corrections included
 
-The output is a run: per key (offsets) sorted by value, then time. Evaluation times are per key sorted and distinct.
-Wanted rows are as kpg.kernels.evaluate_output gives them. A key with one evaluation time, the usual one, or a short chain of
-them is a merge of sorted lists; others are replayed (kpg.kernels.replay_history).
+The output is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and
+distinct. Wanted rows are those of kpg.kernels.evaluate_output. For a key with one evaluation time, the usual case, or a
+short chain of them, the kernel merges sorted lists; it replays the history of other keys (kpg.kernels.replay_history).
 
-Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
-Twin: kpg.testing.kernels_operators.correct.
+The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
+there. Twin: kpg.testing.kernel_twins.evaluate_output_twin.correct_output.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.compare_rows import ONE, ORDER, ZERO, at_most, equal, sort_columns, sorts_before
+from kpg.kernels.compare_rows import ONE, ORDER, ZERO, equal, less_equal, sort_columns, sorts_before
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.replay_history import (
@@ -22,27 +22,27 @@ from kpg.kernels.replay_history import (
     FIELDS,
     LANES,
     RANK,
-    add,
-    begin,
-    clear,
-    line_up,
-    next_present,
-    plan,
-    reach,
+    add_diff,
+    begin_replay,
+    clear_tally,
+    largest_sizes,
+    next_nonzero,
+    plan_passes,
+    queue_corrections,
+    replay_is_cheaper,
     same_tail,
-    settle,
-    sizes,
-    take_back,
-    too_many,
+    settle_updates,
+    sweep_to,
+    undo_pass,
 )
 
-SHORT = 24  # wanted rows of a key up to which corrections are sorted by insertion
-WANT_RANK, FIRST_ROW = 0, 1  # lanes of `numbers`: of a wanted row its rank, of a rank a row
+INSERTION_SORT_ROWS = 24  # wanted rows up to which the corrections of a chain are sorted by insertion
+WANTED_RANK, FIRST_ROW = 0, 1  # lanes of `numbers`: the rank of a wanted row, and a row of each rank
 
 
 @jit
 def span_of_key(spans, lo, hi):
-    """Where the wanted rows of evaluation times lo to hi begin and end."""
+    """Return where the wanted rows of evaluation times lo to hi begin and end."""
     if spans.shape[1] == 0:
         return lo, hi
     begins = spans[0, lo]
@@ -54,23 +54,25 @@ def span_of_key(spans, lo, hi):
 
 
 @jit
-def is_plain(lo, hi, rows, wants, few, eval_times):
-    """Whether the evaluation times lo to hi of a key are one, or a chain with few rows and few wanted."""
-    if too_many(hi - lo, rows, few) or (hi - lo > 1 and wants > SHORT):
+def is_short_chain(lo, hi, rows, wanted_count, max_reads, eval_times):
+    """Return whether the evaluation times lo to hi of a key are one, or a chain with few output and few wanted rows."""
+    if replay_is_cheaper(hi - lo, rows, max_reads) or (hi - lo > 1 and wanted_count > INSERTION_SORT_ROWS):
         return False
     for t in range(lo + 1, hi):
-        if not at_most(eval_times, t - 1, eval_times, t):
+        if not less_equal(eval_times, t - 1, eval_times, t):
             return False
     return True
 
 
 @jit
-def plain_corrections(few, key, n, eval_offsets, eval_times, spans, want, want_diffs, offsets, data, times, diffs,
-                      out_keys, out, out_times, out_diffs):  # fmt: skip
-    """Write the corrections of keys from `key` on while their evaluation times are plain and there is room.
+def correct_by_merge(
+    max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
+    out_keys, out, out_times, out_diffs,
+):  # fmt: skip
+    """Write the corrections of keys from `key` on while they are short chains and fit into the buffer.
 
-    Along a chain output is what was wanted at the time before, and what of it comes new: three sorted lists are merged.
-    Returns the first key not done, and how many corrections there are.
+    Along a chain, the output at a time is the wanted rows of the time before plus the output rows that are new since
+    then: so the kernel merges three sorted lists. Return the first key that is not done, and the number of corrections.
     """
     lanes = out.shape[0]
     depth = out_times.shape[0]
@@ -80,10 +82,12 @@ def plain_corrections(few, key, n, eval_offsets, eval_times, spans, want, want_d
         hi = eval_offsets[key + 1]
         end = offsets[key + 1]
         rows = end - offsets[key]
-        wants = hi - lo
+        wanted_count = hi - lo
         if not one_each and hi > lo:
-            wants = spans[1, hi - 1] - spans[0, lo]
-        if n + 2 * wants + rows > out_keys.shape[0] or not is_plain(lo, hi, rows, wants, few, eval_times):
+            wanted_count = spans[1, hi - 1] - spans[0, lo]
+        if n + 2 * wanted_count + rows > out_keys.shape[0] or not is_short_chain(
+            lo, hi, rows, wanted_count, max_reads, eval_times
+        ):
             break
         start = n
         v = ZERO
@@ -95,37 +99,37 @@ def plain_corrections(few, key, n, eval_offsets, eval_times, spans, want, want_d
             row = offsets[key]
             while w < w_end or v < v_end or row < end:
                 head = w
-                if w == w_end or (v < v_end and sorts_before(want, v, want, w, ZERO, lanes)):
+                if w == w_end or (v < v_end and sorts_before(wanted, v, wanted, w, ZERO, lanes)):
                     head = v
                 first = row
                 correction = 0
-                wanted = w < w_end or v < v_end
-                if row < end and not (wanted and sorts_before(want, head, data, row, ZERO, lanes)):
-                    wanted = wanted and not sorts_before(data, row, want, head, ZERO, lanes)
+                has_wanted = w < w_end or v < v_end
+                if row < end and not (has_wanted and sorts_before(wanted, head, data, row, ZERO, lanes)):
+                    has_wanted = has_wanted and not sorts_before(data, row, wanted, head, ZERO, lanes)
                     while row < end and equal(data, first, data, row, lanes):
-                        if at_most(times, row, eval_times, t) and (
-                            t == lo or not at_most(times, row, eval_times, t - 1)
+                        if less_equal(times, row, eval_times, t) and (
+                            t == lo or not less_equal(times, row, eval_times, t - 1)
                         ):
                             correction -= diffs[0, row]
                         row += 1
-                if wanted:
-                    if v < v_end and equal(want, head, want, v, lanes):
-                        correction -= want_diffs[0, v]
+                if has_wanted:
+                    if v < v_end and equal(wanted, head, wanted, v, lanes):
+                        correction -= wanted_diffs[0, v]
                         v += 1
-                    if w < w_end and equal(want, head, want, w, lanes):
-                        correction += want_diffs[0, w]
+                    if w < w_end and equal(wanted, head, wanted, w, lanes):
+                        correction += wanted_diffs[0, w]
                         w += 1
                 if correction != 0:
                     out_keys[n] = key
                     for lane in range(lanes):
-                        out[lane, n] = want[lane, head] if wanted else data[lane, first]
+                        out[lane, n] = wanted[lane, head] if has_wanted else data[lane, first]
                     for d in range(depth):
                         out_times[d, n] = eval_times[d, t]
                     out_diffs[0, n] = correction
                     n += 1
             v = next_v
             v_end = w_end
-        for i in range(start + 1, n):  # made in order of time: by value now, those of a value staying in order
+        for i in range(start + 1, n):  # written by time: sort them by value; those of a value keep their order
             at = i
             while at > start and sorts_before(out, at, out, at - 1, ZERO, lanes):
                 for lane in range(lanes):
@@ -139,22 +143,25 @@ def plain_corrections(few, key, n, eval_offsets, eval_times, spans, want, want_d
 
 
 @jit
-def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, numbers):
-    """Number the values of wanted and output rows together; how many. A rank's row: an output row, or ~(wanted row)."""
+def rank_wanted(wanted, w_lo, w_hi, data, lo, hi, work, numbers):
+    """Number the values of wanted and output rows together; return the number of ranks.
+
+    FIRST_ROW of a rank is an output row, or ~(wanted row).
+    """
     lanes = data.shape[0]
-    wants = w_hi - w_lo
-    for w in range(wants):
+    wanted_count = w_hi - w_lo
+    for w in range(wanted_count):
         work[ORDER, w] = w_lo + w
-    sort_columns(want, ZERO, lanes, work, wants)
+    sort_columns(wanted, ZERO, lanes, work, wanted_count)
     n = 0
     w = 0
     row = lo
-    while w < wants or row < hi:
-        if row == hi or (w < wants and sorts_before(want, work[ORDER, w], data, row, ZERO, lanes)):
+    while w < wanted_count or row < hi:
+        if row == hi or (w < wanted_count and sorts_before(wanted, work[ORDER, w], data, row, ZERO, lanes)):
             first = work[ORDER, w]
             numbers[FIRST_ROW, n] = ~first
-            while w < wants and equal(want, first, want, work[ORDER, w], lanes):
-                numbers[WANT_RANK, work[ORDER, w] - w_lo] = n
+            while w < wanted_count and equal(wanted, first, wanted, work[ORDER, w], lanes):
+                numbers[WANTED_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         else:
             first = row
@@ -162,57 +169,59 @@ def rank_wanted(want, w_lo, w_hi, data, lo, hi, work, numbers):
             while row < hi and equal(data, first, data, row, lanes):
                 work[RANK, row - lo] = n
                 row += 1
-            while w < wants and equal(data, first, want, work[ORDER, w], lanes):
-                numbers[WANT_RANK, work[ORDER, w] - w_lo] = n
+            while w < wanted_count and equal(data, first, wanted, work[ORDER, w], lanes):
+                numbers[WANTED_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         n += 1
     return n
 
 
 @jit
-def put_made(made, count, numbers, work, want, data, eval_times, out, out_times, out_diffs, n):
+def write_corrections(corrections, count, numbers, work, wanted, data, eval_times, out, out_times, out_diffs, n):
     """Write the corrections (diff, rank, evaluation time) of a key by value, then time."""
     for c in range(count):
         work[ORDER, c] = c
-    sort_columns(made, ONE, made.shape[0], work, count)
+    sort_columns(corrections, ONE, corrections.shape[0], work, count)
     for c in range(count):
         column = work[ORDER, c]
-        first = numbers[FIRST_ROW, made[1, column]]
+        first = numbers[FIRST_ROW, corrections[1, column]]
         for lane in range(out.shape[0]):
-            out[lane, n + c] = data[lane, first] if first >= 0 else want[lane, ~first]
+            out[lane, n + c] = data[lane, first] if first >= 0 else wanted[lane, ~first]
         for d in range(out_times.shape[0]):
-            out_times[d, n + c] = eval_times[d, made[2, column]]
-        out_diffs[0, n + c] = made[0, column]
+            out_times[d, n + c] = eval_times[d, corrections[2, column]]
+        out_diffs[0, n + c] = corrections[0, column]
 
 
 @jit
-def correct(few, key, n, eval_offsets, eval_times, spans, want, want_diffs, offsets, data, times, diffs,
-            out_keys, out, out_times, out_diffs):  # fmt: skip
-    """Fill the corrections of keys from `key` on behind the first n, sorted by key, value, time.
+def correct_output(
+    max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
+    out_keys, out, out_times, out_diffs,
+):  # fmt: skip
+    """Write the corrections of keys from `key` on behind the first n, sorted by key, value, time.
 
-    Returns the first key not done, and how many corrections there are.
+    Return the first key that is not done, and the number of corrections.
     """
     depth = times.shape[0]
     keys = offsets.shape[0] - 1
-    rows, evals = sizes(offsets, eval_offsets, key, keys)
-    wants = ZERO
+    rows, evals = largest_sizes(offsets, eval_offsets, key, keys)
+    wanted_count = ZERO
     for other in range(key, keys):
         if eval_offsets[other + 1] - eval_offsets[other] > 1:
             lo, hi = span_of_key(spans, eval_offsets[other], eval_offsets[other + 1])
-            wants = max(wants, hi - lo)
-    room = out_keys.shape[0]
-    several = room if evals > 0 else ZERO
+            wanted_count = max(wanted_count, hi - lo)
+    capacity = out_keys.shape[0]
+    correction_space = capacity if evals > 0 else ZERO
     meets = np.empty((depth, evals), np.int64)
-    work = np.empty((LANES, max(rows + several, max(evals, wants))), np.int64)
-    late = np.empty((depth + 2, rows + several), np.int64)
-    made = np.empty((3, several), np.int64)
-    numbers = np.empty((2, rows + wants), np.int64)
-    sums = np.zeros((1, rows + wants + 1), np.int64)
-    marks = np.zeros((2, ((rows + wants) >> 6) + 1), np.int64)
+    work = np.empty((LANES, max(rows + correction_space, max(evals, wanted_count))), np.int64)
+    unsettled = np.empty((depth + 2, rows + correction_space), np.int64)
+    corrections = np.empty((3, correction_space), np.int64)
+    numbers = np.empty((2, rows + wanted_count), np.int64)
+    sums = np.zeros((1, rows + wanted_count + 1), np.int64)
+    nonzero_counts = np.zeros((2, ((rows + wanted_count) >> 6) + 1), np.int64)
     state = np.empty(FIELDS, np.int64)
     while key < keys:
-        key, n = plain_corrections(
-            few, key, n, eval_offsets, eval_times, spans, want, want_diffs, offsets, data, times, diffs,
+        key, n = correct_by_merge(
+            max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
             out_keys, out, out_times, out_diffs,
         )  # fmt: skip
         if key == keys or eval_offsets[key + 1] - eval_offsets[key] <= 1:
@@ -221,40 +230,40 @@ def correct(few, key, n, eval_offsets, eval_times, spans, want, want_diffs, offs
         hi = eval_offsets[key + 1]
         row_lo = offsets[key]
         row_hi = offsets[key + 1]
-        want_lo, want_hi = span_of_key(spans, lo, hi)
-        ranks = rank_wanted(want, want_lo, want_hi, data, row_lo, row_hi, work, numbers)
-        swept = plan(eval_times, lo, hi, meets, work)
-        begin(times, diffs, row_lo, row_hi, meets, swept, late, work, sums, marks, state)
+        wanted_lo, wanted_hi = span_of_key(spans, lo, hi)
+        ranks = rank_wanted(wanted, wanted_lo, wanted_hi, data, row_lo, row_hi, work, numbers)
+        swept = plan_passes(eval_times, lo, hi, meets, work)
+        begin_replay(times, diffs, row_lo, row_hi, meets, swept, unsettled, work, sums, nonzero_counts, state)
         count = ZERO
-        passed = ZERO  # corrections of passes before this one
+        passed = ZERO  # corrections of earlier passes
         last = work[EVAL, 0]
         for j in range(hi - lo):
             t = work[EVAL, j]
             if not same_tail(eval_times, last, t, swept):
-                take_back(late, eval_times, last, sums, marks, state)
-                line_up(made, passed, count, eval_times, swept, late, sums, marks, state)
-                settle(late, meets, j, swept, sums, marks, state)
+                undo_pass(unsettled, eval_times, last, sums, nonzero_counts, state)
+                queue_corrections(corrections, passed, count, eval_times, swept, unsettled, sums, nonzero_counts, state)
+                settle_updates(unsettled, meets, j, swept, sums, nonzero_counts, state)
                 passed = count
             last = t
-            reach(late, eval_times, t, swept, sums, marks, state)
+            sweep_to(unsettled, eval_times, t, swept, sums, nonzero_counts, state)
             w_lo, w_hi = span_of_key(spans, t, t + 1)
-            # With what is wanted taken away the tally holds the corrections, negated.
+            # Without the wanted rows the tally holds the negated corrections.
             for w in range(w_lo, w_hi):
-                add(sums, marks, numbers[WANT_RANK, w - want_lo], want_diffs, ZERO, w, -ONE)
-            rank = next_present(sums, marks, ZERO, ranks)
+                add_diff(sums, nonzero_counts, numbers[WANTED_RANK, w - wanted_lo], wanted_diffs, ZERO, w, -ONE)
+            rank = next_nonzero(sums, nonzero_counts, ZERO, ranks)
             while rank < ranks:
-                if n + count == room:
+                if n + count == capacity:
                     return key, n
-                made[0, count] = -sums[0, rank]
-                made[1, count] = rank
-                made[2, count] = t
-                add(sums, marks, rank, made, ZERO, count, ONE)
+                corrections[0, count] = -sums[0, rank]
+                corrections[1, count] = rank
+                corrections[2, count] = t
+                add_diff(sums, nonzero_counts, rank, corrections, ZERO, count, ONE)
                 count += 1
-                rank = next_present(sums, marks, rank + 1, ranks)
+                rank = next_nonzero(sums, nonzero_counts, rank + 1, ranks)
             for w in range(w_lo, w_hi):
-                add(sums, marks, numbers[WANT_RANK, w - want_lo], want_diffs, ZERO, w, ONE)
-        clear(sums, marks, ranks)
-        put_made(made, count, numbers, work, want, data, eval_times, out, out_times, out_diffs, n)
+                add_diff(sums, nonzero_counts, numbers[WANTED_RANK, w - wanted_lo], wanted_diffs, ZERO, w, ONE)
+        clear_tally(sums, nonzero_counts, ranks)
+        write_corrections(corrections, count, numbers, work, wanted, data, eval_times, out, out_times, out_diffs, n)
         for c in range(n, n + count):
             out_keys[c] = key
         n += count
@@ -263,8 +272,8 @@ def correct(few, key, n, eval_offsets, eval_times, spans, want, want_diffs, offs
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield correct, (
+    """Yield each kernel that Python calls, with example arguments."""
+    yield correct_output, (
         NUMBER, NUMBER, NUMBER, COLUMN, TABLE, TABLE, TABLE, TABLE, COLUMN, TABLE, TABLE, TABLE,
         COLUMN, TABLE, TABLE, TABLE,
     )  # fmt: skip

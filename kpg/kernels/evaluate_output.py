@@ -1,21 +1,22 @@
-"""What a key's output should be at each of its evaluation times.
+"""Compute the rows that a key's output should hold at each of its evaluation times.
 
-    accumulate   the rows wanted at each evaluation time t, made of  Σ input at times ≤ t  as `kind` says
+    evaluate_output   the rows wanted at each evaluation time t: a function, given by `kind`, of  Σ input at times ≤ t
 
-The input is a run: per key (offsets) sorted by value, then time. Evaluation times are per key sorted and distinct.
-Wanted rows are per evaluation time (spans int64[2, n]: where they begin and end; without columns: one row each),
-sorted by value, values distinct; those of a key are next to each other; a diff of zero stands for no row. A key with
-one evaluation time, the usual one, or few rows is read for each; others are replayed (kpg.kernels.replay_history).
+The input is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and distinct.
+The wanted rows of an evaluation time are sorted by value, values distinct; spans (int64[2, n]) holds where they begin
+and end, or has no columns if each time has one row. The wanted rows of a key are contiguous; a diff of zero stands for
+no row. For a key with one evaluation time, the usual case, or few rows, the kernel reads all rows for each time; it
+replays the history of other keys (kpg.kernels.replay_history).
 
-Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
-Twin: kpg.testing.kernels_operators.accumulate.
+The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
+there. Twin: kpg.testing.kernel_twins.evaluate_output_twin.evaluate_output.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.compare_rows import ONE, ZERO, at_most, equal
+from kpg.kernels.compare_rows import ONE, ZERO, equal, less_equal
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.replay_history import (
@@ -23,28 +24,28 @@ from kpg.kernels.replay_history import (
     FIELDS,
     LANES,
     RANK,
-    begin,
-    clear,
-    next_present,
-    plan,
-    reach,
+    begin_replay,
+    clear_tally,
+    largest_sizes,
+    next_nonzero,
+    plan_passes,
+    replay_is_cheaper,
     same_tail,
-    settle,
-    sizes,
-    take_back,
-    too_many,
+    settle_updates,
+    sweep_to,
+    undo_pass,
 )
 
-PRESENCE = 0  # a row without lanes, where the total of lane 0 is at least `limit`
-SUMS = 1  # a row of the totals, where one is not zero
+PRESENCE = 0  # one row without lanes if the total of lane 0 is at least `limit`
+SUMS = 1  # one row of the totals, unless all are zero
 FIRST = 2  # the first `limit` values of positive multiplicity, each once
 COPIES = 3  # the first `limit` copies of values of positive multiplicity
 ALL = 4  # every value of non-zero multiplicity
 
 
 @jit
-def first_key(eval_offsets, t):
-    """The key that evaluation time t belongs to."""
+def key_of_evaluation(eval_offsets, t):
+    """Return the key of evaluation time t."""
     low = 0
     high = eval_offsets.shape[0] - 1
     while low < high:
@@ -58,7 +59,7 @@ def first_key(eval_offsets, t):
 
 @jit
 def rank_rows(data, lo, hi, work):
-    """Number the distinct values of sorted rows; how many."""
+    """Number the distinct values of sorted rows; return their number."""
     n = 0
     for row in range(lo, hi):
         if row > lo and not equal(data, row - 1, data, row, data.shape[0]):
@@ -68,8 +69,8 @@ def rank_rows(data, lo, hi, work):
 
 
 @jit
-def put_total(kind, limit, sums, out, out_diffs, n):
-    """Write the row wanted of a total as row n."""
+def write_total(kind, limit, sums, out, out_diffs, n):
+    """Write the row wanted for a total as row n."""
     diff = 0
     if kind == PRESENCE:
         diff = 1 if sums[0, 0] >= limit else 0
@@ -81,17 +82,19 @@ def put_total(kind, limit, sums, out, out_diffs, n):
 
 
 @jit
-def plain_totals(kind, limit, few, key, start, eval_offsets, eval_times, offsets, times, diffs, out, out_diffs):
-    """Write the totals of keys from `key` on, reading their rows for each time, while these are few; the first left."""
+def total_by_reading(
+    kind, limit, max_reads, key, start, eval_offsets, eval_times, offsets, times, diffs, out, out_diffs
+):
+    """Write totals of keys from `key` on, reading all rows for each time, while that is cheap; return the next key."""
     while key < eval_offsets.shape[0] - 1:
-        if too_many(eval_offsets[key + 1] - eval_offsets[key], offsets[key + 1] - offsets[key], few):
+        if replay_is_cheaper(eval_offsets[key + 1] - eval_offsets[key], offsets[key + 1] - offsets[key], max_reads):
             break
         for t in range(eval_offsets[key], eval_offsets[key + 1]):
             diff = 0
             for w in range(diffs.shape[0]):
                 total = 0
                 for row in range(offsets[key], offsets[key + 1]):
-                    if at_most(times, row, eval_times, t):
+                    if less_equal(times, row, eval_times, t):
                         total += diffs[w, row]
                 if kind == SUMS:
                     out[w, t - start] = total
@@ -104,31 +107,37 @@ def plain_totals(kind, limit, few, key, start, eval_offsets, eval_times, offsets
 
 
 @jit
-def plain_rows(kind, limit, few, key, start, eval_offsets, eval_times, offsets, data, times, diffs,
-              spans, out, out_diffs, n):  # fmt: skip
-    """Write the rows wanted of keys from `key` on, likewise, while there is room."""
+def rows_by_reading(
+    kind, limit, max_reads, key, start, eval_offsets, eval_times, offsets, data, times, diffs, spans, out, out_diffs, n,
+):  # fmt: skip
+    """Write the wanted rows of keys from `key` on, reading all rows for each time, while that is cheap and they fit.
+
+    Return the first key that is not done, and the number of rows.
+    """
     lanes = data.shape[0]
     while key < eval_offsets.shape[0] - 1:
         evals = eval_offsets[key + 1] - eval_offsets[key]
         end = offsets[key + 1]
-        if n + evals * min(limit, end - offsets[key]) > out.shape[1] or too_many(evals, end - offsets[key], few):
+        if n + evals * min(limit, end - offsets[key]) > out.shape[1] or replay_is_cheaper(
+            evals, end - offsets[key], max_reads
+        ):
             break
-        if eval_offsets[key] < start:  # begun by the call before this one
+        if eval_offsets[key] < start:  # the previous call has begun this key
             break
         for t in range(eval_offsets[key], eval_offsets[key + 1]):
             spans[0, t - start] = n
             row = offsets[key]
-            left = limit
-            while row < end and left > 0:
+            remaining = limit
+            while row < end and remaining > 0:
                 first = row
                 count = 0
                 while row < end and equal(data, first, data, row, lanes):
-                    if at_most(times, row, eval_times, t):
+                    if less_equal(times, row, eval_times, t):
                         count += diffs[0, row]
                     row += 1
                 if count > 0 or (kind == ALL and count != 0):
-                    taken = 1 if kind == FIRST else min(count, left)
-                    left -= taken
+                    taken = 1 if kind == FIRST else min(count, remaining)
+                    remaining -= taken
                     for lane in range(lanes):
                         out[lane, n] = data[lane, first]
                     out_diffs[0, n] = taken
@@ -139,9 +148,9 @@ def plain_rows(kind, limit, few, key, start, eval_offsets, eval_times, offsets, 
 
 
 @jit
-def rows_of_tally(kind, limit, data, lo, hi, work, sums, marks, ranks, out, out_diffs, n):
-    """The rows wanted of a tally; the row of a rank is found by bisection, ranks of rows being sorted."""
-    rank = next_present(sums, marks, ZERO, ranks)
+def write_rows_of_tally(kind, limit, data, lo, hi, work, sums, nonzero_counts, ranks, out, out_diffs, n):
+    """Write the rows wanted for a tally, finding the row of a rank by bisection; return the new number of rows."""
+    rank = next_nonzero(sums, nonzero_counts, ZERO, ranks)
     while rank < ranks and limit > 0:
         if sums[0, rank] > 0 or kind == ALL:
             low = 0
@@ -158,39 +167,41 @@ def rows_of_tally(kind, limit, data, lo, hi, work, sums, marks, ranks, out, out_
                 out[lane, n] = data[lane, lo + low]
             out_diffs[0, n] = taken
             n += 1
-        rank = next_present(sums, marks, rank + 1, ranks)
+        rank = next_nonzero(sums, nonzero_counts, rank + 1, ranks)
     return n
 
 
 @jit
-def accumulate(kind, limit, few, done, eval_offsets, eval_times, offsets, data, times, diffs, spans, out, out_diffs):
-    """Fill the wanted rows of evaluation times from `done` on; column i of spans is that of time done + i.
+def evaluate_output(
+    kind, limit, max_reads, done, eval_offsets, eval_times, offsets, data, times, diffs, spans, out, out_diffs
+):
+    """Write the wanted rows of evaluation times from `done` on; column i of spans is that of time done + i.
 
-    Returns the first evaluation time not done, and how many rows there are. Totals have no spans: row i is that of time
-    done + i. The room must be enough for all totals, or for the rows of any one time.
+    Return the first evaluation time that is not done, and the number of rows. Totals have no spans: row i is that of
+    time done + i. The buffer must hold all totals, or the rows of any one time.
     """
     depth = times.shape[0]
     width = diffs.shape[0]
     totals = kind == PRESENCE or kind == SUMS
     start = done
-    key = first_key(eval_offsets, done)
+    key = key_of_evaluation(eval_offsets, done)
     keys = eval_offsets.shape[0] - 1
-    rows, evals = sizes(offsets, eval_offsets, key, keys)
+    rows, evals = largest_sizes(offsets, eval_offsets, key, keys)
     meets = np.empty((depth, evals), np.int64)
     work = np.zeros((LANES, max(rows, evals)), np.int64)
-    late = np.empty((depth + 1 + width, rows), np.int64)
+    unsettled = np.empty((depth + 1 + width, rows), np.int64)
     sums = np.zeros((width, rows + 1), np.int64)
-    marks = np.zeros((2, (rows >> 6) + 1), np.int64)
+    nonzero_counts = np.zeros((2, (rows >> 6) + 1), np.int64)
     state = np.empty(FIELDS, np.int64)
     n = ZERO
     while done < eval_times.shape[1]:
         if totals:
-            key = plain_totals(
-                kind, limit, few, key, start, eval_offsets, eval_times, offsets, times, diffs, out, out_diffs
+            key = total_by_reading(
+                kind, limit, max_reads, key, start, eval_offsets, eval_times, offsets, times, diffs, out, out_diffs
             )
         else:
-            key, n = plain_rows(
-                kind, limit, few, key, start, eval_offsets, eval_times, offsets, data, times, diffs,
+            key, n = rows_by_reading(
+                kind, limit, max_reads, key, start, eval_offsets, eval_times, offsets, data, times, diffs,
                 spans, out, out_diffs, n,
             )  # fmt: skip
         done = max(done, eval_offsets[key])
@@ -204,23 +215,25 @@ def accumulate(kind, limit, few, done, eval_offsets, eval_times, offsets, data, 
         if done == end:
             break
         ranks = ONE if totals else rank_rows(data, row_lo, row_hi, work)
-        swept = plan(eval_times, done, end, meets, work)
-        begin(times, diffs, row_lo, row_hi, meets, swept, late, work, sums, marks, state)
+        swept = plan_passes(eval_times, done, end, meets, work)
+        begin_replay(times, diffs, row_lo, row_hi, meets, swept, unsettled, work, sums, nonzero_counts, state)
         last = work[EVAL, 0]
         for j in range(end - done):
             t = work[EVAL, j]
             if not same_tail(eval_times, last, t, swept):
-                take_back(late, eval_times, last, sums, marks, state)
-                settle(late, meets, j, swept, sums, marks, state)
+                undo_pass(unsettled, eval_times, last, sums, nonzero_counts, state)
+                settle_updates(unsettled, meets, j, swept, sums, nonzero_counts, state)
             last = t
-            reach(late, eval_times, t, swept, sums, marks, state)
+            sweep_to(unsettled, eval_times, t, swept, sums, nonzero_counts, state)
             if totals:
-                put_total(kind, limit, sums, out, out_diffs, t - start)
+                write_total(kind, limit, sums, out, out_diffs, t - start)
             else:
                 spans[0, t - start] = n
-                n = rows_of_tally(kind, limit, data, row_lo, row_hi, work, sums, marks, ranks, out, out_diffs, n)
+                n = write_rows_of_tally(
+                    kind, limit, data, row_lo, row_hi, work, sums, nonzero_counts, ranks, out, out_diffs, n
+                )
                 spans[1, t - start] = n
-        clear(sums, marks, ranks)
+        clear_tally(sums, nonzero_counts, ranks)
         done = end
         if done == eval_offsets[key + 1]:
             key += 1
@@ -228,5 +241,8 @@ def accumulate(kind, limit, few, done, eval_offsets, eval_times, offsets, data, 
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield accumulate, (NUMBER, NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield (
+        evaluate_output,
+        (NUMBER, NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE),
+    )

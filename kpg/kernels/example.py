@@ -1,11 +1,11 @@
-"""How a kernel is called, said once: what it is compiled with before anyone needs it.
+"""Example arguments of kernels: `warm` compiles each kernel for the types of its example, before it is needed.
 
-Each module whose kernels Python calls ends with
+Each module with kernels that Python calls ends with
 
     def examples() -> Iterator[Example]:
-        yield merge, (TABLE, TABLE, COLUMN, NUMBER)
+        yield merge_runs, (TABLE, TABLE, COLUMN, NUMBER)
 
-Only the types of the arguments matter; nothing is run. A jitted function that only other kernels call needs no example.
+Only the types of the arguments matter; nothing is run. A kernel that only other kernels call needs no example.
 """
 
 from __future__ import annotations

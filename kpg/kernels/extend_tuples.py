@@ -1,38 +1,38 @@
-"""Extend tuples by what indexes hold: one step of a delta query, of any number of indexes at once.
+"""Extend tuples by values that indexes hold: one step of a delta query, with any number of indexes together.
 
 A tuple is a column of `data` with its time, its diff and its *initial* time: the first coordinate of its time, and the
-last lanes of its data for the others. Several *extenders* (indexes) have a say about it; `ranges` tells where each of
-their batches has the rows of the tuple's key (kpg.kernels.locate_keys). The batches of extender j are rows bounds[j] to
-bounds[j + 1] of `table`; shape[j] is its number of key lanes, and whether it is strict and whether it is negative.
+last lanes of its data for the others. Several *extenders* (indexes) constrain it; `ranges` holds where each of their
+batches has the rows of the tuple's key (kpg.kernels.locate_keys). The batches of extender j are rows bounds[j] to
+bounds[j + 1] of `table`; flags[j] is its number of key lanes, whether it is strict, and whether it is negative.
 
     with no new lanes    every extender validates: the tuple is multiplied by the history of its key
     with one or more     the extender with the fewest rows proposes them, and with one new lane the others validate
 
-A row at time t counts if t is lexicographically before the initial time, or equal to it where the extender is not
+A row at time t is visible if t is lexicographically before the initial time, or equal to it where the extender is not
 strict; the new time is the product join, the new diff the product. A negative extender stands for 1 minus its history.
 Rows of a history that do not change the time are summed first. Times of rows are joined with `floor`.
 
-`meter` is int64[2]: where to go on, and how many rows were proposed so far. Cost: for each tuple the rows of the
-smallest extender, times a search in each other. Twin: kpg.testing.kernels_extend.extend.
+`progress` is int64[2]: the next tuple, and the number of rows proposed so far. Cost: for each tuple the rows of the
+smallest extender, times a search in each other. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
+from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek, prefetch
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.search_lane import gallop, lower_bound, past
+from kpg.kernels.search_lane import gallop, lower_bound, run_end
 
-KEYS, STRICT, NEGATIVE = range(3)  # the columns of `shape`
-NEVER = (1 << 63) - 1
-AHEAD = 8  # tuples between asking for rows and reading them
+KEYS, STRICT, NEGATIVE = range(3)  # the columns of `flags`
+NO_VALUE = (1 << 63) - 1  # the position of an extender that has no more values
+PREFETCH_TUPLES = 8  # distance in tuples between prefetching rows and reading them
 
 
 @inlined
 def time_of(table, block, row, d, floor):
-    """Coordinate d of the time of a row; one that its trace does not know is zero."""
+    """Return coordinate d of the time of a row; a coordinate that its trace does not have is zero."""
     if d >= table[block, DEPTH]:
         return max(floor[d], 0)
     if table[block, TIME_ROWS] == 1:
@@ -41,8 +41,8 @@ def time_of(table, block, row, d, floor):
 
 
 @inlined
-def counts(table, block, row, floor, initial, strict):
-    """Whether a row is before the initial time, or at it where that is allowed."""
+def is_visible(table, block, row, floor, initial, strict):
+    """Return whether a row is before the initial time, or at it where the extender is not strict."""
     for d in range(len(initial)):
         time = time_of(table, block, row, d, floor)
         if time != initial[d]:
@@ -52,15 +52,15 @@ def counts(table, block, row, floor, initial, strict):
 
 @inlined
 def diff_of(table, block, row):
-    """The diff of a row."""
+    """Return the diff of a row."""
     if table[block, DIFF_ROWS] == 1:
         return peek(table[block, DIFFS], 0)
     return peek(table[block, DIFFS], row)
 
 
 @jit
-def most(ranges, bounds, shape, new, start, limit):
-    """How many tuples from `start` on may be done so that at most `limit` rows are proposed, at least one; how many."""
+def tuples_within_limit(ranges, bounds, flags, new, start, limit):
+    """Return the end of the tuples from `start`, at least one, that propose up to `limit` rows; and their row count."""
     n = ranges.shape[1]
     total = 0
     i = start
@@ -68,8 +68,8 @@ def most(ranges, bounds, shape, new, start, limit):
         least = 1
         if new > 0:
             least = -1
-            for j in range(shape.shape[0]):
-                if shape[j, NEGATIVE] == 0:
+            for j in range(flags.shape[0]):
+                if flags[j, NEGATIVE] == 0:
                     rows = 0
                     for b in range(bounds[j], bounds[j + 1]):
                         rows += ranges[2 * b + 1, i] - ranges[2 * b, i]
@@ -86,15 +86,15 @@ def most(ranges, bounds, shape, new, start, limit):
 def multiply(table, first, last, sign, strict, floor, initial, hits, times, diffs, n, next_times, next_diffs):
     """Multiply n (time, diff) by a history: rows [hits[0, b], hits[1, b]) of batches first to last.
 
-    Writes the results to next_times and next_diffs; returns how many these are, or -1 if there is no room.
+    Write the results to next_times and next_diffs; return their number, or -1 if they do not fit.
     """
-    made = 0
+    count = 0
     depth = len(initial)
     for c in range(n):
         total = 1 if sign < 0 else 0
         for b in range(first, last):
             for row in range(hits[0, b], hits[1, b]):
-                if not counts(table, b, row, floor, initial, strict):
+                if not is_visible(table, b, row, floor, initial, strict):
                     continue
                 diff = sign * diff_of(table, b, row)
                 later = False
@@ -104,94 +104,97 @@ def multiply(table, first, last, sign, strict, floor, initial, hits, times, diff
                 if not later:
                     total += diff
                     continue
-                if made >= next_times.shape[1]:
+                if count >= next_times.shape[1]:
                     return -1
                 for d in range(depth):
-                    next_times[d, made] = max(times[d, c], time_of(table, b, row, d, floor))
-                next_diffs[made] = diffs[c] * diff
-                made += 1
+                    next_times[d, count] = max(times[d, c], time_of(table, b, row, d, floor))
+                next_diffs[count] = diffs[c] * diff
+                count += 1
         if total != 0:
-            if made >= next_times.shape[1]:
+            if count >= next_times.shape[1]:
                 return -1
             for d in range(depth):
-                next_times[d, made] = times[d, c]
-            next_diffs[made] = diffs[c] * total
-            made += 1
-    return made
+                next_times[d, count] = times[d, c]
+            next_diffs[count] = diffs[c] * total
+            count += 1
+    return count
 
 
 @jit
-def validate(table, lanes, bounds, shape, proposer, value, stop, floor, initial, hits, times, diffs, spare_times,
-             spare_diffs):  # fmt: skip
+def validate(
+    table, lanes, bounds, flags, proposer, value, stop, floor, initial, hits, times, diffs, spare_times, spare_diffs,
+):  # fmt: skip
     """Multiply the one (time, diff) in column 0 by every extender but the proposer.
 
-    With a proposer their rows are those that hold `value` after the key, searched from where the last one was; else
-    all rows of the key. Returns how many there are then, or -1 if there is no room.
+    With a proposer, the rows of an extender are those that hold `value` after the key, searched from the last position
+    on; otherwise all rows of the key. Return the number of results, or -1 if they do not fit.
     """
     n = 1
-    for j in range(shape.shape[0]):
+    for j in range(flags.shape[0]):
         if j == proposer or n <= 0:
             continue
-        found = False
+        nonempty = False
         for b in range(bounds[j], bounds[j + 1]):
             if proposer >= 0:
                 hits[0, b] = gallop(lanes[b], hits[0, b], stop[b], value)
-                hits[1, b] = past(lanes[b], hits[0, b], stop[b], value)
-            found = found or hits[0, b] < hits[1, b]
-        negative = shape[j, NEGATIVE] == 1
-        if not found:
+                hits[1, b] = run_end(lanes[b], hits[0, b], stop[b], value)
+            nonempty = nonempty or hits[0, b] < hits[1, b]
+        negative = flags[j, NEGATIVE] == 1
+        if not nonempty:
             if not negative:
                 n = 0
             continue
-        made = multiply(table, bounds[j], bounds[j + 1], -1 if negative else 1, shape[j, STRICT], floor, initial, hits,
+        count = multiply(table, bounds[j], bounds[j + 1], -1 if negative else 1, flags[j, STRICT], floor, initial, hits,
                         times, diffs, n, spare_times, spare_diffs)  # fmt: skip
-        for c in range(made):
+        for c in range(count):
             for d in range(times.shape[0]):
                 times[d, c] = spare_times[d, c]
             diffs[c] = spare_diffs[c]
-        n = made
+        n = count
     return n
 
 
 @jit
-def agreed(lanes, block, row, final, bounds, shape, proposer, hits, stop, hints, meter):
-    """The first row of the proposer from `row` on whose value all others hold, at whatever time; `final` if none.
+def next_common_row(lanes, block, row, final, bounds, flags, proposer, hits, stop, last_positions, progress):
+    """Return the first row of the proposer from `row` on whose value all others hold, at any time; `final` if none.
 
-    Each side gallops to where the other is, so that what lies between is not looked at; `hints` are where each was
-    last, which is near for tuples in order. A hint within the rows of this key was found among them, so it is the first
-    of its value.
+    Each side gallops to the position of the other, so that rows in between are not read. `last_positions` are those of
+    the previous search, which are near for sorted tuples. One within the rows of this key was found among them, so it
+    is the first row of its value.
     """
     while row < final:
-        meter[1] += 1
+        progress[1] += 1
         value = peek(lanes[block], row)
         ahead = value
-        for j in range(shape.shape[0]):
-            if j == proposer or shape[j, NEGATIVE] == 1:
+        for j in range(flags.shape[0]):
+            if j == proposer or flags[j, NEGATIVE] == 1:
                 continue
-            least = NEVER
+            least = NO_VALUE
             for b in range(bounds[j], bounds[j + 1]):
                 at = hits[0, b]
-                if at < hints[b] < stop[b] and peek(lanes[b], hints[b]) <= value:
-                    at = hints[b]
+                if at < last_positions[b] < stop[b] and peek(lanes[b], last_positions[b]) <= value:
+                    at = last_positions[b]
                 at = gallop(lanes[b], at, stop[b], value)
                 hits[0, b] = at
                 if at < stop[b]:
-                    hints[b] = at
+                    last_positions[b] = at
                     least = min(least, peek(lanes[b], at))
             ahead = max(ahead, least)
             if least > value:
                 break
         if ahead == value:
             return row
-        if ahead == NEVER:
+        if ahead == NO_VALUE:
             return final
         row = gallop(lanes[block], row + 1, final, ahead)
     return final
 
 
 @inlined
-def write_run(data, i, diff, table, block, row, final, keys, projection, moments, n, out_data, out_times, out_diffs):
-    """Write tuple i with each of some rows of one time; whether times, and diffs, are like the first ones written."""
+def write_run(
+    data, i, diff, table, block, row, final, keys, projection, joined_times, n, out_data, out_times, out_diffs
+):
+    """Write tuple i with each of some rows of one time; return whether times and diffs equal the first ones written."""
     rows = final - row
     for p in range(projection.shape[0]):
         lane = projection[p, 1]
@@ -206,8 +209,8 @@ def write_run(data, i, diff, table, block, row, final, keys, projection, moments
     times_alike = 1
     for d in range(out_times.shape[0]):
         for k in range(rows):
-            out_times[d, n + k] = moments[d, 0]
-        if moments[d, 0] != out_times[d, 0]:
+            out_times[d, n + k] = joined_times[d, 0]
+        if joined_times[d, 0] != out_times[d, 0]:
             times_alike = 0
     diffs_alike = 1
     for k in range(rows):
@@ -219,13 +222,16 @@ def write_run(data, i, diff, table, block, row, final, keys, projection, moments
 
 
 @jit
-def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor, new, low, high, projection, meter,
-           room, out_data, out_times, out_diffs):  # fmt: skip
-    """Write the extensions of tuples start to stop; meter[0] is where to go on, which is before stop if room is short.
+def extend_tuples(
+    data, times, diffs, start, stop, table, bounds, flags, ranges, floor, new, low, high, projection, progress, room,
+    out_data, out_times, out_diffs,
+):  # fmt: skip
+    """Write the extensions of tuples start to stop; progress[0] is the next tuple, before stop if the buffer is full.
 
-    `low` and `high` are lanes of the data that bound the new lane (low <= new < high), or -1. `room` is how many
-    (time, diff) one extension may have. `projection` names each lane of the output: 0 and a lane of the tuple, or 1 and
-    how many lanes after the key of the proposer. Returns how many were written, whether all times are alike, and diffs.
+    `low` and `high` are lanes of the data that bound the new lane (low <= new < high), or -1. `room` is the maximum
+    number of (time, diff) of one extension. `projection` names each lane of the output: 0 and a lane of the tuple, or 1
+    and the number of lanes after the key of the proposer. Return the number written, whether all times are equal, and
+    all diffs.
     """
     depth = len(floor)
     rounds = data.shape[0] - depth + 1
@@ -234,28 +240,28 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
     begin = np.empty(batches, np.int64)
     end = np.empty(batches, np.int64)
     initial = np.empty(depth, np.int64)
-    moments = np.empty((depth, room), np.int64)
-    amounts = np.empty(room, np.int64)
-    spare_moments = np.empty((depth, room), np.int64)
-    spare_amounts = np.empty(room, np.int64)
-    extenders = shape.shape[0]
+    joined_times = np.empty((depth, room), np.int64)
+    products = np.empty(room, np.int64)
+    spare_times = np.empty((depth, room), np.int64)
+    spare_products = np.empty(room, np.int64)
+    extenders = flags.shape[0]
     capacity = out_data.shape[1]
-    lanes = np.empty(batches, np.int64)  # where the lane after the key begins
-    hints = np.zeros(batches, np.int64)
+    lanes = np.empty(batches, np.int64)  # the address of the lane after the key
+    last_positions = np.zeros(batches, np.int64)
     negatives = False
     for j in range(extenders):
         for b in range(bounds[j], bounds[j + 1]):
-            lanes[b] = table[b, DATA] + 8 * shape[j, KEYS] * table[b, ROWS]
-        negatives = negatives or shape[j, NEGATIVE] == 1
+            lanes[b] = table[b, DATA] + 8 * flags[j, KEYS] * table[b, ROWS]
+        negatives = negatives or flags[j, NEGATIVE] == 1
     n = 0
     times_alike = 1
     diffs_alike = 1
     for i in range(start, stop):
-        if i + AHEAD < stop:
+        if i + PREFETCH_TUPLES < stop:
             for b in range(batches):
-                fetch(lanes[b], ranges[2 * b, i + AHEAD])
-        meter[0] = i
-        before = n
+                prefetch(lanes[b], ranges[2 * b, i + PREFETCH_TUPLES])
+        progress[0] = i
+        written_before = n
         time_at = i if times.shape[1] > 1 else 0
         diff = diffs[0, i if diffs.shape[1] > 1 else 0]
         initial[0] = times[0, time_at]
@@ -263,7 +269,7 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             initial[d] = data[rounds + d - 1, i]
         proposer = -1
         least = 0
-        dead = False
+        impossible = False
         for j in range(extenders):
             rows = 0
             for b in range(bounds[j], bounds[j + 1]):
@@ -274,13 +280,13 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                 if high >= 0:
                     end[b] = lower_bound(lanes[b], begin[b], end[b], data[high, i])
                 rows += end[b] - begin[b]
-            if rows == 0 and shape[j, NEGATIVE] == 0:
-                dead = True
+            if rows == 0 and flags[j, NEGATIVE] == 0:
+                impossible = True
                 break
-            if new > 0 and shape[j, NEGATIVE] == 0 and (proposer < 0 or rows < least):
+            if new > 0 and flags[j, NEGATIVE] == 0 and (proposer < 0 or rows < least):
                 proposer = j
                 least = rows
-        if dead:
+        if impossible:
             continue
         first = 0
         last = 1
@@ -293,15 +299,15 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             if proposer >= 0:
                 row = begin[block]
                 final = end[block]
-            if proposer >= 0 and extenders == 1 and table[block, TIME_ROWS] == 1:  # all rows count, or none
-                if row == final or not counts(table, block, row, floor, initial, shape[0, STRICT]):
+            if proposer >= 0 and extenders == 1 and table[block, TIME_ROWS] == 1:  # all rows are visible, or none
+                if row == final or not is_visible(table, block, row, floor, initial, flags[0, STRICT]):
                     continue
                 if n + final - row > capacity:
-                    return before, times_alike, diffs_alike
+                    return written_before, times_alike, diffs_alike
                 for d in range(depth):
-                    moments[d, 0] = max(times[d, time_at], time_of(table, block, row, d, floor))
-                meter[1] += final - row
-                alike = write_run(data, i, diff, table, block, row, final, shape[0, KEYS], projection, moments, n,
+                    joined_times[d, 0] = max(times[d, time_at], time_of(table, block, row, d, floor))
+                progress[1] += final - row
+                alike = write_run(data, i, diff, table, block, row, final, flags[0, KEYS], projection, joined_times, n,
                                   out_data, out_times, out_diffs)  # fmt: skip
                 times_alike &= alike[0]
                 diffs_alike &= alike[1]
@@ -313,28 +319,30 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
             while row < final:
                 value = 0
                 if proposer >= 0 and extenders > 1:
-                    row = agreed(lanes, block, row, final, bounds, shape, proposer, hits, end, hints, meter)
+                    row = next_common_row(
+                        lanes, block, row, final, bounds, flags, proposer, hits, end, last_positions, progress
+                    )
                     if row == final:
                         break
                 else:
-                    meter[1] += 1
+                    progress[1] += 1
                 amount = diff
-                good = True
+                visible = True
                 for d in range(depth):
-                    moments[d, 0] = times[d, time_at]
+                    joined_times[d, 0] = times[d, time_at]
                 if proposer >= 0:
-                    good = counts(table, block, row, floor, initial, shape[proposer, STRICT])
-                    if good:
+                    visible = is_visible(table, block, row, floor, initial, flags[proposer, STRICT])
+                    if visible:
                         amount *= diff_of(table, block, row)
                         for d in range(depth):
-                            moments[d, 0] = max(moments[d, 0], time_of(table, block, row, d, floor))
-                        value = peek(table[block, DATA], shape[proposer, KEYS] * table[block, ROWS] + row)
-                made = 0
-                if good:
-                    amounts[0] = amount
-                    made = 1
-                    plain = proposer >= 0 and not negatives  # no more than sums: the usual case, without a call
-                    if plain:
+                            joined_times[d, 0] = max(joined_times[d, 0], time_of(table, block, row, d, floor))
+                        value = peek(table[block, DATA], flags[proposer, KEYS] * table[block, ROWS] + row)
+                count = 0
+                if visible:
+                    products[0] = amount
+                    count = 1
+                    sums_only = proposer >= 0 and not negatives  # the usual case needs only sums, and no call
+                    if sums_only:
                         for j in range(extenders):
                             if j == proposer:
                                 continue
@@ -342,44 +350,46 @@ def extend(data, times, diffs, start, stop, table, bounds, shape, ranges, floor,
                             for b in range(bounds[j], bounds[j + 1]):
                                 at = hits[0, b]
                                 while at < end[b] and peek(lanes[b], at) == value:
-                                    if counts(table, b, at, floor, initial, shape[j, STRICT]):
+                                    if is_visible(table, b, at, floor, initial, flags[j, STRICT]):
                                         for d in range(1, depth):
-                                            if time_of(table, b, at, d, floor) > moments[d, 0]:
-                                                plain = False
+                                            if time_of(table, b, at, d, floor) > joined_times[d, 0]:
+                                                sums_only = False
                                         total += diff_of(table, b, at)
                                     at += 1
-                            amounts[0] *= total
-                    if plain:
-                        made = 1 if amounts[0] != 0 else 0
+                            products[0] *= total
+                    if sums_only:
+                        count = 1 if products[0] != 0 else 0
                     else:
-                        amounts[0] = amount
-                        made = validate(table, lanes, bounds, shape, proposer, value, end, floor, initial, hits,
-                                        moments, amounts, spare_moments, spare_amounts)  # fmt: skip
-                    if made < 0 or n + made > capacity:
-                        return before, times_alike, diffs_alike
-                for c in range(made):
+                        products[0] = amount
+                        count = validate(table, lanes, bounds, flags, proposer, value, end, floor, initial, hits,
+                                        joined_times, products, spare_times, spare_products)  # fmt: skip
+                    if count < 0 or n + count > capacity:
+                        return written_before, times_alike, diffs_alike
+                for c in range(count):
                     for p in range(projection.shape[0]):
                         lane = projection[p, 1]
                         if projection[p, 0] == 0:
                             out_data[p, n] = data[lane, i]
                         else:
-                            lane += shape[proposer, KEYS]
+                            lane += flags[proposer, KEYS]
                             out_data[p, n] = peek(table[block, DATA], lane * table[block, ROWS] + row)
                     for d in range(depth):
-                        out_times[d, n] = moments[d, c]
-                        if moments[d, c] != out_times[d, 0]:
+                        out_times[d, n] = joined_times[d, c]
+                        if joined_times[d, c] != out_times[d, 0]:
                             times_alike = 0
-                    out_diffs[0, n] = amounts[c]
-                    if amounts[c] != out_diffs[0, 0]:
+                    out_diffs[0, n] = products[c]
+                    if products[c] != out_diffs[0, 0]:
                         diffs_alike = 0
                     n += 1
                 row += 1
-    meter[0] = stop
+    progress[0] = stop
     return n, times_alike, diffs_alike
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield most, (TABLE, COLUMN, TABLE, NUMBER, NUMBER, NUMBER)
-    yield extend, (TABLE, TABLE, TABLE, NUMBER, NUMBER, TABLE, COLUMN, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER,
-                   TABLE, COLUMN, NUMBER, TABLE, TABLE, TABLE)  # fmt: skip
+    """Yield each kernel that Python calls, with example arguments."""
+    yield tuples_within_limit, (TABLE, COLUMN, TABLE, NUMBER, NUMBER, NUMBER)
+    yield extend_tuples, (
+        TABLE, TABLE, TABLE, NUMBER, NUMBER, TABLE, COLUMN, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER,
+        TABLE, COLUMN, NUMBER, TABLE, TABLE, TABLE,
+    )  # fmt: skip

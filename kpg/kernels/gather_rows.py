@@ -1,8 +1,9 @@
-"""Bring the rows of some keys together from all batches of a trace, in one call whatever the number of batches.
+"""Collect the rows of some keys from all batches of a trace, in one call for any number of batches.
 
-`table` describes the batches (kpg.kernels.array_address). `ranges` is int64[2 * batches, m]: in row 2 b where the rows of
-each key begin in batch b, in row 2 b + 1 where they end (kpg.kernels.locate_keys). Cost: linear in the rows of the keys;
-to settle them the logarithm of the batches more. Twins: kpg.testing.kernels_trace.
+`table` describes the batches (kpg.kernels.array_address). `ranges` is int64[2 * batches, m]: row 2 b holds where the
+rows of each key begin in batch b, row 2 b + 1 where they end (kpg.kernels.locate_keys). Cost: linear in the rows of the
+keys; consolidating them adds a factor of the logarithm of the number of batches. Twins:
+kpg.testing.kernel_twins.gather_rows_twin.
 """
 
 from collections.abc import Iterator
@@ -11,14 +12,14 @@ from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_
 from kpg.kernels.consolidate_rows import is_zero
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.sort_rows import compare_rows, merge_runs
+from kpg.kernels.sort_rows import compare_rows, merge_sort
 
-FEW = 24  # rows of a key that insertion sorts sooner than merging
+INSERTION_SORT_ROWS = 24  # rows of a key up to which insertion sort is faster than merge sort
 
 
 @jit
-def layout(ranges, offsets):
-    """Where the rows of each key begin when all batches are brought together, and the end."""
+def fill_offsets(ranges, offsets):
+    """Write where the rows of each key begin when the rows of all batches are collected, and the end."""
     total = 0
     for k in range(ranges.shape[1]):
         offsets[k] = total
@@ -28,10 +29,10 @@ def layout(ranges, offsets):
 
 
 @jit
-def take(table, key_lanes, ranges, floor, out_data, out_times, out_diffs):
+def copy_histories(table, key_lanes, ranges, floor, out_data, out_times, out_diffs):
     """Copy the values, times and diffs of each key, batch after batch.
 
-    Times get the coordinates they lack as zeros, and are joined with `floor`.
+    Missing coordinates of times are zero; times are joined with `floor`.
     """
     o = 0
     for k in range(ranges.shape[1]):
@@ -41,9 +42,9 @@ def take(table, key_lanes, ranges, floor, out_data, out_times, out_diffs):
             if rows > 0:
                 n = table[batch, ROWS]
                 for lane in range(out_data.shape[0]):
-                    at = (key_lanes + lane) * n + start
+                    position = (key_lanes + lane) * n + start
                     for row in range(rows):
-                        out_data[lane, o + row] = peek(table[batch, DATA], at + row)
+                        out_data[lane, o + row] = peek(table[batch, DATA], position + row)
                 for lane in range(out_times.shape[0]):
                     least = floor[lane]
                     if lane >= table[batch, DEPTH]:
@@ -67,15 +68,15 @@ def take(table, key_lanes, ranges, floor, out_data, out_times, out_diffs):
 
 
 @jit
-def settle_keys(offsets, data, times, diffs, order, scratch, spare_data, spare_times, spare_diffs):
-    """Sort the rows of each key by value, then time, and consolidate them, in place; returns how many remain."""
+def consolidate_keys(offsets, data, times, diffs, order, scratch, spare_data, spare_times, spare_diffs):
+    """Sort the rows of each key by value, then time, and consolidate them, in place; return the number that remain."""
     kept = 0
     end = offsets[0]
     for k in range(len(offsets) - 1):
         start = end
         end = offsets[k + 1]
         offsets[k] = kept
-        if in_order(data, times, start, end):
+        if is_consolidated(data, times, start, end):
             if kept != start:
                 copy_rows(data, start, end, data, kept)
                 copy_rows(times, start, end, times, kept)
@@ -93,8 +94,8 @@ def settle_keys(offsets, data, times, diffs, order, scratch, spare_data, spare_t
 
 
 @inlined
-def in_order(data, times, start, end):
-    """Whether each of the rows [start, end) sorts after the one before it: nothing is to be done for them."""
+def is_consolidated(data, times, start, end):
+    """Return whether each of the rows [start, end) sorts after the one before it, so that they need no work."""
     for i in range(start + 1, end):
         if compare_rows(data, times, 1, i - 1, i) >= 0:
             return False
@@ -112,10 +113,10 @@ def copy_rows(block, start, end, out, o):
 @jit
 def sort_rows(data, times, start, end, order, scratch):
     """Write the positions of the rows [start, end) into order[start:end], sorted: by insertion if few."""
-    if end - start > FEW:
+    if end - start > INSERTION_SORT_ROWS:
         for i in range(start, end):
             order[i] = i
-        merge_runs(data, times, start, end, order, scratch)
+        merge_sort(data, times, start, end, order, scratch)
         return
     for i in range(start, end):
         j = i
@@ -127,7 +128,7 @@ def sort_rows(data, times, start, end, order, scratch):
 
 @jit
 def sum_rows(data, times, diffs, start, end, order, out_data, out_times, out_diffs):
-    """Consolidate the rows at the sorted positions order[start:end]; returns how many remain."""
+    """Consolidate the rows at the sorted positions order[start:end]; return the number that remain."""
     kept = 0
     i = start
     while i < end:
@@ -149,8 +150,8 @@ def sum_rows(data, times, diffs, start, end, order, out_data, out_times, out_dif
 
 
 @jit
-def upto(table, ranges, time, out_data, out_diffs):
-    """Copy data and diffs of the rows whose time is at or before the given one, batch after batch; returns how many."""
+def copy_rows_as_of(table, ranges, time, out_data, out_diffs):
+    """Copy data and diffs of the rows at or before a time, batch after batch; return their number."""
     o = 0
     for batch in range(table.shape[0]):
         n = table[batch, ROWS]
@@ -158,11 +159,11 @@ def upto(table, ranges, time, out_data, out_diffs):
         diff_step = 1 if table[batch, DIFF_ROWS] > 1 else 0
         for k in range(ranges.shape[1]):
             for row in range(ranges[2 * batch, k], ranges[2 * batch + 1, k]):
-                early = True
+                visible = True
                 for lane in range(len(time)):
                     if peek(table[batch, TIMES], lane * table[batch, TIME_ROWS] + row * time_step) > time[lane]:
-                        early = False
-                if early:
+                        visible = False
+                if visible:
                     for lane in range(out_data.shape[0]):
                         out_data[lane, o] = peek(table[batch, DATA], lane * n + row)
                     for lane in range(out_diffs.shape[0]):
@@ -172,8 +173,8 @@ def upto(table, ranges, time, out_data, out_diffs):
 
 
 @jit
-def boundaries(data, key_lanes, offsets):
-    """Where each group of equal keys begins, and the end; returns how many groups."""
+def group_offsets(data, key_lanes, offsets):
+    """Write where each group of equal keys begins, and the end; return the number of groups."""
     n = data.shape[1]
     groups = 0
     for i in range(n):
@@ -189,9 +190,9 @@ def boundaries(data, key_lanes, offsets):
 
 
 def examples() -> Iterator[Example]:
-    """How Python calls these."""
-    yield layout, (TABLE, COLUMN)
-    yield take, (TABLE, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE)
-    yield settle_keys, (COLUMN, TABLE, TABLE, TABLE, COLUMN, COLUMN, TABLE, TABLE, TABLE)
-    yield upto, (TABLE, TABLE, COLUMN, TABLE, TABLE)
-    yield boundaries, (TABLE, NUMBER, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield fill_offsets, (TABLE, COLUMN)
+    yield copy_histories, (TABLE, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE)
+    yield consolidate_keys, (COLUMN, TABLE, TABLE, TABLE, COLUMN, COLUMN, TABLE, TABLE, TABLE)
+    yield copy_rows_as_of, (TABLE, TABLE, COLUMN, TABLE, TABLE)
+    yield group_offsets, (TABLE, NUMBER, COLUMN)

@@ -1,24 +1,26 @@
-"""Lists of a few rows of one key, held sorted by insertion.
+"""Short lists of rows of one key, kept sorted by insertion.
 
-All lists lie in one array, `pool`, each with room for `space` entries of `size` numbers: a row (values, then a time),
-and from `at_diff` on its diff. A list is known by its base, an entry by its place. What does not fit is FULL.
+All lists share one array, `pool`; each has space for `space` entries of `size` numbers: a row (values, then a time),
+and from `at_diff` on its diff. The position of its first number in the pool identifies a list (`base`) or an entry. An
+operation returns FULL if the result does not fit.
 
-    collect   a key's history over all batches, times joined with a floor, consolidated
-    chain     its times and the seeds, if all are comparable: then joins of them are among them
+    collect_history   a key's history over all batches, times joined with a floor, consolidated
+    add_times         the times of a list added to another list of times
+    add_joins         the joins of one time with the times of a list added to a list of times
 
-Cost: quadratic in the entries of a list where they come out of order, linear where they come in order.
-Twin: kpg.testing.kernels_react.react, of the kernel that uses them.
+Cost: quadratic in the entries of a list if they come out of order, linear if they come in order.
+Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.one_pass_corrections, that of the kernel that uses them.
 """
 
 from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek
 from kpg.kernels.jit import inlined, jit
 
-FULL = -1
+FULL = -1  # returned in place of a length if a list has no space left
 
 
 @inlined
 def insert(pool, base, n, space, size, at_diff, source, lanes):
-    """Add the entry at `source` to a sorted list of n, summing equal rows; returns the new n, or FULL."""
+    """Insert the entry at `source` into a sorted list of n, summing equal rows; return the new n, or FULL."""
     at = base + n * size
     while at > base:
         order = 0
@@ -46,7 +48,7 @@ def insert(pool, base, n, space, size, at_diff, source, lanes):
 
 @jit
 def drop_zeros(pool, base, n, size, at_diff):
-    """Remove the entries whose diffs have cancelled; returns how many stay."""
+    """Remove the entries with a diff of zero; return the number that remain."""
     kept = 0
     for i in range(n):
         zero = True
@@ -62,8 +64,8 @@ def drop_zeros(pool, base, n, size, at_diff):
 
 
 @jit
-def collect(table, ranges, k, skip, values, depth, width, pool, base, space, size, at_diff, row, floor):
-    """The history of key k over all batches: `values` lanes from `skip` on, then times joined with the floor."""
+def collect_history(table, ranges, k, skip, value_lanes, depth, width, pool, base, space, size, at_diff, row, floor):
+    """Collect the history of key k over all batches: value lanes from `skip` on, then times joined with the floor."""
     n = 0
     for lane in range(at_diff + width, size):
         pool[row + lane] = 0
@@ -76,24 +78,24 @@ def collect(table, ranges, k, skip, values, depth, width, pool, base, space, siz
         time_rows = table[block, TIME_ROWS]
         diff_rows = table[block, DIFF_ROWS]
         for i in range(start, end):
-            for lane in range(values):
+            for lane in range(value_lanes):
                 pool[row + lane] = peek(table[block, DATA], (skip + lane) * rows + i)
             at = i if time_rows > 1 else 0
             for lane in range(depth):
                 time = peek(table[block, TIMES], lane * time_rows + at) if lane < table[block, DEPTH] else 0
-                pool[row + values + lane] = max(time, pool[floor + lane])
+                pool[row + value_lanes + lane] = max(time, pool[floor + lane])
             at = i if diff_rows > 1 else 0
             for lane in range(width):
                 pool[row + at_diff + lane] = peek(table[block, DIFFS], lane * diff_rows + at)
-            n = insert(pool, base, n, space, size, at_diff, row, values + depth)
+            n = insert(pool, base, n, space, size, at_diff, row, value_lanes + depth)
             if n == FULL:
                 return FULL
     return drop_zeros(pool, base, n, size, at_diff)
 
 
 @inlined
-def reaches(pool, entry_time, time, depth):
-    """Whether one time is at or before another."""
+def less_equal_in_pool(pool, entry_time, time, depth):
+    """Return whether one time is at or before another."""
     for lane in range(depth):
         if pool[entry_time + lane] > pool[time + lane]:
             return False
@@ -101,8 +103,8 @@ def reaches(pool, entry_time, time, depth):
 
 
 @inlined
-def is_beyond(upper, pool, time, depth):
-    """Whether a time is beyond the frontier `upper`."""
+def is_beyond_in_pool(upper, pool, time, depth):
+    """Return whether a time is beyond the frontier `upper`."""
     for e in range(upper.shape[0]):
         at_or_before = True
         for lane in range(depth):
@@ -115,21 +117,21 @@ def is_beyond(upper, pool, time, depth):
 
 
 @inlined
-def same(pool, one, other, lanes):
-    """Whether two entries agree in their first lanes."""
+def equal_prefix(pool, entry, other, lanes):
+    """Return whether two entries agree in their first lanes."""
     for lane in range(lanes):
-        if pool[one + lane] != pool[other + lane]:
+        if pool[entry + lane] != pool[other + lane]:
             return False
     return True
 
 
 @jit
-def add_joins(pool, closure, n, space, size, at_diff, time, others, others_n, values, depth, row):
-    """Add to the closure the joins of one of its times with the times of a list."""
+def add_joins(pool, closure, n, space, size, at_diff, time, others, others_n, value_lanes, depth, row):
+    """Add to the closure the joins of one of its times with the times of a list; return the new n, or FULL."""
     for j in range(others_n):
         differs = False
         for lane in range(depth):
-            pool[row + lane] = max(pool[time + lane], pool[others + j * size + values + lane])
+            pool[row + lane] = max(pool[time + lane], pool[others + j * size + value_lanes + lane])
             if pool[row + lane] != pool[time + lane]:
                 differs = True
         if differs:
@@ -140,11 +142,11 @@ def add_joins(pool, closure, n, space, size, at_diff, time, others, others_n, va
 
 
 @inlined
-def add_times(pool, base, n, space, size, at_diff, others, others_n, values, depth, row):
-    """Add the times of the entries of another list; returns the new n, or FULL."""
+def add_times(pool, base, n, space, size, at_diff, others, others_n, value_lanes, depth, row):
+    """Add the times of the entries of another list; return the new n, or FULL."""
     for j in range(others_n):
         for lane in range(depth):
-            pool[row + lane] = pool[others + j * size + values + lane]
+            pool[row + lane] = pool[others + j * size + value_lanes + lane]
         if n != FULL:
             n = insert(pool, base, n, space, size, at_diff, row, depth)
     return n
@@ -152,8 +154,8 @@ def add_times(pool, base, n, space, size, at_diff, others, others_n, values, dep
 
 @inlined
 def is_chain(pool, base, n, size, depth):
-    """Whether each time of a sorted list is at or before the next."""
+    """Return whether each time of a sorted list is at or before the next."""
     for i in range(1, n):
-        if not reaches(pool, base + (i - 1) * size, base + i * size, depth):
+        if not less_equal_in_pool(pool, base + (i - 1) * size, base + i * size, depth):
             return False
     return True

@@ -1,39 +1,39 @@
-"""The times at which a key's output may change, and the first ones that must wait.
+"""Find the times at which a key's output may change, and the first ones that must wait.
 
 For one key let S be its seeds and G the times of S, of its input and of its output. The closure is
 
     C  =  { s joined with any subset of G  |  s in S }
 
-`interesting` gives, per key, the times of C that are not beyond `upper`, sorted and distinct, and the *minimal* times
-of C that are beyond it (kpg.operators.corrections says why these are enough).
+`find_interesting_times` returns, per key, the times of C that are not beyond `upper`, sorted and distinct, and the
+*minimal* times of C that are beyond it (kpg.operators.corrections says why these are enough).
 
-How. All history is first joined with the meet of the seeds, which changes no join and makes most of it equal; most keys
-are then plain, and done in one loop. The others' times are sorted and closed (kpg.kernels.join_closure says how, and what it
-costs beside the sorting).
+How. The kernel first joins all history with the meet of the seeds. This changes no join and makes most times equal, so
+that most keys are plain and take one loop. It sorts and closes the times of the others (kpg.kernels.join_closure
+describes how, and the cost beyond sorting).
 
-Results go into buffers of the caller; when one is full, the kernel says how far it got, and is called again from there.
-Twin: kpg.testing.kernels_operators.interesting.
+The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
+there. Twin: kpg.testing.kernel_twins.interesting_times_twin.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.compare_rows import ORDER, ZERO, at_most, equal, sort_columns, sorts_before
+from kpg.kernels.compare_rows import ORDER, ZERO, equal, less_equal, sort_columns, sorts_before
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.join_closure import FULL, SEED, emit_chain, put, sweep_firsts
+from kpg.kernels.join_closure import FULL, SEED, copy_time, emit_by_first_coordinate, emit_chain
 
 NEVER = np.int64((1 << 63) - 1)
 LANES = 3  # of `work`: ORDER, SPARE and SEED
 
 
 @jit
-def gather_history(times, lo, hi, floor, seeds, seed_lo, seed_hi, out, n):
-    """Append the times not at or before floor, joined with it, to the n of out, unless a seed's or the one before."""
+def append_history(times, lo, hi, floor, seeds, seed_lo, seed_hi, out, n):
+    """Append the times not at or before floor, joined with it, to the n of out; skip seeds and repetitions."""
     depth = times.shape[0]
     for row in range(lo, hi):
-        if at_most(times, row, floor, ZERO):
+        if less_equal(times, row, floor, ZERO):
             continue
         for d in range(depth):
             out[d, n] = max(times[d, row], floor[d, 0])
@@ -54,23 +54,23 @@ def gather_history(times, lo, hi, floor, seeds, seed_lo, seed_hi, out, n):
 
 @jit
 def is_chain(times, lo, hi):
-    """Whether each of the times lo to hi is at or before the next."""
+    """Return whether each of the times lo to hi is at or before the next."""
     for i in range(lo + 1, hi):
-        if not at_most(times, i - 1, times, i):
+        if not less_equal(times, i - 1, times, i):
             return False
     return True
 
 
 @jit
 def sort_generators(times, n, work, out, seeds, lo, hi):
-    """Sort n times into out, each once, and mark those that are seeds (columns lo to hi of seeds, sorted); how many."""
+    """Sort n times into out, each once, and mark the seeds (columns lo to hi of seeds, sorted); return their number."""
     depth = times.shape[0]
     for i in range(n):
         work[ORDER, i] = i
     sort_columns(times, ZERO, depth, work, n)
     kept = ZERO
     for i in range(n):
-        put(times, work[ORDER, i], out, kept)
+        copy_time(times, work[ORDER, i], out, kept)
         if kept == 0 or not equal(out, kept - 1, out, kept, depth):
             work[SEED, kept] = 1 if lo < hi and equal(seeds, lo, out, kept, depth) else 0
             lo += work[SEED, kept]
@@ -79,8 +79,8 @@ def sort_generators(times, n, work, out, seeds, lo, hi):
 
 
 @jit
-def beyond_at(upper, times, i, last):
-    """Whether time i, its last coordinate replaced, is at or after some element of upper."""
+def is_beyond_with_last(upper, times, i, last):
+    """Return whether time i, with its last coordinate replaced, is at or after some element of upper."""
     depth = upper.shape[1]
     for k in range(upper.shape[0]):
         after = last >= upper[k, depth - 1]
@@ -92,13 +92,15 @@ def beyond_at(upper, times, i, last):
 
 
 @jit
-def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
-               upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
-    """Do keys from `key` on while they are plain, as most are; returns the first not done and the counts.
+def emit_plain_keys(
+    key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times, upper,
+    eval_offsets, eval_times, pending_offsets, pending_times,
+):  # fmt: skip
+    """Process keys from `key` on while they are plain, as most are; return the first not done and the counts.
 
-    Plain: one seed, and history that is after it, if at all, in the last coordinate only, and then beyond upper. The
-    closure is the seed and these later rounds, a chain, and the first of them waits.
-    A loop without calls, since a call would cost as much as the key.
+    A key is plain if it has one seed, and history that is after the seed only in the last coordinate, and then beyond
+    upper. Its closure is the seed and these later rounds, a chain; the first of them waits. The loop has no calls,
+    because a call would cost as much as the key.
     """
     depth = seed_times.shape[0]
     keys = seed_offsets.shape[0] - 1
@@ -108,13 +110,13 @@ def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, inp
         if seeds > 1:
             break
         if seeds == 1:
-            plain = True
+            is_plain = True
             for d in range(depth - 1):
                 seed = seed_times[d, lo]
                 for row in range(input_offsets[key], input_offsets[key + 1]):
-                    plain = plain and input_times[d, row] <= seed
+                    is_plain = is_plain and input_times[d, row] <= seed
                 for row in range(output_offsets[key], output_offsets[key + 1]):
-                    plain = plain and output_times[d, row] <= seed
+                    is_plain = is_plain and output_times[d, row] <= seed
             seed = seed_times[depth - 1, lo]
             later = NEVER
             for row in range(input_offsets[key], input_offsets[key + 1]):
@@ -123,16 +125,18 @@ def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, inp
             for row in range(output_offsets[key], output_offsets[key + 1]):
                 if output_times[depth - 1, row] > seed:
                     later = min(later, output_times[depth - 1, row])
-            waits = beyond_at(upper, seed_times, lo, seed)
-            if not plain or (later != NEVER and not waits and not beyond_at(upper, seed_times, lo, later)):
+            is_pending = is_beyond_with_last(upper, seed_times, lo, seed)
+            if not is_plain or (
+                later != NEVER and not is_pending and not is_beyond_with_last(upper, seed_times, lo, later)
+            ):
                 break
-            for d in range(depth):  # what is not counted will be written over
+            for d in range(depth):  # entries that are not counted are overwritten
                 eval_times[d, evals] = seed_times[d, lo]
                 pending_times[d, pending] = seed_times[d, lo]
-            if not waits:
+            if not is_pending:
                 evals += 1
                 pending_times[depth - 1, pending] = later
-            if waits or later != NEVER:
+            if is_pending or later != NEVER:
                 pending += 1
         key += 1
         eval_offsets[key] = evals
@@ -141,28 +145,30 @@ def plain_keys(key, evals, pending, seed_offsets, seed_times, input_offsets, inp
 
 
 @jit
-def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
-                upper, eval_offsets, eval_times, pending_offsets, pending_times):  # fmt: skip
+def find_interesting_times(
+    key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times, upper,
+    eval_offsets, eval_times, pending_offsets, pending_times,
+):  # fmt: skip
     """Fill, for keys from `key` on, the closure's times before upper and the minimal ones beyond it.
 
-    Returns the first key not done, and how many times of either kind there are.
+    Return the first key that is not done, and the number of times of either kind.
     """
     depth = seed_times.shape[0]
     keys = seed_offsets.shape[0] - 1
-    most = 0
+    largest = 0
     for k in range(key, keys):
         size = seed_offsets[k + 1] - seed_offsets[k]
         size += input_offsets[k + 1] - input_offsets[k] + output_offsets[k + 1] - output_offsets[k]
-        most = max(most, size)
-    gathered = np.empty((depth, most + 1), np.int64)
-    generators = np.empty((depth, most + 1), np.int64)
-    work = np.empty((LANES, most + 1), np.int64)
-    tails = np.empty((depth - 1, most + 1), np.int64)
-    seeds = np.empty((depth - 1, most + 1), np.int64)
+        largest = max(largest, size)
+    gathered = np.empty((depth, largest + 1), np.int64)
+    generators = np.empty((depth, largest + 1), np.int64)
+    work = np.empty((LANES, largest + 1), np.int64)
+    tails = np.empty((depth - 1, largest + 1), np.int64)
+    seeds = np.empty((depth - 1, largest + 1), np.int64)
     floor = np.empty((depth, 1), np.int64)
     tail = np.empty((depth - 1, 1), np.int64)
     while key < keys:
-        key, evals, pending = plain_keys(
+        key, evals, pending = emit_plain_keys(
             key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times,
             upper, eval_offsets, eval_times, pending_offsets, pending_times,
         )  # fmt: skip
@@ -176,31 +182,33 @@ def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, in
                 for i in range(lo + 1, hi):
                     least = min(least, seed_times[d, i])
                 floor[d, 0] = least
-            n = gather_history(
+            n = append_history(
                 input_times, input_offsets[key], input_offsets[key + 1], floor, seed_times, lo, hi, gathered, ZERO
             )
-            n = gather_history(
+            n = append_history(
                 output_times, output_offsets[key], output_offsets[key + 1], floor, seed_times, lo, hi, gathered, n
             )
             if evals + n + hi - lo > eval_times.shape[1] or pending == pending_times.shape[1]:
                 return key, evals, pending
-            if n == 0 and is_chain(seed_times, lo, hi):  # and nothing to join it with
+            if n == 0 and is_chain(seed_times, lo, hi):  # and there is no history to join it with
                 evals, pending = emit_chain(seed_times, lo, hi, upper, eval_times, evals, pending_times, pending)
             else:
                 for i in range(lo, hi):
-                    put(seed_times, i, gathered, n)
+                    copy_time(seed_times, i, gathered, n)
                     n += 1
                 n = sort_generators(gathered, n, work, generators, seed_times, lo, hi)
                 if depth == 1:
-                    made, waits = emit_chain(generators, ZERO, n, upper, eval_times, evals, pending_times, pending)
+                    new_evals, new_pending = emit_chain(
+                        generators, ZERO, n, upper, eval_times, evals, pending_times, pending
+                    )
                 else:
-                    made, waits = sweep_firsts(
+                    new_evals, new_pending = emit_by_first_coordinate(
                         generators, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail
                     )
-                if made == FULL:
+                if new_evals == FULL:
                     return key, evals, pending
-                evals = made
-                pending = waits
+                evals = new_evals
+                pending = new_pending
         key += 1
         eval_offsets[key] = evals
         pending_offsets[key] = pending
@@ -208,7 +216,7 @@ def interesting(key, evals, pending, seed_offsets, seed_times, input_offsets, in
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield interesting, (
+    """Yield each kernel that Python calls, with example arguments."""
+    yield find_interesting_times, (
         NUMBER, NUMBER, NUMBER, COLUMN, TABLE, COLUMN, TABLE, COLUMN, TABLE, TABLE, COLUMN, TABLE, COLUMN, TABLE,
     )  # fmt: skip

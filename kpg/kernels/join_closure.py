@@ -1,24 +1,24 @@
-"""The closure of sorted times under join: emitted in order, those beyond `upper` left out but for the minimal ones.
+"""Close sorted times under join; emit them in order, of those beyond `upper` only the minimal ones.
 
     C  =  { s joined with any subset of G  |  s in S }        G sorted and distinct, S the seeds among them
 
-First coordinates e are visited in order. The rest of a time, its tail, is in C at e iff it is a join of tails of G seen
-so far that includes one at e and one of a seed: again a closure, with a coordinate less. Its seeds are the joins of a
-tail at e with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
-Cost: depth 1 and 2 linear in generators and result; deeper, each time of the closure meets each distinct tail once, per
-first coordinate. Only for kpg.kernels.interesting_times, whose twin and examples cover it.
+The kernel visits first coordinates e in order. The rest of a time, its tail, is in C at e iff it is a join of tails of
+G seen so far that includes one at e and one of a seed: again a closure, with one coordinate less. Its seeds are the
+joins of a tail at e with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
+Cost: at depth 1 and 2 linear in generators and result; deeper, each time of the closure is joined with each distinct
+tail once per first coordinate. Used by kpg.kernels.interesting_times alone, whose twin and examples cover it.
 """
 
-from kpg.kernels.compare_rows import ONE, ZERO, at_most
+from kpg.kernels.compare_rows import ONE, ZERO, less_equal
 from kpg.kernels.jit import jit
 
-FULL = -1  # a buffer of the caller has no room
+FULL = -1  # returned if a buffer of the caller is full
 SEED = 2  # a lane of `work`, after ORDER and SPARE: whether a generator is a seed
 
 
 @jit
-def beyond(upper, times, i):
-    """Whether time i is at or after some element of upper (int64[k, depth])."""
+def is_beyond(upper, times, i):
+    """Return whether time i is at or after some element of upper (int64[k, depth])."""
     for k in range(upper.shape[0]):
         after = True
         for d in range(upper.shape[1]):
@@ -29,40 +29,40 @@ def beyond(upper, times, i):
 
 
 @jit
-def put(from_times, i, times, n):
+def copy_time(from_times, i, times, n):
     """Write time i of one block as time n of another."""
     for d in range(times.shape[0]):
         times[d, n] = from_times[d, i]
 
 
 @jit
-def put_minimal(from_times, i, times, lo, n):
-    """Append time i to times lo to n, an antichain in order, unless one of them is at or before it; the new n."""
+def append_minimal(from_times, i, times, lo, n):
+    """Append time i to times lo to n, a sorted antichain, unless one of them is at or before it; return the new n."""
     for k in range(lo, n):
-        if at_most(times, k, from_times, i):
+        if less_equal(times, k, from_times, i):
             return n
-    put(from_times, i, times, n)
+    copy_time(from_times, i, times, n)
     return n + 1
 
 
 @jit
-def put_minimal_tail(tails, n, tail):
-    """Keep an antichain: add a tail unless one of the n is at or before it, drop those after it; the new n."""
+def insert_minimal_tail(tails, n, tail):
+    """Insert a tail into an antichain of n unless one is at or before it; drop those after it; return the new n."""
     kept = ZERO
     for k in range(n):
-        if at_most(tails, k, tail, ZERO):
+        if less_equal(tails, k, tail, ZERO):
             return n
     for k in range(n):
-        if not at_most(tail, ZERO, tails, k):
-            put(tails, k, tails, kept)
+        if not less_equal(tail, ZERO, tails, k):
+            copy_time(tails, k, tails, kept)
             kept += 1
-    put(tail, ZERO, tails, kept)
+    copy_time(tail, ZERO, tails, kept)
     return kept + 1
 
 
 @jit
 def insert_tail(tails, first, lo, n, tail):
-    """Insert a tail (a column of its own) into the lanes from `first` of sorted distinct columns lo to n; the new n."""
+    """Insert a tail (one column) into the lanes from `first` of sorted distinct columns lo to n; return the new n."""
     lanes = tail.shape[0]
     low = lo
     high = n
@@ -89,19 +89,19 @@ def insert_tail(tails, first, lo, n, tail):
 
 @jit
 def emit_chain(times, lo, hi, upper, eval_times, evals, pending_times, pending):
-    """Emit sorted times of a chain; the first beyond upper waits, and all later ones are after it."""
+    """Emit sorted times of a chain; the first beyond upper is pending, and all later ones are after it."""
     for i in range(lo, hi):
-        if beyond(upper, times, i):
-            put(times, i, pending_times, pending)
+        if is_beyond(upper, times, i):
+            copy_time(times, i, pending_times, pending)
             return evals, pending + 1
-        put(times, i, eval_times, evals)
+        copy_time(times, i, eval_times, evals)
         evals += 1
     return evals, pending
 
 
 @jit
 def emit_rounds(first, least, tails, n, upper, eval_times, evals, pending_times, pending_lo, pending):
-    """Depth 2, one first coordinate: emit all rounds from `least` on, up to the first beyond upper."""
+    """At depth 2, for one first coordinate: emit all rounds from `least` on, up to the first beyond upper."""
     low = 0
     high = n
     while low < high:
@@ -115,27 +115,27 @@ def emit_rounds(first, least, tails, n, upper, eval_times, evals, pending_times,
             return FULL, pending
         eval_times[0, evals] = first
         eval_times[1, evals] = tails[0, at]
-        if beyond(upper, eval_times, evals):
-            return evals, put_minimal(eval_times, evals, pending_times, pending_lo, pending)
+        if is_beyond(upper, eval_times, evals):
+            return evals, append_minimal(eval_times, evals, pending_times, pending_lo, pending)
         evals += 1
     return evals, pending
 
 
 @jit
 def emit_closure(n, tails, tail_count, upper, eval_times, evals, pending_times, pending_lo, pending, tail):
-    """Deeper, one first coordinate: close the times evals to n under join with the tails, dropping those beyond upper.
+    """At greater depth, for one first coordinate: close the times evals to n under join with the tails.
 
-    Times are visited in order while joins, which sort after, are inserted behind.
+    Times beyond upper are dropped. Times are visited in order, while joins, which sort after, are inserted behind.
     """
     depth = eval_times.shape[0]
     i = evals
     while i < n:
         if pending == pending_times.shape[1]:
             return FULL, pending
-        if beyond(upper, eval_times, i):
-            pending = put_minimal(eval_times, i, pending_times, pending_lo, pending)
+        if is_beyond(upper, eval_times, i):
+            pending = append_minimal(eval_times, i, pending_times, pending_lo, pending)
         else:
-            put(eval_times, i, eval_times, evals)
+            copy_time(eval_times, i, eval_times, evals)
             evals += 1
             for g in range(tail_count):
                 after = True
@@ -152,8 +152,8 @@ def emit_closure(n, tails, tail_count, upper, eval_times, evals, pending_times, 
 
 
 @jit
-def sweep_firsts(times, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail):
-    """Emit the closure of n sorted generators of two or more coordinates, first coordinate by first coordinate."""
+def emit_by_first_coordinate(times, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail):
+    """Emit the closure of n sorted generators of two or more coordinates, by first coordinate."""
     rest = times.shape[0] - 1
     tail_count = ZERO
     seed_count = ZERO
@@ -167,7 +167,7 @@ def sweep_firsts(times, n, work, tails, seeds, upper, eval_times, evals, pending
                 tail[d, 0] = times[d + 1, hi]
             tail_count = insert_tail(tails, ZERO, ZERO, tail_count, tail)
             if work[SEED, hi] == 1:
-                seed_count = put_minimal_tail(seeds, seed_count, tail)
+                seed_count = insert_minimal_tail(seeds, seed_count, tail)
             hi += 1
         if pending == pending_times.shape[1]:
             return FULL, pending

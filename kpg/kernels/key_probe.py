@@ -1,46 +1,46 @@
-"""What can be said of a key from where its rows lie, without bringing its history together.
+"""Key probes: what the ranges of a key reveal without collecting its history.
 
-`table` describes the batches of a trace (kpg.kernels.array_address), `ranges` where in each the rows of each key are
-(kpg.kernels.locate_keys). Most keys that change have one row, or rows of one batch and one time: a look at the first of them
-tells all. Cost: one look at each batch, whatever the number of rows; `counted` reads them where diffs differ.
-Twin: kpg.testing.kernels_react.react and moved, of the kernels that use them.
+`table` describes the batches of a trace (kpg.kernels.array_address), `ranges` holds where each has the rows of each key
+(kpg.kernels.locate_keys). Most keys that change have one row, or rows of one batch and one time, so that reading the
+first row is enough. Cost: one read per batch, independent of the number of rows; `sum_diffs_of_range` reads all rows if
+diffs differ. Twins: those of the kernels that use them, in kpg.testing.kernel_twins.one_pass_corrections_twin.
 """
 
-from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, fetch, peek
+from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek, prefetch
 from kpg.kernels.jit import inlined
 
-LARGE = 1 << 13  # rows of a batch that may not be in the cache
-SPARSE = 8  # rows a key: nearer ones come by themselves
+UNCACHED_BATCH_ROWS = 1 << 13  # a batch of this size may not be in the cache
+PREFETCH_ROWS_PER_KEY = 8  # with fewer rows per key the hardware prefetches by itself
 
 
 @inlined
-def lone_row(ranges, k):
-    """Which batch has the only row of key k: −1 if there is none, −2 if there are several rows."""
-    found = -1
+def batch_of_only_row(ranges, k):
+    """Return the batch that holds the only row of key k: −1 if there is no row, −2 if there are several."""
+    only = -1
     for block in range(ranges.shape[0] // 2):
         rows = ranges[2 * block + 1, k] - ranges[2 * block, k]
-        if rows == 1 and found == -1:
-            found = block
+        if rows == 1 and only == -1:
+            only = block
         elif rows != 0:
             return -2
-    return found
+    return only
 
 
 @inlined
-def lone_batch(table, ranges, k):
-    """Which batch has all rows of key k, if all its rows are of one time: else −1."""
-    found = -1
+def batch_of_only_time(table, ranges, k):
+    """Return the batch that holds all rows of key k if these share one time, else −1."""
+    only = -1
     for block in range(ranges.shape[0] // 2):
         if ranges[2 * block, k] < ranges[2 * block + 1, k]:
-            if found >= 0 or table[block, TIME_ROWS] != 1:
+            if only >= 0 or table[block, TIME_ROWS] != 1:
                 return -1
-            found = block
-    return found
+            only = block
+    return only
 
 
 @inlined
-def counted(table, block, start, end):
-    """The sum of the diffs of some rows."""
+def sum_diffs_of_range(table, block, start, end):
+    """Return the sum of the diffs of the rows [start, end) of a batch."""
     if table[block, DIFF_ROWS] == 1:
         return (end - start) * peek(table[block, DIFFS], 0)
     total = 0
@@ -50,8 +50,8 @@ def counted(table, block, start, end):
 
 
 @inlined
-def there_from(table, block, row, seeds, seed, depth):
-    """The diff of a row if its time is at or before a seed, else 0."""
+def diff_as_of(table, block, row, seeds, seed, depth):
+    """Return the diff of a row if its time is at or before a seed, else 0."""
     time_rows = table[block, TIME_ROWS]
     at = row if time_rows > 1 else 0
     for lane in range(min(depth, table[block, DEPTH])):
@@ -61,14 +61,14 @@ def there_from(table, block, row, seeds, seed, depth):
 
 
 @inlined
-def none_before(in_table, in_ranges, k, key_lanes, values, out_table, block, row):
-    """Whether no input row of key k, at whatever time, has values before those of an output row."""
+def is_least_value(in_table, in_ranges, k, key_lanes, value_lanes, out_table, block, row):
+    """Return whether no input row of key k, at any time, has values before those of an output row."""
     out_rows = out_table[block, ROWS]
-    for part in range(in_table.shape[0]):
-        first = in_ranges[2 * part, k]
-        if first < in_ranges[2 * part + 1, k]:  # sorted, so the first row has the least values
-            for lane in range(key_lanes, key_lanes + values):
-                x = peek(in_table[part, DATA], lane * in_table[part, ROWS] + first)
+    for in_block in range(in_table.shape[0]):
+        first = in_ranges[2 * in_block, k]
+        if first < in_ranges[2 * in_block + 1, k]:  # sorted, so the first row has the least values
+            for lane in range(key_lanes, key_lanes + value_lanes):
+                x = peek(in_table[in_block, DATA], lane * in_table[in_block, ROWS] + first)
                 y = peek(out_table[block, DATA], lane * out_rows + row)
                 if x < y:
                     return False
@@ -78,16 +78,20 @@ def none_before(in_table, in_ranges, k, key_lanes, values, out_table, block, row
 
 
 @inlined
-def fetch_rows(table, ranges, k, skip, values):
-    """Have the rows of key k in large batches brought near: most of a key's time would be spent waiting for them."""
+def prefetch_rows_of_key(table, ranges, k, skip, value_lanes):
+    """Prefetch the rows of key k in large batches; waiting for them would take most of a key's time."""
     for block in range(table.shape[0]):
         rows = table[block, ROWS]
         start = ranges[2 * block, k]
-        if rows >= SPARSE * ranges.shape[1] and rows >= LARGE and start < ranges[2 * block + 1, k]:
-            for lane in range(values):
-                fetch(table[block, DATA], (skip + lane) * rows + start)
+        if (
+            rows >= PREFETCH_ROWS_PER_KEY * ranges.shape[1]
+            and rows >= UNCACHED_BATCH_ROWS
+            and start < ranges[2 * block + 1, k]
+        ):
+            for lane in range(value_lanes):
+                prefetch(table[block, DATA], (skip + lane) * rows + start)
             if table[block, TIME_ROWS] > 1:
                 for lane in range(table[block, DEPTH]):
-                    fetch(table[block, TIMES], lane * rows + start)
+                    prefetch(table[block, TIMES], lane * rows + start)
             if table[block, DIFF_ROWS] > 1:
-                fetch(table[block, DIFFS], start)
+                prefetch(table[block, DIFFS], start)

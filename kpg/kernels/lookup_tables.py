@@ -1,11 +1,15 @@
-"""Signposts of a batch: which few of its rows may have a key, told by the key's first lane.
+"""Lookup tables of a batch: an array that narrows a search by key to a few rows, by the first lane of the key.
 
-    places   where values are spread evenly: places[p] is the first row whose value >> shift is at least base + p, and
-             the last is the end, so that one look tells the rows of 2^shift values
-    fences   otherwise: every `FENCE_SPACING`th value, to be searched before the rows between two of them
+    interval   starts[p] is the first row with value >> shift at least base + p; the last entry is the row count. So one
+               read gives the rows of 2^shift neighbouring values. For values that are spread evenly.
+    sparse     every `SPARSE_SPACING`th value. A search first finds two neighbouring entries, then searches the rows
+               between them. For values that are not spread evenly.
+    bitmap     one bit per value, for batches with a single lane: kpg.kernels.bitmap_lookup.
 
-Values are shifted before they are subtracted, and brought between the first and the last: so nothing overflows, however
-far apart they are. Cost to make: one pass over the lane. Twin: kpg.testing.kernels_locate.place.
+The shift in a batch's row of the table (kpg.kernels.array_address) encodes the form: SPARSE_SHIFT for sparse, below
+BITMAP_FLAG for interval, BITMAP_FLAG and above for bitmap. Values are shifted before they are subtracted, and clamped
+to the first and the last interval, so that nothing overflows, however far apart they are. Cost to build: one pass over
+the lane. Twin: kpg.testing.kernel_twins.locate_keys_twin.fill_intervals.
 """
 
 from collections.abc import Iterator
@@ -13,40 +17,43 @@ from collections.abc import Iterator
 from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import inlined, jit
 
-FENCE_SPACING = 64
-FENCES = -1  # in place of a shift
+SPARSE_SPACING = 64  # rows per entry: the rows between two entries are eight cache lines
+SPARSE_SHIFT = -1  # stands in for the shift in a batch's row to mark sparse lookup
 
 
 @jit
-def place(lane, base, shift, places):
-    """Fill the places of a sorted lane; returns how many values differ, and the sum over places of the square of it."""
-    place = 0
-    places[0] = 0
-    differing = 0
-    here = 0
+def fill_intervals(lane, base, shift, starts):
+    """Fill the starts of the intervals of a sorted lane.
+
+    Return the number of distinct values, and the sum over all intervals of the square of that number.
+    """
+    interval = 0
+    starts[0] = 0
+    distinct = 0
+    distinct_here = 0
     squares = 0
     for i in range(len(lane)):
         new = i == 0 or lane[i] != lane[i - 1]
-        at = (lane[i] >> shift) - base
-        if at != place:
-            squares += here * here
-            here = 0
-            for passed in range(place + 1, at + 1):
-                places[passed] = i
-            place = at
-        here += new
-        differing += new
-    for passed in range(place + 1, len(places)):
-        places[passed] = len(lane)
-    return differing, squares + here * here
+        next_interval = (lane[i] >> shift) - base
+        if next_interval != interval:
+            squares += distinct_here * distinct_here
+            distinct_here = 0
+            for passed in range(interval + 1, next_interval + 1):
+                starts[passed] = i
+            interval = next_interval
+        distinct_here += new
+        distinct += new
+    for passed in range(interval + 1, len(starts)):
+        starts[passed] = len(lane)
+    return distinct, squares + distinct_here * distinct_here
 
 
 @inlined
-def place_of(value, base, shift, top):
-    """The place of a value, where `top` is base and the last place; that of the nearest value if it is beyond these."""
+def interval_of(value, base, shift, top):
+    """Return the interval of a value, clamped to the first and the last; `top` is base plus the number of the last."""
     return min(max(value >> shift, base), top) - base
 
 
 def examples() -> Iterator[Example]:
-    """The one signature of each kernel that Python calls."""
-    yield place, (COLUMN, NUMBER, NUMBER, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield fill_intervals, (COLUMN, NUMBER, NUMBER, COLUMN)

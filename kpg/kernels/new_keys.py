@@ -1,45 +1,45 @@
-"""Which keys are not in an output yet, where nothing was ever taken away.
+"""Find the keys that an output does not hold yet, for inputs that only grow.
 
-The seeds of key k are those from `offsets[k]` to `offsets[k + 1]`; `table` and `ranges` say which rows of the output's
-batches are the key's (kpg.kernels.locate_keys). While an input only grows, a key that is there at a time is there at all
-later ones. So a key of one seed, not beyond `upper`, is
+The seeds of key k are those from `offsets[k]` to `offsets[k + 1]`; `table` and `ranges` locate the key's rows in the
+output's batches (kpg.kernels.locate_keys). While an input only grows, a key that is present at a time is present at all
+later times. So a key with one seed that is not beyond `upper` is
 
-    fresh     if the output has no row of it: it is there from the seed on
-    settled   if the output's only row of it puts it there, once, at or before the seed
+    new       if the output has no row of it: it is present from the seed on
+    settled   if the output has one row of it, with diff 1, at or before the seed
     unclear   otherwise, and so are all other keys
 
-Fills in the numbers of fresh and of unclear keys, in order; returns how many there are of each. Twin:
-kpg.testing.kernels_react.unseen.
+The kernel writes the numbers of the new and of the unclear keys, in order, and returns how many there are of each.
+Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.new_keys.
 """
 
 from collections.abc import Iterator
 
 from kpg.kernels.example import COLUMN, TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.join_closure import beyond
-from kpg.kernels.key_probe import lone_row, there_from
+from kpg.kernels.join_closure import is_beyond
+from kpg.kernels.key_probe import batch_of_only_row, diff_as_of
 
 
 @jit
-def unseen(table, ranges, offsets, seeds, upper, fresh, unclear):
-    """List the keys that are fresh and those that are unclear."""
+def new_keys(table, ranges, offsets, seeds, upper, new, unclear):
+    """Write the numbers of the new keys and of the unclear keys; return how many there are of each."""
     depth = seeds.shape[0]
     step = 1 if seeds.shape[1] > 1 else 0
-    fresh_n = 0
+    new_n = 0
     unclear_n = 0
     for k in range(len(offsets) - 1):
         first = offsets[k]
-        plain = offsets[k + 1] == first + 1 and not beyond(upper, seeds, first * step)
-        block = lone_row(ranges, k) if plain else -2
+        one_seed = offsets[k + 1] == first + 1 and not is_beyond(upper, seeds, first * step)
+        block = batch_of_only_row(ranges, k) if one_seed else -2
         if block == -1:
-            fresh[fresh_n] = k
-            fresh_n += 1
-        elif block == -2 or there_from(table, block, ranges[2 * block, k], seeds, first * step, depth) != 1:
+            new[new_n] = k
+            new_n += 1
+        elif block == -2 or diff_as_of(table, block, ranges[2 * block, k], seeds, first * step, depth) != 1:
             unclear[unclear_n] = k
             unclear_n += 1
-    return fresh_n, unclear_n
+    return new_n, unclear_n
 
 
 def examples() -> Iterator[Example]:
-    """The one signature of each kernel that Python calls."""
-    yield unseen, (TABLE, TABLE, COLUMN, TABLE, TABLE, COLUMN, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield new_keys, (TABLE, TABLE, COLUMN, TABLE, TABLE, COLUMN, COLUMN)

@@ -3,10 +3,10 @@
     owner(row)  =  the worker of the hash of its key (kpg.kernels.key_hash)
     slot(row)   =  the owner, and in the lower 48 bits the position of the row among the rows of its owner
 
-`assign_slots` computes the slot of each row and counts the rows of each worker. `scatter_rows` writes one block per worker
-into one array. Within a block the lanes follow each other, so every block is contiguous. Rows keep their order. The caller
-passes a text lane as the hashes of its values, because symbols differ between processes. Cost: one pass each.
-Twins: kpg.testing.kernels_partition.
+`assign_slots` computes the slot of each row and counts the rows of each worker. `scatter_rows` writes one block per
+worker into one array. Within a block the lanes follow each other, so every block is contiguous. Rows keep their order.
+The caller passes a text lane as the hashes of its values, because symbols differ between processes.
+Cost: one pass each. Twins: kpg.testing.kernel_twins.partition_rows_twin.
 """
 
 from collections.abc import Iterator

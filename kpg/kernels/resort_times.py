@@ -1,21 +1,21 @@
-"""Put the rows of each datum into order again after their times were moved, and sum those that became equal.
+"""Restore the order of a datum's rows after their times changed, and sum the rows that became equal.
 
-Rows are sorted by data; a *group* is the rows of one datum. Works in place on the end of a block that is being written
-(kpg.kernels.merge_runs): complete groups are settled and moved to the left, the last one waits for more. With `timed` 0 all
-rows of a group are of one time. Cost: linear where times are in order, n log n in the rows of a group where not.
-Twin: kpg.testing.kernels_trace.merge.
+Rows are sorted by data; a *group* is the rows of one datum. The kernel works in place on the end of a block that
+kpg.kernels.merge_runs is writing: it sorts, sums and moves complete groups to the left, while the last group waits for
+more rows. With `timed` 0 all rows of a group have one time. Cost: linear if times are sorted, otherwise n log n in the
+rows of a group. Twin: kpg.testing.kernel_twins.merge_runs_twin.
 """
 
 from kpg.kernels.consolidate_rows import is_zero
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.sort_rows import compare
+from kpg.kernels.sort_rows import compare_columns
 
 
 @jit
-def mark(data, group, start, end, same):
-    """Note for each row of [start, end) whether it has the data of the row before it; returns how many have.
+def mark_repeated_data(data, group, start, end, same):
+    """Mark each row of [start, end) that has the data of the row before it; return the number of marks.
 
-    `group` is where the first group begins, and has no row before it.
+    `group` is the start of the first group, which has no row before it.
     """
     for k in range(end - start):
         same[k] = 1
@@ -32,19 +32,22 @@ def mark(data, group, start, end, same):
 
 
 @inlined
-def swap(block, i, j):
+def swap_columns(block, i, j):
     """Exchange two columns."""
     for lane in range(block.shape[0]):
         block[lane, i], block[lane, j] = block[lane, j], block[lane, i]
 
 
 @inlined
-def settle_pair(times, diffs, start):
-    """Settle a group of two columns, as most are: what was, and what it became. A call would cost more than that."""
-    sign = compare(times, start, times, start + 1)
+def resort_pair(times, diffs, start):
+    """Sort and sum a group of two columns; return its new end.
+
+    Most groups are two columns, an old and a new value; inlining avoids a call that costs more than the work.
+    """
+    sign = compare_columns(times, start, times, start + 1)
     if sign > 0:
-        swap(times, start, start + 1)
-        swap(diffs, start, start + 1)
+        swap_columns(times, start, start + 1)
+        swap_columns(diffs, start, start + 1)
     if sign != 0:
         return start + 2
     for lane in range(diffs.shape[0]):
@@ -53,27 +56,27 @@ def settle_pair(times, diffs, start):
 
 
 @jit
-def settle(data, times, diffs, timed, group, start, end, same):
-    """Sort and sum the groups of equal data that are complete, and close the gaps.
+def resort_groups(data, times, diffs, timed, group, start, end, same):
+    """Sort and sum the complete groups of equal data, and close the gaps.
 
-    Rows [group, start) are one group, rows from `start` on are new and marked. Returns where the last group now begins
-    and ends. The marks are written over: with 1 for each row that is left out.
+    Rows [group, start) are one group; rows from `start` on are new and marked in `same`. Return where the last group
+    begins and ends. The kernel overwrites the marks, with 1 for each row that it drops.
     """
     first = max(start, group + 1)
     while first < end and same[first - start] == 1:
         first += 1
     if first == end:
         return group, end
-    kept = settle_group(times, diffs, timed, group, first)
+    kept = resort_group(times, diffs, timed, group, first)
     group = first
     gone = 0
     for row in range(first + 1, end):
         if same[row - start] == 0:
             if row - group > 1:
                 if row - group == 2 and timed == 1:
-                    group_end = settle_pair(times, diffs, group)
+                    group_end = resort_pair(times, diffs, group)
                 else:
-                    group_end = settle_group(times, diffs, timed, group, row)
+                    group_end = resort_group(times, diffs, timed, group, row)
                 gone += row - group_end
                 for i in range(group, row):
                     same[i - start] = 1 if i >= group_end else 0
@@ -92,7 +95,7 @@ def settle(data, times, diffs, timed, group, start, end, same):
 
 @jit
 def close_gaps(block, first, end, gone, start, to):
-    """Move the columns [first, end) that are not gone to the left."""
+    """Move the columns [first, end) that are not gone to the left, from `to` on."""
     for lane in range(block.shape[0]):
         values = block[lane]
         at = to
@@ -102,8 +105,8 @@ def close_gaps(block, first, end, gone, start, to):
 
 
 @jit
-def settle_group(times, diffs, timed, start, end):
-    """Sort the columns [start, end), all of one datum, by time and sum those of equal time; returns the new end."""
+def resort_group(times, diffs, timed, start, end):
+    """Sort the columns [start, end), all of one datum, by time and sum those of equal time; return the new end."""
     if end - start == 1:
         return end
     if timed == 0:
@@ -113,15 +116,15 @@ def settle_group(times, diffs, timed, start, end):
         return start if is_zero(diffs, start) else start + 1
     ordered = True
     for i in range(start + 1, end):
-        if compare(times, i - 1, times, i) >= 0:
+        if compare_columns(times, i - 1, times, i) >= 0:
             ordered = False
             break
     if ordered:
         return end
-    sort_times(times, diffs, start, end)
+    sort_by_time(times, diffs, start, end)
     kept = start
     for i in range(start, end):
-        if kept > start and compare(times, kept - 1, times, i) == 0:
+        if kept > start and compare_columns(times, kept - 1, times, i) == 0:
             for lane in range(diffs.shape[0]):
                 diffs[lane, kept - 1] += diffs[lane, i]
             if is_zero(diffs, kept - 1):
@@ -136,12 +139,12 @@ def settle_group(times, diffs, timed, start, end):
 
 
 @jit
-def sort_times(times, diffs, start, end):
-    """Sort the columns [start, end) by time: by insertion if few, else as a heap; nothing if they are in order."""
+def sort_by_time(times, diffs, start, end):
+    """Sort the columns [start, end) by time, unless they are sorted: by insertion if few, otherwise by heap sort."""
     n = end - start
     ordered = True
     for i in range(start + 1, end):
-        if compare(times, i - 1, times, i) > 0:
+        if compare_columns(times, i - 1, times, i) > 0:
             ordered = False
             break
     if ordered:
@@ -149,30 +152,30 @@ def sort_times(times, diffs, start, end):
     if n <= 16:
         for i in range(start + 1, end):
             j = i
-            while j > start and compare(times, j - 1, times, j) > 0:
-                swap(times, j - 1, j)
-                swap(diffs, j - 1, j)
+            while j > start and compare_columns(times, j - 1, times, j) > 0:
+                swap_columns(times, j - 1, j)
+                swap_columns(diffs, j - 1, j)
                 j -= 1
         return
     for root in range(n // 2 - 1, -1, -1):
-        sift(times, diffs, start, root, n)
+        sift_down(times, diffs, start, root, n)
     for last in range(n - 1, 0, -1):
-        swap(times, start, start + last)
-        swap(diffs, start, start + last)
-        sift(times, diffs, start, 0, last)
+        swap_columns(times, start, start + last)
+        swap_columns(diffs, start, start + last)
+        sift_down(times, diffs, start, 0, last)
 
 
 @jit
-def sift(times, diffs, start, root, n):
-    """Let a column sink to its place in the heap of n columns from `start`."""
+def sift_down(times, diffs, start, root, n):
+    """Move a column down to its position in the heap of n columns from `start`."""
     while True:
         child = 2 * root + 1
         if child >= n:
             return
-        if child + 1 < n and compare(times, start + child, times, start + child + 1) < 0:
+        if child + 1 < n and compare_columns(times, start + child, times, start + child + 1) < 0:
             child += 1
-        if compare(times, start + root, times, start + child) >= 0:
+        if compare_columns(times, start + root, times, start + child) >= 0:
             return
-        swap(times, start + root, start + child)
-        swap(diffs, start + root, start + child)
+        swap_columns(times, start + root, start + child)
+        swap_columns(diffs, start + root, start + child)
         root = child

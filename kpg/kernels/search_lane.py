@@ -1,8 +1,8 @@
-"""Searches in one sorted lane, given by its address (kpg.kernels.array_address): parts of other kernels.
+"""Searches in one sorted lane given by its address (kpg.kernels.array_address); other kernels inline them.
 
 lower_bound   the first position that holds at least a value
-gallop        the same, quick where it is near the start
-past          the first position that holds more than a value, where all before hold it
+gallop        the same, fast if that position is near the start
+run_end       the first position after a run of equal values
 """
 
 from kpg.kernels.array_address import peek
@@ -11,7 +11,7 @@ from kpg.kernels.jit import inlined
 
 @inlined
 def lower_bound(data, start, end, value):
-    """The first of the sorted positions [start, end) that holds at least a value."""
+    """Return the first of the sorted positions [start, end) that holds at least a value."""
     while start < end:
         middle = (start + end) >> 1
         if peek(data, middle) < value:
@@ -23,7 +23,7 @@ def lower_bound(data, start, end, value):
 
 @inlined
 def gallop(data, start, end, value):
-    """The same, quick where it is near the start."""
+    """Return the same, fast if that position is near the start."""
     if start >= end or peek(data, start) >= value:
         return start
     step = 1
@@ -34,8 +34,8 @@ def gallop(data, start, end, value):
 
 
 @inlined
-def past(data, start, end, value):
-    """The first of the sorted positions [start, end) that holds more than a value; all before hold it."""
+def run_end(data, start, end, value):
+    """Return the first of the sorted positions [start, end) that holds more than a value, which all before it hold."""
     if start >= end or peek(data, start) != value:
         return start
     step = 1

@@ -1,14 +1,14 @@
-"""What changes in sums or presence when new updates come at one time after all others.
+"""Compute the changes of sums or presence caused by updates at one time that is after all others.
 
-    changed   for each key:  new = old + Σ diffs of its new rows
+    single_time_changes   for each key:  new = old + Σ diffs of its new rows
               PRESENCE   a row without values, +1 or −1 where "lane 0 is at least …" changes
               SUMS       −old +new, a row being the sums themselves, none where all are zero; the lesser first
 
 `keys` are the keys of the new rows, sorted and distinct; the new rows of key k are columns offsets[k] to offsets[k + 1]
-of `diffs`, or column k if there are no offsets. `old`, int64[width, m], are the sums before. Rows come out as a batch
-has them: key, then values, in order. Cost: one pass over keys and new rows; counts and sums of one lane, the most
-frequent, are written without branches, for nobody can foretell whether a count rises or falls.
-Twins: kpg.testing.kernels_operators.sums_changes and .presence_changes.
+of `diffs`, or column k if there are no offsets. `old`, int64[width, m], are the sums before. The output has the form of
+batch rows: key, then values, sorted. Cost: one pass over keys and new rows. Counts and sums of one lane, the most
+frequent case, are written without branches, because the processor cannot predict whether a count rises or falls. Twins:
+`sums_changes` and `presence_changes` in kpg.testing.kernel_twins.sweep_totals_twin.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
 
 
 @inlined
-def put(keys, k, sums, values, diff, out, out_diffs, n):
-    """Write a row; returns how many there are then."""
+def write_row(keys, k, sums, values, diff, out, out_diffs, n):
+    """Write a row; return the new number of rows."""
     lanes = keys.shape[0]
     for lane in range(lanes):
         out[lane, n] = keys[lane, k]
@@ -33,8 +33,8 @@ def put(keys, k, sums, values, diff, out, out_diffs, n):
 
 
 @jit
-def changed_lane(keys, offsets, diffs, old, out, out_diffs):
-    """The same for sums of one lane: both rows are always written, and those that do not count written over."""
+def changes_of_one_lane(keys, offsets, diffs, old, out, out_diffs):
+    """Write the changes of sums of one lane: always write both rows, and overwrite those that do not count."""
     lanes = keys.shape[0]
     step = 1 if diffs.shape[1] > 1 else 0
     values, signs = out[lanes], out_diffs[0]
@@ -47,32 +47,32 @@ def changed_lane(keys, offsets, diffs, old, out, out_diffs):
         else:
             for i in range(offsets[k], offsets[k + 1]):
                 now += diffs[0, i * step]
-        sign = 2 * np.int64(was > now) - 1  # of the lesser
-        moved = np.int64(was != now)
+        sign = 2 * np.int64(was > now) - 1  # of the lesser row
+        changed = np.int64(was != now)
         for lane in range(lanes):
             out[lane, n] = keys[lane, k]
         values[n], signs[n] = min(was, now), sign
-        n += moved & np.int64(min(was, now) != 0)
+        n += changed & np.int64(min(was, now) != 0)
         for lane in range(lanes):
             out[lane, n] = keys[lane, k]
         values[n], signs[n] = max(was, now), -sign
-        n += moved & np.int64(max(was, now) != 0)
+        n += changed & np.int64(max(was, now) != 0)
     return n
 
 
 @jit
-def changed(kind, at_least, keys, offsets, diffs, old, out, out_diffs):
-    """Write the changes of all keys; returns how many. There is room for two of each, or one if nothing is known."""
+def single_time_changes(kind, at_least, keys, offsets, diffs, old, out, out_diffs):
+    """Write the changes of all keys; return their number. `out` has two columns per key; one if all were zero."""
     width = diffs.shape[0]
     if kind == SUMS and width == 1 and out.shape[1] >= 2 * keys.shape[1]:
-        return changed_lane(keys, offsets, diffs, old, out, out_diffs)
+        return changes_of_one_lane(keys, offsets, diffs, old, out, out_diffs)
     step = 1 if diffs.shape[1] > 1 else 0
     before, new = np.empty(width, np.int64), np.empty(width, np.int64)
     n = 0
     for k in range(keys.shape[1]):
         first, last = (offsets[k], offsets[k + 1]) if len(offsets) > 0 else (k, k + 1)
         order = 0
-        was, now = False, False
+        had_row, has_row = False, False
         for lane in range(width):
             total = before[lane] = old[lane, k]
             if step == 0:
@@ -83,26 +83,26 @@ def changed(kind, at_least, keys, offsets, diffs, old, out, out_diffs):
             new[lane] = total
             if order == 0:
                 order = (1 if old[lane, k] > total else 0) - (1 if old[lane, k] < total else 0)
-            was = was or old[lane, k] != 0
-            now = now or total != 0
+            had_row = had_row or old[lane, k] != 0
+            has_row = has_row or total != 0
         if kind == PRESENCE:
-            there = 1 if new[0] >= at_least else 0
-            there -= 1 if old[0, k] >= at_least else 0
-            if there != 0:
-                n = put(keys, k, new, 0, there, out, out_diffs, n)
+            presence_change = 1 if new[0] >= at_least else 0
+            presence_change -= 1 if old[0, k] >= at_least else 0
+            if presence_change != 0:
+                n = write_row(keys, k, new, 0, presence_change, out, out_diffs, n)
         elif order < 0:
-            if was:
-                n = put(keys, k, before, width, -1, out, out_diffs, n)
-            if now:
-                n = put(keys, k, new, width, 1, out, out_diffs, n)
+            if had_row:
+                n = write_row(keys, k, before, width, -1, out, out_diffs, n)
+            if has_row:
+                n = write_row(keys, k, new, width, 1, out, out_diffs, n)
         elif order > 0:
-            if now:
-                n = put(keys, k, new, width, 1, out, out_diffs, n)
-            if was:
-                n = put(keys, k, before, width, -1, out, out_diffs, n)
+            if has_row:
+                n = write_row(keys, k, new, width, 1, out, out_diffs, n)
+            if had_row:
+                n = write_row(keys, k, before, width, -1, out, out_diffs, n)
     return n
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls this kernel."""
-    yield changed, (NUMBER, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield single_time_changes, (NUMBER, NUMBER, TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE)

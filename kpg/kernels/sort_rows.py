@@ -2,10 +2,11 @@
 
     word(row)  =  Σ over lanes of (((value − low) >> drop) & mask) << shift
 
-With drop 0 a word is the whole row; otherwise a window of its leading bits, and rows that agree there are *tied*. A
-word may carry the position of its row in its lowest bits: `tag` puts it there, and a sort of words is then a sort of
-positions. No word is negative. A difference value − low of more than 63 bits wraps, which the mask repairs. Cost: one
-pass each; `merge_runs` is n log n, and linear when rows are in order already. Twins: kpg.testing.kernels_trace.
+With drop 0 a word is the whole row; otherwise it is a window of its leading bits, and rows that agree there are *tied*.
+`append_positions` puts the position of each row into the lowest bits of its word, so that sorting words also sorts
+positions. No word is negative. A difference value − low of more than 63 bits wraps, which the mask repairs.
+Cost: one pass each; `merge_sort` is n log n, and linear if the rows are sorted already.
+Twins: kpg.testing.kernel_twins.sort_rows_twin.
 """
 
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from collections.abc import Iterator
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 
-CHUNK = 1024  # words that stay in the first-level cache while each lane is added to them
-LONG = 1  # rows tied with so many others are better told apart by more of their bits than by comparing them
+CHUNK_WORDS = 1024  # words that stay in the first-level cache while the lanes are added
+MAX_COMPARED_TIE_ROWS = 1  # in larger ties, sorting by more bits of the rows is faster than comparing rows
 
 
 @jit
-def bounds(block, low, high):
-    """The least and the greatest value of each lane; there must be a column."""
+def lane_bounds(block, low, high):
+    """Write the least and the greatest value of each lane; the block must have a column."""
     for lane in range(block.shape[0]):
         values = block[lane]
         least = values[0]
@@ -32,55 +33,55 @@ def bounds(block, low, high):
 
 
 @jit
-def pack(block, low, drop, mask, shift, first, words):
-    """Add bits of each lane of a block to the words, or begin the words if `first` is 1."""
-    for start in range(0, len(words), CHUNK):
-        part = words[start : start + CHUNK]
+def pack_words(block, low, drop, mask, shift, first, words):
+    """Add bits of each lane of a block to the words; if `first` is 1, start from empty words."""
+    for start in range(0, len(words), CHUNK_WORDS):
+        part = words[start : start + CHUNK_WORDS]
         if first == 1:
             for i in range(len(part)):
                 part[i] = 0
         for lane in range(block.shape[0]):
-            values = block[lane, start : start + CHUNK]
-            least, unused, bits, place = low[lane], drop[lane], mask[lane], shift[lane]
+            values = block[lane, start : start + CHUNK_WORDS]
+            least, unused, bits, offset = low[lane], drop[lane], mask[lane], shift[lane]
             for i in range(len(part)):
-                part[i] |= (((values[i] - least) >> unused) & bits) << place
+                part[i] |= (((values[i] - least) >> unused) & bits) << offset
 
 
 @jit
-def tag(words, bits):
-    """Make room below each word and put its position there."""
+def append_positions(words, bits):
+    """Shift each word to the left and put its position into the lowest bits."""
     for i in range(len(words)):
         words[i] = (words[i] << bits) | i
 
 
 @jit
-def crowd(words, bits):
-    """How many rows are tied, in sorted and tagged words, with LONG others or more."""
+def count_tied_rows(words, bits):
+    """Return the number of rows in ties of more than MAX_COMPARED_TIE_ROWS, in sorted words with positions."""
     n = len(words)
     crowded = 0
     start = 0
     for i in range(n):
         if words[i] >> bits != words[start] >> bits:
-            crowded += i - start if i - start > LONG else 0
+            crowded += i - start if i - start > MAX_COMPARED_TIE_ROWS else 0
             start = i
-    return crowded + (n - start if n - start > LONG else 0)
+    return crowded + (n - start if n - start > MAX_COMPARED_TIE_ROWS else 0)
 
 
 @jit
-def rank(words, bits, ranks):
-    """For each position how many different words come before its own, into row 0 of `ranks`; returns how many are."""
+def rank_words(words, bits, ranks):
+    """Write into row 0 of `ranks` the rank of each position among the distinct words; return the number of ranks."""
     mask = (1 << bits) - 1
-    found = 0
+    rank = 0
     for i in range(len(words)):
         if i > 0 and words[i] >> bits != words[i - 1] >> bits:
-            found += 1
-        ranks[0, words[i] & mask] = found
-    return found + 1
+            rank += 1
+        ranks[0, words[i] & mask] = rank
+    return rank + 1
 
 
 @inlined
-def compare(a, i, b, j):
-    """Below, at or above 0 as column i of a sorts before, with or after column j of b."""
+def compare_columns(a, i, b, j):
+    """Return a number below, at or above 0 as column i of a sorts before, with or after column j of b."""
     for lane in range(a.shape[0]):
         x = a[lane, i]
         y = b[lane, j]
@@ -93,16 +94,16 @@ def compare(a, i, b, j):
 
 @inlined
 def compare_rows(data, times, step, i, j):
-    """Below, at or above 0 as row i sorts before, with or after row j by data, then time unless constant (step 0)."""
-    sign = compare(data, i, data, j)
+    """Compare rows i and j by data, then by time unless times are constant (step 0); the result is as above."""
+    sign = compare_columns(data, i, data, j)
     if sign == 0 and step == 1:
-        sign = compare(times, i, times, j)
+        sign = compare_columns(times, i, times, j)
     return sign
 
 
 @jit
-def merge_runs(data, times, start, end, order, scratch):
-    """Sort the positions in order[start:end] by merging runs that are in order already."""
+def merge_sort(data, times, start, end, order, scratch):
+    """Sort the positions in order[start:end] by merging their sorted runs."""
     step = 1 if times.shape[1] > 1 else 0
     runs = 2
     while runs > 1:
@@ -127,7 +128,7 @@ def merge_runs(data, times, start, end, order, scratch):
 
 @jit
 def run_end(data, times, step, start, end, order):
-    """Where the run of ordered positions that begins at `start` ends."""
+    """Return the end of the sorted run of positions that begins at `start`."""
     start += 1
     while start < end and compare_rows(data, times, step, order[start - 1], order[start]) <= 0:
         start += 1
@@ -135,8 +136,8 @@ def run_end(data, times, step, start, end, order):
 
 
 @jit
-def untie(data, times, words, bits, scratch):
-    """Put rows that are tied in sorted, tagged words into order by comparing them."""
+def sort_ties(data, times, words, bits, scratch):
+    """Sort the rows that are tied in sorted words with positions, by comparing them."""
     n = len(words)
     mask = (1 << bits) - 1
     start = 0
@@ -148,17 +149,17 @@ def untie(data, times, words, bits, scratch):
         if end - start > 1:
             for i in range(start, end):
                 words[i] &= mask
-            merge_runs(data, times, start, end, words, scratch)
+            merge_sort(data, times, start, end, words, scratch)
             for i in range(start, end):
                 words[i] |= word << bits
         start = end
 
 
 def examples() -> Iterator[Example]:
-    """How Python calls these."""
-    yield bounds, (TABLE, COLUMN, COLUMN)
-    yield pack, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
-    yield tag, (COLUMN, NUMBER)
-    yield crowd, (COLUMN, NUMBER)
-    yield rank, (COLUMN, NUMBER, TABLE)
-    yield untie, (TABLE, TABLE, COLUMN, NUMBER, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield lane_bounds, (TABLE, COLUMN, COLUMN)
+    yield pack_words, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
+    yield append_positions, (COLUMN, NUMBER)
+    yield count_tied_rows, (COLUMN, NUMBER)
+    yield rank_words, (COLUMN, NUMBER, TABLE)
+    yield sort_ties, (TABLE, TABLE, COLUMN, NUMBER, COLUMN)

@@ -1,25 +1,26 @@
 """The sum of all diffs of some keys over the batches of a trace, in one call.
 
-    totals   for each key:  Σ diffs of its rows in all batches
+    sum_diffs   for each key:  Σ diffs of its rows in all batches
 
-`keys` is int64[key_lanes, m], sorted and distinct; `table` describes the batches (kpg.kernels.array_address). Where the keys
-are is found batch after batch, so that it is at hand when their diffs are added. Cost: that of kpg.kernels.locate_keys, and
-linear in the rows of the keys; diffs are asked for before they are read. Twin: kpg.testing.kernels_trace.total.
+`keys` is int64[key_lanes, m], sorted and distinct; `table` describes the batches (kpg.kernels.array_address). The
+kernel locates the keys batch by batch, so that the ranges are still in the cache when it adds their diffs. Cost: that
+of kpg.kernels.locate_keys, and linear in the rows of the keys; diffs are prefetched. Twin:
+kpg.testing.kernel_twins.gather_rows_twin.sum_diffs.
 """
 
 from collections.abc import Iterator
 
-from kpg.kernels.array_address import DIFF_ROWS, DIFFS, fetch, peek
+from kpg.kernels.array_address import DIFF_ROWS, DIFFS, peek, prefetch
 from kpg.kernels.example import TABLE, Example
 from kpg.kernels.jit import jit
-from kpg.kernels.locate_keys import ascending, locate_in
+from kpg.kernels.locate_keys import is_ascending, locate_in_batch
 
-AHEAD = 16  # keys between asking for diffs and reading them
+PREFETCH_KEYS = 16  # distance in keys between prefetching diffs and reading them
 
 
 @jit
 def add_constant(diff, starts, ends, sums):
-    """Add the one diff of all rows as often as each key has a row."""
+    """Add the one diff of all rows, times the number of rows of each key."""
     for k in range(len(sums)):
         sums[k] += diff * (ends[k] - starts[k])
 
@@ -29,19 +30,19 @@ def add_rows(diffs, starts, ends, sums):
     """Add the diffs of the rows of each key."""
     m = len(sums)
     for k in range(m):
-        if k + AHEAD < m and starts[k + AHEAD] < ends[k + AHEAD]:
-            fetch(diffs, starts[k + AHEAD])
+        if k + PREFETCH_KEYS < m and starts[k + PREFETCH_KEYS] < ends[k + PREFETCH_KEYS]:
+            prefetch(diffs, starts[k + PREFETCH_KEYS])
         for row in range(starts[k], ends[k]):
             sums[k] += peek(diffs, row)
 
 
 @jit
-def totals(table, keys, ranges, sums):
-    """Add the diffs of the rows of each key to `sums`, int64[width, m]; `ranges` is room for int64[2, m]."""
+def sum_diffs(table, keys, ranges, sums):
+    """Add the diffs of the rows of each key to `sums`, int64[width, m]; `ranges` is scratch space, int64[2, m]."""
     starts, ends = ranges[0], ranges[1]
-    ordered = ascending(keys)
+    ordered = is_ascending(keys)
     for block in range(table.shape[0]):
-        if locate_in(table, block, keys, ordered, starts, ends) > 0:
+        if locate_in_batch(table, block, keys, ordered, starts, ends) > 0:
             rows = table[block, DIFF_ROWS]
             for lane in range(sums.shape[0]):
                 if rows == 1:
@@ -51,5 +52,5 @@ def totals(table, keys, ranges, sums):
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls this kernel."""
-    yield totals, (TABLE, TABLE, TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield sum_diffs, (TABLE, TABLE, TABLE, TABLE)

@@ -1,15 +1,14 @@
-"""Totals by key through a total order of times, and the changes they make to an answer, without an output trace.
+"""Sweep the totals of keys through totally ordered times, and compute the changes they cause, without an output trace.
 
-Of each key we know the total before (int64[width, keys]) and its new updates, none of them before any known:
+The caller passes the total of each key before (int64[width, keys]) and the new updates, none before a known time:
 
-    running             the totals after each new time: per key (offsets), in order of time
-    presence_changes    where "total of lane 0 is at least …" changes: a row without lanes, diff ±1
-    sums_changes        where the totals change: −old +new, a row being the totals themselves, none when all are zero
-    sums_in_order       the same from updates whose times are in order, as rows of a batch
+    running_totals          the totals after each new time: per key (offsets), in order of time
+    presence_changes        where "total of lane 0 is at least …" changes: a row without lanes, diff ±1
+    sums_changes            where the totals change: −old +new, a row being the totals themselves, none if all are zero
+    sums_changes_of_batch   the same from updates sorted by time, as rows of a batch
 
-Times of a key may come in any order; constant times or diffs are one column. Cost: one pass, and a sort of the times of
-those keys whose times are not sorted.
-Twins: kpg.testing.kernels_operators.
+The times of a key may come in any order; constant times or diffs are one column. Cost: one pass, and a sort of the
+times of each key whose times are not sorted. Twins: kpg.testing.kernel_twins.sweep_totals_twin.
 """
 
 from collections.abc import Iterator
@@ -20,12 +19,12 @@ from kpg.kernels.compare_rows import ORDER, ZERO, sort_columns
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 
-MANY = 64  # changes of one key that are worth a table of their totals
+COUNTING_SORT_ROWS = 64  # changes of one key above which a counting sort pays for its table
 
 
 @jit
 def most_rows(offsets):
-    """The most rows of any key."""
+    """Return the most rows of any key."""
     most = 0
     for key in range(offsets.shape[0] - 1):
         most = max(most, offsets[key + 1] - offsets[key])
@@ -33,8 +32,8 @@ def most_rows(offsets):
 
 
 @jit
-def running_at_once(offsets, time, diffs, before, step_offsets, step_times, totals):
-    """Fill the totals when all updates are at one time."""
+def running_totals_at_one_time(offsets, time, diffs, before, step_offsets, step_times, totals):
+    """Fill the totals if all updates are at one time."""
     step = 1 if diffs.shape[1] > 1 else 0
     keys = offsets.shape[0] - 1
     n = 0
@@ -58,18 +57,18 @@ def running_at_once(offsets, time, diffs, before, step_offsets, step_times, tota
 
 
 @jit
-def running(offsets, times, diffs, before):
-    """(offsets, times, totals) of the totals after each distinct new time of each key."""
+def running_totals(offsets, times, diffs, before):
+    """Return (offsets, times, totals): the totals after each distinct new time of each key."""
     keys = offsets.shape[0] - 1
     width = before.shape[0]
     one_time = times.shape[1] == 1
     step = 1 if diffs.shape[1] > 1 else 0
-    room = min(keys, offsets[keys]) if one_time else offsets[keys]
+    capacity = min(keys, offsets[keys]) if one_time else offsets[keys]
     step_offsets = np.zeros(keys + 1, np.int64)
-    step_times = np.empty((1, room), np.int64)
-    totals = np.empty((width, room), np.int64)
+    step_times = np.empty((1, capacity), np.int64)
+    totals = np.empty((width, capacity), np.int64)
     if one_time:
-        running_at_once(offsets, times[0, 0], diffs, before, step_offsets, step_times, totals)
+        running_totals_at_one_time(offsets, times[0, 0], diffs, before, step_offsets, step_times, totals)
         return step_offsets, step_times, totals
     work = np.empty((2, most_rows(offsets)), np.int64)
     n = 0
@@ -85,21 +84,21 @@ def running(offsets, times, diffs, before):
             sort_columns(times, ZERO, times.shape[0], work, hi - lo)
         start = n
         for row in range(lo, hi):
-            at = row if in_order else work[ORDER, row - lo]
-            if n == start or times[0, at] != step_times[0, n - 1]:
-                step_times[0, n] = times[0, at]
+            column = row if in_order else work[ORDER, row - lo]
+            if n == start or times[0, column] != step_times[0, n - 1]:
+                step_times[0, n] = times[0, column]
                 for w in range(width):
                     totals[w, n] = before[w, key] if n == start else totals[w, n - 1]
                 n += 1
             for w in range(width):
-                totals[w, n - 1] += diffs[w, at * step]
+                totals[w, n - 1] += diffs[w, column * step]
         step_offsets[key + 1] = n
     return step_offsets, step_times, totals
 
 
 @jit
 def presence_changes(at_least, before, step_offsets, step_times, totals):
-    """(keys, times, diffs) of the changes of presence, sorted by key and time."""
+    """Return (keys, times, diffs): the changes of presence, sorted by key and time."""
     keys = step_offsets.shape[0] - 1
     count = 0
     for key in range(keys):
@@ -128,7 +127,7 @@ def presence_changes(at_least, before, step_offsets, step_times, totals):
 
 @jit
 def count_changes(before, step_offsets, totals):
-    """How many changes of totals there are, and how many of one key at most."""
+    """Return the number of changes of totals, and the most of any key."""
     count = 0
     most = 0
     for key in range(step_offsets.shape[0] - 1):
@@ -149,8 +148,8 @@ def count_changes(before, step_offsets, totals):
 
 
 @jit
-def grows(totals, lo, hi):
-    """Whether totals in order of time are in order already, as they are where they only grow."""
+def is_ascending(totals, lo, hi):
+    """Return whether totals are sorted, as they are in order of time if they only grow."""
     for i in range(lo + 1, hi):
         if totals[i - 1] > totals[i]:
             return False
@@ -158,32 +157,32 @@ def grows(totals, lo, hi):
 
 
 @jit
-def order_by_count(totals, lo, hi, low, places, work):
-    """Write the order of the rows lo to hi by totals of one lane, none below `low`, in few enough places: linear."""
-    counts = np.zeros(places + 1, np.int64)
+def counting_sort(totals, lo, hi, low, value_count, work):
+    """Write the order of the rows lo to hi by one-lane totals, which are `value_count` values from `low` on: linear."""
+    counts = np.zeros(value_count + 1, np.int64)
     for i in range(lo, hi):
         counts[totals[i] - low + 1] += 1
-    for place in range(places):
-        counts[place + 1] += counts[place]
+    for value in range(value_count):
+        counts[value + 1] += counts[value]
     for i in range(lo, hi):
-        place = totals[i] - low
-        work[ORDER, counts[place]] = i
-        counts[place] += 1
+        value = totals[i] - low
+        work[ORDER, counts[value]] = i
+        counts[value] += 1
 
 
 @jit
 def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
-    """Sort the changes lo to hi, made in order of time, by totals; those of equal totals stay in order."""
+    """Sort the changes lo to hi, written in order of time, by totals; changes of equal totals keep their order."""
     low, high = ZERO, ZERO
     if out.shape[0] == 1 and hi > lo:
-        if grows(out[0], lo, hi):
+        if is_ascending(out[0], lo, hi):
             return
         low = high = out[0, lo]
         for i in range(lo + 1, hi):
             low = min(low, out[0, i])
             high = max(high, out[0, i])
-    if out.shape[0] == 1 and hi - lo > MANY and 0 <= high - low < 4 * (hi - lo):
-        order_by_count(out[0], lo, hi, low, high - low + 1, work)
+    if out.shape[0] == 1 and hi - lo > COUNTING_SORT_ROWS and 0 <= high - low < 4 * (hi - lo):
+        counting_sort(out[0], lo, hi, low, high - low + 1, work)
     else:
         for i in range(lo, hi):
             work[ORDER, i - lo] = i
@@ -199,7 +198,7 @@ def sort_changes(lo, hi, work, scratch, out, out_times, out_diffs):
 
 @jit
 def sums_changes(before, step_offsets, step_times, totals):
-    """(keys, totals, times, diffs) of the changes of the totals, sorted by key, totals, time."""
+    """Return (keys, totals, times, diffs): the changes of the totals, sorted by key, totals, time."""
     keys = step_offsets.shape[0] - 1
     width = before.shape[0]
     count, most = count_changes(before, step_offsets, totals)
@@ -213,7 +212,7 @@ def sums_changes(before, step_offsets, step_times, totals):
     for key in range(keys):
         start = n
         for s in range(step_offsets[key], step_offsets[key + 1]):
-            order = 0  # of the old totals among the new: before 0, after 0
+            order = 0  # negative if the old totals sort before the new, positive if after
             old = False
             new = False
             for w in range(width):
@@ -244,11 +243,11 @@ def sums_changes(before, step_offsets, step_times, totals):
 
 
 @jit
-def sums_in_order(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
-    """What `sums_changes` makes of `running`, as rows of a batch and without either's arrays, if times are in order.
+def sums_changes_of_batch(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
+    """Write `sums_changes` of `running_totals` as rows of a batch, without the arrays of either; times must be sorted.
 
-    `out` has room for two rows of each update, the key first; `values` are its lanes after the key. Returns how many
-    rows there are, or −1 if the times of a key are out of order.
+    `out` has space for two rows of each update, the key first; `values` are its lanes after the key. Return the number
+    of rows, or −1 if the times of a key are not sorted.
     """
     width = before.shape[0]
     step = 1 if diffs.shape[1] > 1 else 0
@@ -269,7 +268,7 @@ def sums_in_order(keys, offsets, times, diffs, before, out, values, out_times, o
                 row += 1
             if row < offsets[key + 1] and times[0, row] < time:
                 return -1
-            order = 0  # of the old totals among the new: before 0, after 0
+            order = 0  # negative if the old totals sort before the new, positive if after
             was, now = False, False
             for w in range(width):
                 if order == 0:
@@ -293,15 +292,15 @@ def sums_in_order(keys, offsets, times, diffs, before, out, values, out_times, o
                     for lane in range(keys.shape[0]):
                         out[lane, i] = keys[lane, key]
                 n = end
-        if n - start > 1 and not (width == 1 and grows(values[0], start, n)):
+        if n - start > 1 and not (width == 1 and is_ascending(values[0], start, n)):
             work, scratch = np.empty((2, n - start), np.int64), np.empty(n - start, np.int64)
             sort_changes(start, n, work, scratch, values, out_times, out_diffs)
     return n
 
 
 def examples() -> Iterator[Example]:
-    """How the engine calls these kernels."""
-    yield running, (COLUMN, TABLE, TABLE, TABLE)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield running_totals, (COLUMN, TABLE, TABLE, TABLE)
     yield presence_changes, (NUMBER, TABLE, COLUMN, TABLE, TABLE)
     yield sums_changes, (TABLE, COLUMN, TABLE, TABLE)
-    yield sums_in_order, (TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)
+    yield sums_changes_of_batch, (TABLE, COLUMN, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE)

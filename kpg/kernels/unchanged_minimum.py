@@ -1,10 +1,10 @@
-"""Which groups keep their least row, whatever else came and went in them.
+"""Find the groups whose least row may change; all others keep it whatever rows were added or removed.
 
-The new rows of key k, all at one time, are the columns of `data` from `offsets[k]` to `offsets[k + 1]`, in order;
-`table` and `ranges` say which rows of the output's batches are the key's (kpg.kernels.locate_keys). If the output's only row
-of a key is there, once, from that time or before on, it is the least at all later times. Then rows after it do not
-matter, nor do more of the same. Fills in the numbers of all other keys, in order; returns how many there are. Twin:
-kpg.testing.kernels_react.moved.
+The new rows of key k, all at one time, are the columns of `data` from `offsets[k]` to `offsets[k + 1]`, sorted; `table`
+and `ranges` locate the key's rows in the output's batches (kpg.kernels.locate_keys). If the output has one row of a
+key, with diff 1, at or before that time, the row is the minimum at all later times. Then changes to rows after it do
+not matter, nor do more copies of the same row. The kernel writes the numbers of all other keys, in order, and returns
+how many there are. Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.keys_with_changed_minimum.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from kpg.kernels.array_address import DATA, ROWS, peek
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
-from kpg.kernels.key_probe import lone_row, there_from
+from kpg.kernels.key_probe import batch_of_only_row, diff_as_of
 
 
 @inlined
-def order_after(table, block, row, key_lanes, data, i):
-    """1 if the values of column i sort after those of an output row, 0 if they are the same, else -1."""
+def compare_values(table, block, row, key_lanes, data, i):
+    """Return 1 if the values of column i sort after those of an output row, 0 if they are equal, else -1."""
     for lane in range(key_lanes, data.shape[0]):
         x = data[lane, i]
         y = peek(table[block, DATA], lane * table[block, ROWS] + row)
@@ -27,23 +27,23 @@ def order_after(table, block, row, key_lanes, data, i):
 
 
 @jit
-def moved(table, ranges, key_lanes, times, offsets, data, diffs, chosen):
-    """List the keys whose least row may be another now."""
+def keys_with_changed_minimum(table, ranges, key_lanes, times, offsets, data, diffs, changed):
+    """Write the numbers of the keys whose least row may change; return how many there are."""
     n = 0
     for k in range(len(offsets) - 1):
-        block = lone_row(ranges, k)
+        block = batch_of_only_row(ranges, k)
         if block >= 0:
             row = ranges[2 * block, k]
-            if there_from(table, block, row, times, 0, times.shape[0]) == 1:
+            if diff_as_of(table, block, row, times, 0, times.shape[0]) == 1:
                 first = offsets[k]
-                order = order_after(table, block, row, key_lanes, data, first)
+                order = compare_values(table, block, row, key_lanes, data, first)
                 if order == 1 or (order == 0 and diffs[0, first if diffs.shape[1] > 1 else 0] > 0):
                     continue
-        chosen[n] = k
+        changed[n] = k
         n += 1
     return n
 
 
 def examples() -> Iterator[Example]:
-    """The one signature of each kernel that Python calls."""
-    yield moved, (TABLE, TABLE, NUMBER, TABLE, COLUMN, TABLE, TABLE, COLUMN)
+    """Yield each kernel that Python calls, with example arguments."""
+    yield keys_with_changed_minimum, (TABLE, TABLE, NUMBER, TABLE, COLUMN, TABLE, TABLE, COLUMN)

@@ -1,14 +1,14 @@
-"""Compile every kernel before it is needed, once per machine, and never trust machine code older than its source.
+"""Compile every kernel before it is needed, once per machine, and discard machine code that is older than its source.
 
     after warm():   every kernel is compiled for its one signature and cached on disk,
-                    and nothing in the cache was made from source that has changed since.
+                    and the cache holds no code compiled from source that has changed since.
 
-Numba notices when a kernel's own file changes, but not when a kernel it calls changes in another file: the caller's
-cached code still holds the old callee. So each module is remembered with a digest of itself and of all kernel modules
-it imports, and its cached code is discarded when that differs.
+Numba notices a change of a kernel's own file, but not of a kernel that it calls from another file: the caller's cached
+code still contains the old callee. So `warm` stores, for each module, a digest of its source and of all kernel modules
+that it imports, and discards the module's cached code when the digest differs.
 
-Cost: if the cache is warm, a tenth of a second the first time a process asks; if it is cold, the time to compile,
-under a progress bar.
+Cost: with a warm cache a tenth of a second, once per process; with a cold cache the time to compile, under a progress
+bar.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from numba.extending import is_jitted
 from kpg.kernels.example import Example
 
 PACKAGE = "kpg.kernels"
-PATIENCE_SECONDS = 2.0
+REPORT_AFTER_SECONDS = 2.0  # compile time after which a process without a terminal prints a line
 Digests = dict[str, str]
-_WARM: set[str] = set()  # packages looked at by this process; source does not change under a running one
+_WARM: set[str] = set()  # packages that this process has checked; their source does not change while it runs
 
 
 def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
-    """Have every kernel compiled and cached; returns how many had to be looked at (0 when the cache was warm).
+    """Compile and cache every kernel; return the number of kernels processed (0 if the cache was warm).
 
-    `progress`: True shows a bar on stderr, False nothing; None shows a bar if stderr is a terminal, else one line
-    when it takes long.
+    `progress`: True shows a bar on stderr, False shows nothing. None shows a bar if stderr is a terminal; otherwise it
+    prints one line if compiling takes long.
     """
     if package in _WARM:
         return 0
     discard_stale(package)
-    examples = declared(package) if is_cold(package) else []
+    examples = all_examples(package) if is_cold(package) else []
     show = _bar if progress or (progress is None and sys.stderr.isatty()) else _line if progress is None else iter
     for kernel, arguments in show(examples):
         compile_kernel(kernel, arguments)
@@ -59,26 +59,26 @@ def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
 
 
 def compile_kernel(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Compile for the types of the arguments, or load what is cached; nothing is run."""
+    """Compile for the types of the arguments, or load the cached code; the kernel is not run."""
     dispatcher: Any = kernel
     dispatcher.compile(tuple(typeof(argument) for argument in arguments))
 
 
 def load(package: str = PACKAGE) -> Iterator[str]:
-    """Load what is cached into this process, a kernel with each step: its first call then costs no more than others."""
-    for kernel, arguments in declared(package):
+    """Load the cached code, one kernel per step, so that the first call of a kernel is as fast as later ones."""
+    for kernel, arguments in all_examples(package):
         compile_kernel(kernel, arguments)
         yield kernel.__name__
 
 
 def modules(package: str = PACKAGE) -> list[ModuleType]:
-    """Every module of the package."""
+    """Return every module of the package."""
     path = import_module(package).__path__
-    return [import_module(found.name) for found in pkgutil.iter_modules(path, f"{package}.")]
+    return [import_module(module.name) for module in pkgutil.iter_modules(path, f"{package}.")]
 
 
-def jitted(package: str = PACKAGE) -> dict[str, Any]:
-    """Every jitted function by its full name; none when the JIT is disabled."""
+def jitted_functions(package: str = PACKAGE) -> dict[str, Any]:
+    """Return every jitted function by its full name; nothing if the JIT is disabled."""
     return {
         f"{module.__name__}.{name}": value
         for module in modules(package)
@@ -87,56 +87,58 @@ def jitted(package: str = PACKAGE) -> dict[str, Any]:
     }
 
 
-def variants(kernel: Any) -> set[tuple[Any, ...]]:
-    """The types a kernel was compiled for; a call with a literal, from another kernel, is none of its own."""
-    return {tuple(types.unliteral(each) for each in signature) for signature in kernel.signatures}
+def signatures_of(kernel: Any) -> set[tuple[Any, ...]]:
+    """Return the signatures that a kernel was compiled for, with literal arguments replaced by their types."""
+    return {tuple(types.unliteral(argument) for argument in signature) for signature in kernel.signatures}
 
 
-def declared(package: str = PACKAGE) -> list[Example]:
-    """What the modules' `examples()` say; nothing when the JIT is disabled."""
-    made = [example for module in modules(package) if hasattr(module, "examples") for example in module.examples()]
-    return [(kernel, arguments) for kernel, arguments in made if is_jitted(kernel)]
+def all_examples(package: str = PACKAGE) -> list[Example]:
+    """Return the examples of all modules; nothing if the JIT is disabled."""
+    examples = [example for module in modules(package) if hasattr(module, "examples") for example in module.examples()]
+    return [(kernel, arguments) for kernel, arguments in examples if is_jitted(kernel)]
 
 
 def is_cold(package: str = PACKAGE) -> bool:
-    """Whether some kernel may still have to be compiled."""
-    return bool(jitted(package)) and _remembered(package) != (digests(package), True)
+    """Return whether some kernel may still have to be compiled."""
+    return bool(jitted_functions(package)) and _remembered(package) != (digests(package), True)
 
 
 def discard_stale(package: str = PACKAGE) -> list[str]:
-    """Remove cached code of modules that changed, or that import one that did; returns their names."""
-    if not jitted(package):
+    """Delete the cached code of modules that changed or import one that did; return the names of these modules."""
+    if not jitted_functions(package):
         return []
-    known, complete = _remembered(package)
-    now = digests(package)
-    stale = [module for module, digest in now.items() if known.get(module) != digest]
+    cached, _ = _remembered(package)
+    current = digests(package)
+    stale = [module for module, digest in current.items() if cached.get(module) != digest]
     for module in stale:
-        for file in cache(package).glob(f"{module.rpartition('.')[2]}.*.nb[ic]"):
+        for file in cache_directory(package).glob(f"{module.rpartition('.')[2]}.*.nb[ic]"):
             file.unlink(missing_ok=True)
-    if stale or known.keys() != now.keys():
-        _remember(package, now, complete=False)
+    if stale or cached.keys() != current.keys():
+        _remember(package, current, complete=False)
     return stale
 
 
-def cache(package: str = PACKAGE) -> Path:
-    """Where Numba keeps the machine code of the package: one directory, as its modules share one."""
-    return Path(next(iter(jitted(package).values())).stats.cache_path)
+def cache_directory(package: str = PACKAGE) -> Path:
+    """Return the directory in which Numba caches the machine code of the package; its modules share one."""
+    return Path(next(iter(jitted_functions(package).values())).stats.cache_path)
 
 
 def digests(package: str = PACKAGE) -> Digests:
-    """For each module a digest of its source, of all it imports from the package, and of what compiles it."""
+    """Return, for each module, a digest of its source, of its imports from the package, and of the compiler."""
     settings: Any = numba.config
     compiler = f"{numba.__version__} {get_host_cpu_name()} {settings.BOUNDSCHECK}"
     sources = {module.__name__: Path(str(module.__file__)).read_text() for module in modules(package)}
-    below = {name: _imported(source) & sources.keys() for name, source in sources.items()}
+    imports = {name: _imported(source) & sources.keys() for name, source in sources.items()}
     return {
-        name: blake2b("\0".join([compiler, *(sources[each] for each in _closure(name, below))]).encode()).hexdigest()
+        name: blake2b(
+            "\0".join([compiler, *(sources[module] for module in _closure(name, imports))]).encode()
+        ).hexdigest()
         for name in sources
     }
 
 
 def _imported(source: str) -> set[str]:
-    """The modules a source names in its imports."""
+    """Return the modules that a source imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -146,18 +148,18 @@ def _imported(source: str) -> set[str]:
     return names
 
 
-def _closure(start: str, below: dict[str, set[str]]) -> list[str]:
-    """The module and all it imports, directly or not, sorted."""
-    seen, todo = {start}, [start]
-    while todo:
-        new = below[todo.pop()] - seen
+def _closure(start: str, imports: dict[str, set[str]]) -> list[str]:
+    """Return the module and all modules that it imports, directly or not, sorted."""
+    seen, pending = {start}, [start]
+    while pending:
+        new = imports[pending.pop()] - seen
         seen |= new
-        todo += new
+        pending += new
     return sorted(seen)
 
 
 def _remembered(package: str) -> tuple[Digests, bool]:
-    """What the cache was made from, and whether it held every kernel; nothing if that is not known."""
+    """Return the digests that the cache was compiled from, and whether it held every kernel; nothing if unknown."""
     try:
         note = json.loads(_note(package).read_text())
         return dict(note["digests"]), bool(note["complete"])
@@ -165,35 +167,35 @@ def _remembered(package: str) -> tuple[Digests, bool]:
         return {}, False
 
 
-def _remember(package: str, made_from: Digests, *, complete: bool) -> None:
+def _remember(package: str, compiled_from: Digests, *, complete: bool) -> None:
     note = _note(package)
     note.parent.mkdir(parents=True, exist_ok=True)
-    part = note.with_suffix(f".{os.getpid()}")  # replaced in one step: another process may be reading
-    part.write_text(json.dumps({"digests": made_from, "complete": complete}, indent=1))
-    os.replace(part, note)
+    temporary = note.with_suffix(f".{os.getpid()}")  # replaced atomically: another process may be reading
+    temporary.write_text(json.dumps({"digests": compiled_from, "complete": complete}, indent=1))
+    os.replace(temporary, note)
 
 
 def _note(package: str) -> Path:
-    return cache(package) / f"{package}.json"
+    return cache_directory(package) / f"{package}.json"
 
 
 def _bar(examples: list[Example]) -> Iterator[Example]:
-    """The examples, with a bar on stderr that goes away at the end."""
+    """Yield the examples; show a progress bar on stderr, which disappears at the end."""
     from rich.console import Console  # only a cold start needs them
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True, force_terminal=True), transient=True) as bar:
-        task = bar.add_task("kpg: compiling kernels, once", total=len(examples))
+        task = bar.add_task("kpg: compiling kernels (first start only)", total=len(examples))
         for example in examples:
             yield example
             bar.advance(task)
 
 
 def _line(examples: Iterable[Example]) -> Iterator[Example]:
-    """The examples, with one line on stderr once it has taken long."""
-    start, said = time.monotonic(), False
+    """Yield the examples; print one line on stderr if compiling takes long."""
+    start, printed = time.monotonic(), False
     for example in examples:
         yield example
-        if not said and time.monotonic() - start > PATIENCE_SECONDS:
-            sys.stderr.write("kpg: compiling kernels, once; they are cached for next time\n")
-            said = True
+        if not printed and time.monotonic() - start > REPORT_AFTER_SECONDS:
+            sys.stderr.write("kpg: compiling kernels; later starts use the cached code\n")
+            printed = True

@@ -24,10 +24,10 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, trim
-from kpg.kernels.correct_output import correct
-from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, accumulate
-from kpg.kernels.interesting_times import interesting
-from kpg.kernels.sweep_totals import presence_changes, running, sums_changes
+from kpg.kernels.correct_output import correct_output
+from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, evaluate_output
+from kpg.kernels.interesting_times import find_interesting_times
+from kpg.kernels.sweep_totals import presence_changes, running_totals, sums_changes
 from kpg.trace.key_history import KeyHistory
 
 WANTED_ROWS = 1 << 22  # at most about so many rows are accumulated at once
@@ -80,7 +80,7 @@ def interesting_times(
     pending_times = np.empty((depth, seeds + 16), np.int64)
     key = evals = pending = 0
     while True:
-        key, evals, pending = interesting(
+        key, evals, pending = find_interesting_times(
             key, evals, pending, seed_offsets, seed_times, inputs.offsets, inputs.times, outputs.offsets, outputs.times,
             bounds, eval_offsets, eval_times, pending_offsets, pending_times,
         )  # fmt: skip
@@ -135,14 +135,14 @@ def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory
 def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
     """Where "the accumulated diff is at least so much" changes, in a total order of times."""
     assert times.shape[0] == 1, "sweeps need a total order of times"
-    keys, changed_times, changed = presence_changes(at_least, before, *running(offsets, times, diffs, before))
+    keys, changed_times, changed = presence_changes(at_least, before, *running_totals(offsets, times, diffs, before))
     return Corrections(keys, np.empty((0, keys.shape[0]), np.int64), changed_times, changed)
 
 
 def sweep_sums(offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
     """Where the accumulated diff changes, in a total order of times: −old +new."""
     assert times.shape[0] == 1, "sweeps need a total order of times"
-    return Corrections(*sums_changes(before, *running(offsets, times, diffs, before)))
+    return Corrections(*sums_changes(before, *running_totals(offsets, times, diffs, before)))
 
 
 def _accumulate(kind: int, limit: int, lanes: int, times: InterestingTimes, inputs: KeyHistory) -> TargetOutput:
@@ -175,7 +175,7 @@ def _accumulate_part(
         room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), min(limit, inputs.data.shape[1]))
     spans = np.empty((2, 0 if one_each else evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
-    end, rows = accumulate(
+    end, rows = evaluate_output(
         kind, limit, FEW_READS, done, times.eval_offsets, times.eval_times,
         inputs.offsets, inputs.data, inputs.times, inputs.diffs, spans, data, diffs,
     )  # fmt: skip
@@ -192,7 +192,7 @@ def _correct(times: InterestingTimes, wanted: TargetOutput, outputs: KeyHistory)
     diffs = np.empty((1, room), np.int64)
     key = n = 0
     while True:
-        key, n = correct(
+        key, n = correct_output(
             FEW_READS, key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
             outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
         )  # fmt: skip

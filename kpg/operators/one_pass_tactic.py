@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kpg.columns.updates import Ints, Updates, constant, spread
-from kpg.kernels.new_keys import unseen
-from kpg.kernels.one_pass_corrections import FIRST, LISTS, PRESENCE, SUMS, react
-from kpg.kernels.unchanged_minimum import moved
+from kpg.kernels.new_keys import new_keys
+from kpg.kernels.one_pass_corrections import FIRST, POOL_LISTS, PRESENCE, SUMS, one_pass_corrections
+from kpg.kernels.unchanged_minimum import keys_with_changed_minimum
 from kpg.operators.corrections import Corrections
 from kpg.operators.payload import Batches
 from kpg.operators.tactic import Outcome, Question, Tactic
@@ -51,7 +51,7 @@ class OnePassTactic:
             return None
         table, ranges, _ = locate(outputs, keys)
         chosen = np.empty(m, np.int64)
-        n = moved(table, ranges, keys.shape[0], news.times, offsets, news.data, news.diffs, chosen)
+        n = keys_with_changed_minimum(table, ranges, keys.shape[0], news.times, offsets, news.data, news.diffs, chosen)
         return chosen[:n]
 
     def correct(self, question: Question) -> Outcome:
@@ -75,7 +75,7 @@ class OnePassTactic:
         upper = elements(question.upper, depth)
         at_diff = max(self.in_values, values, self.width) + depth
         size = at_diff + self.width
-        pool = np.empty(LISTS * SPACE * size, np.int64)
+        pool = np.empty(POOL_LISTS * SPACE * size, np.int64)
         hard = np.empty(m, np.int64)
         capacity = 2 * m + 2 * SPACE
         parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
@@ -85,7 +85,7 @@ class OnePassTactic:
             late_keys, late = np.empty(capacity, np.int64), np.empty((depth, capacity), np.int64)
             made_diffs = np.empty(capacity, np.int64)
             state = np.array((0, 0, hards), np.int64)
-            at = react(
+            at = one_pass_corrections(
                 self.kind, self.at_least, int(question.monotone), at, question.offsets, question.seeds,
                 question.keys.shape[0], self.in_values, values, self.width, upper,
                 in_table, in_ranges, out_table, out_ranges, pool, SPACE, size, at_diff,
@@ -108,7 +108,7 @@ def _unseen(question: Question) -> tuple[Outcome, Ints]:
     table, ranges, _ = locate(question.outputs, question.keys)
     fresh, unclear = np.empty(m, np.int64), np.empty(m, np.int64)
     upper = elements(question.upper, question.depth)
-    n, others = unseen(table, ranges, question.offsets, question.seeds, upper, fresh, unclear)
+    n, others = new_keys(table, ranges, question.offsets, question.seeds, upper, fresh, unclear)
     keys, times = fresh[:n], question.seeds
     if times.shape[1] > 1:
         times = times.take(question.offsets.take(keys), axis=1)

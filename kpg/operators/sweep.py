@@ -23,8 +23,8 @@ from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import BadPlan
 from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
-from kpg.kernels.single_time import changed
-from kpg.kernels.sweep_totals import sums_in_order
+from kpg.kernels.single_time import single_time_changes
+from kpg.kernels.sweep_totals import sums_changes_of_batch
 from kpg.operators.arrange import Arranged
 from kpg.operators.corrections import sweep_presence, sweep_sums
 from kpg.operators.payload import Batches
@@ -63,7 +63,7 @@ class Sweep:
         values = updates.diffs.shape[0] if self.kind == SUMS else 0
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
         data, diffs = room(key_lanes + values, most), np.empty((1, most), np.int64)
-        n = changed(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
+        n = single_time_changes(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
         return Updates(used(data, n), updates.times, shrunk(diffs, n))
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
@@ -88,7 +88,7 @@ def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) ->
     lanes, most = keys.shape[0], 2 * len(updates)
     data, times, diffs = room(lanes + before.shape[0], most), room(1, most), room(1, most)
     values = data[lanes:]
-    n = sums_in_order(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
+    n = sums_changes_of_batch(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
     del values  # nobody may look at memory that is given back
     return None if n < 0 else Updates(used(data, n), shrunk(times, n), shrunk(diffs, n))
 

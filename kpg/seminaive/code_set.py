@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.kernels.code_sets import add, extend, lookup, members, store
+from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
 
 MAX_LEVEL_ARRAY_BITS = 16  # levels of codes up to this width are an array indexed by code
 MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
@@ -52,7 +52,7 @@ class CodeSet:
         """Insert codes; return those that are new."""
         self._reserve(len(codes))
         out = np.empty(len(codes), np.int64)
-        n = add(codes, self._table, self._mask, out)
+        n = insert_codes(codes, self._table, self._mask, out)
         self.count += n
         return out[:n]
 
@@ -66,7 +66,7 @@ class CodeSet:
         while start < len(left):
             self._reserve(capacity)
             out = np.empty(capacity, np.int64)
-            start, n = extend(left, low, high, right, self._table, self._mask, out, start)
+            start, n = insert_sums(left, low, high, right, self._table, self._mask, out, start)
             self.count += n
             if n:
                 yield out[:n].copy() if n * 2 < capacity else out[:n]
@@ -80,7 +80,7 @@ class CodeSet:
         word = 0
         while word < len(self._table):
             out = np.empty(PART_CODES, np.int64)
-            word, n = members(self._table, word, out)
+            word, n = bitmap_members(self._table, word, out)
             if n:
                 yield out[:n]
 
@@ -92,7 +92,7 @@ class CodeSet:
         slots = 1 << (2 * (self.count + more) - 1).bit_length()
         self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * slots
         self._table = self._empty_bitmap() if self._is_bitmap else np.full(slots, -1, np.int64)
-        add(codes, self._table, self._mask, np.empty(len(codes), np.int64))
+        insert_codes(codes, self._table, self._mask, np.empty(len(codes), np.int64))
 
 
 class CodeLevels:
@@ -115,7 +115,7 @@ class CodeLevels:
         levels._table, levels._used_slots = codes._table, codes.count
         levels._levels = np.full(len(levels._table), -1, np.int64)
         for level, found in enumerate(rounds):
-            store(found, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
+            write_levels(found, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
         return levels
 
     @property
@@ -128,7 +128,7 @@ class CodeLevels:
         if self._is_array:
             return self._levels[codes]
         out = np.empty(len(codes), np.int64)
-        lookup(codes, self._table, len(self._table) - 1, self._levels, out)
+        read_levels(codes, self._table, len(self._table) - 1, self._levels, out)
         return out
 
     def put(self, codes: Ints, level: int) -> None:
@@ -137,7 +137,7 @@ class CodeLevels:
             self._levels[codes] = level
             return
         self._reserve(len(codes))
-        self._used_slots += store(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
+        self._used_slots += write_levels(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
 
     def items(self) -> tuple[Ints, Ints]:
         """Return all codes that have a level, and their levels."""
@@ -152,4 +152,4 @@ class CodeLevels:
         self._table, self._levels = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
         self._used_slots = len(codes)
         if len(codes):
-            store(codes, levels, self._table, slots - 1, self._levels)
+            write_levels(codes, levels, self._table, slots - 1, self._levels)

@@ -18,7 +18,7 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow, TooManyRounds
-from kpg.kernels.code_sets import expand
+from kpg.kernels.code_sets import expand_ranges
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_log import CodeLog
 from kpg.seminaive.code_set import CodeSet
@@ -325,7 +325,7 @@ class InsertOnlyFixpoint:
         for run, low, high in index.find(keys):
             for part, total in bounded_parts(low, high):
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
-                expand(low[part], high[part], lefts, rights)
+                expand_ranges(low[part], high[part], lefts, rights)
                 remaining = run.remaining(rights)
                 if remaining is not None:
                     lefts, rights = lefts[remaining], rights[remaining]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.kernels.code_sets import decode, move
+from kpg.kernels.code_sets import decode_column, move_columns
 
 TABLE_SPREAD = 8  # a table indexed by value is used if its size is at most this multiple of the number of values
 MIN_INT64 = np.iinfo(np.int64).min
@@ -170,10 +170,10 @@ class CodeLayout:
         """Return codes of another layout: each move names a column here and its lowest bit there."""
         out = np.empty(len(codes), np.int64)
         source = np.array([self.shift(column) for column, _ in moves], np.int64)
-        move(codes, source, np.array([bit for _, bit in moves], np.int64), self.mask, out)
+        move_columns(codes, source, np.array([bit for _, bit in moves], np.int64), self.mask, out)
         return out
 
     def decode_into(self, codes: Ints, ids: ValueIds, out: Ints) -> None:
         """Write the values of rows into `out`, int64[arity, n]."""
         for column in range(self.arity):
-            decode(codes, self.shift(column), self.mask, ids.values, out[column])
+            decode_column(codes, self.shift(column), self.mask, ids.values, out[column])

@@ -11,7 +11,7 @@ import numpy as np
 
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.array_address import FIELDS
-from kpg.kernels.batch_addresses import begin
+from kpg.kernels.batch_addresses import batch_addresses
 from kpg.trace.lookup_table import NONE, LookupTable
 
 Row = tuple[int, ...]
@@ -22,7 +22,7 @@ def describe(updates: Updates, signposts: LookupTable = NONE) -> Row:
     data, times, diffs = updates.data, updates.times, updates.diffs
     for each in (data, times, diffs):
         assert each.flags.c_contiguous, "kernels read arrays row after row"
-    at_data, at_times, at_diffs = begin(data, times, diffs)
+    at_data, at_times, at_diffs = batch_addresses(data, times, diffs)
     depth, time_rows = times.shape
     signs = len(signposts.at)
     return (

@@ -18,7 +18,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all, shrunk
 from kpg.columns.updates import Ints, Updates, no_updates
-from kpg.kernels.advance_times import minimal, split
+from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
@@ -122,7 +122,7 @@ class Batcher:
             return part, self._nothing
         n = times.shape[1]
         early, late = np.empty(n, np.int64), np.empty(n, np.int64)
-        before = split(times, elements(upper, self.depth), early, late)
+        before = split_times(times, elements(upper, self.depth), early, late)
         if before == n:
             return part, self._nothing
         halves = _select(updates, early[:before]), _select(updates, late[: n - before])
@@ -161,5 +161,5 @@ def earliest(times: Ints) -> Frontier:
     if depth == 1:
         return Frontier.at((int(times.min()),))
     out = np.empty_like(times)
-    kept = minimal(times, out)
+    kept = minimal_times(times, out)
     return Frontier([tuple(time) for time in out[:, :kept].T.tolist()])

@@ -20,8 +20,8 @@ from kpg.algebra.order import Time
 from kpg.columns.output_buffer import room, used
 from kpg.columns.selection import cut
 from kpg.columns.updates import Ints, Updates, trim
-from kpg.kernels.extend_tuples import extend, most
-from kpg.kernels.intersect_extenders import intersect
+from kpg.kernels.extend_tuples import extend_tuples, tuples_within_limit
+from kpg.kernels.intersect_extenders import intersect_extenders
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate_into
@@ -101,16 +101,16 @@ class Extension:
         if self.in_pairs:
             capacity = min(limit, 64 + 2 * (stop - start))
         else:
-            stop, capacity = most(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
+            stop, capacity = tuples_within_limit(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
         while capacity:
             data, times, diffs = room(lanes, capacity), room(depth, capacity), room(1, capacity)
             given = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
                      self._ranges, self._floor)  # fmt: skip
             how = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
             if self.in_pairs:
-                n, times_alike, diffs_alike = intersect(*given, *how, limit, data, times, diffs)
+                n, times_alike, diffs_alike = intersect_extenders(*given, *how, limit, data, times, diffs)
             else:
-                n, times_alike, diffs_alike = extend(*given, self._shape.new, *how, moments, data, times, diffs)
+                n, times_alike, diffs_alike = extend_tuples(*given, self._shape.new, *how, moments, data, times, diffs)
             if n or self._meter[0] > start:
                 break
             capacity, moments = 2 * capacity, 2 * moments  # one tuple has more than there was room for

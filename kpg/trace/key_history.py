@@ -18,8 +18,8 @@ import numpy as np
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
-from kpg.kernels.gather_rows import boundaries, layout, settle_keys, take, upto
-from kpg.kernels.sum_diffs import totals
+from kpg.kernels.gather_rows import consolidate_keys, copy_histories, copy_rows_as_of, fill_offsets, group_offsets
+from kpg.kernels.sum_diffs import sum_diffs
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate
@@ -48,15 +48,15 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
     lanes, width = _shape(batches, key_lanes)
     table, ranges, n = locate(batches, keys)
     offsets = np.empty(m + 1, np.int64)
-    layout(ranges, offsets)
+    fill_offsets(ranges, offsets)
     data, times = np.empty((lanes - key_lanes, n), np.int64), np.empty((depth, n), np.int64)
     diffs = np.empty((width, n), np.int64)
     least = np.array(floor if floor is not None else (EARLIEST,) * depth, np.int64)
-    take(table, key_lanes, ranges, least, data, times, diffs)
+    copy_histories(table, key_lanes, ranges, least, data, times, diffs)
     if len(batches) <= 1 and floor is None:
         return KeyHistory(offsets, data, times, diffs)
     spare = (np.empty_like(data), np.empty_like(times), np.empty_like(diffs))
-    kept = settle_keys(offsets, data, times, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
+    kept = consolidate_keys(offsets, data, times, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
     return KeyHistory(offsets, trim(data, kept), trim(times, kept), trim(diffs, kept))
 
 
@@ -66,7 +66,7 @@ def accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
     sums = np.zeros((width, m), np.int64)
     if batches:
         table = table_of([batch.row_for(m if lanes else 0) for batch in batches])
-        totals(table, keys, np.empty((2, m), np.int64), sums)
+        sum_diffs(table, keys, np.empty((2, m), np.int64), sums)
     return sums
 
 
@@ -74,7 +74,7 @@ def distinct_keys(updates: Updates, key_lanes: int) -> tuple[Ints, Ints]:
     """The keys of sorted updates, int64[key_lanes, m], and where each begins and the last ends, int64[m + 1]."""
     data = updates.data
     offsets = np.empty(data.shape[1] + 1, np.int64)
-    m = boundaries(data, key_lanes, offsets)
+    m = group_offsets(data, key_lanes, offsets)
     return data[:key_lanes].take(offsets[:m], axis=1), offsets[: m + 1].copy()
 
 
@@ -107,7 +107,7 @@ def _part(batch: Batch, at: Time) -> Updates:
 def _filtered(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
     lanes, width = _shape(batches, 0)
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
-    kept = upto(table, ranges, np.array(at, np.int64), data, diffs)
+    kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
     return consolidate(Updates(trim(data, kept), NOW, trim(diffs, kept)))
 
 

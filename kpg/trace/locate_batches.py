@@ -30,4 +30,4 @@ def locate_into(ranges: Ints, batches: Sequence[Batch], keys: Ints) -> tuple[Int
     """The same where there is room for the ranges."""
     lanes, m = keys.shape
     table = table_of([batch.row_for(m if lanes else 0) for batch in batches])
-    return table, kernel.locate(table, keys, ranges) if batches else 0
+    return table, kernel.locate_keys(table, keys, ranges) if batches else 0

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.kernels.bitmap_lookup import EXACT, MARKED, mark
-from kpg.kernels.lookup_tables import FENCE_SPACING, FENCES, place
+from kpg.kernels.bitmap_lookup import BITMAP_FLAG, EXACT_BITMAP_SHIFT, fill_bitmap
+from kpg.kernels.lookup_tables import SPARSE_SHIFT, SPARSE_SPACING, fill_intervals
 
 LEAST = 4096  # a batch with fewer rows is searched well enough without
 FENCED_ROWS = 1 << 16  # likewise if its keys are not spread evenly
@@ -33,7 +33,7 @@ class LookupTable(NamedTuple):
     shift: int  # -1 for fences; see kpg.kernels.bitmap_lookup for marks
 
 
-NONE = LookupTable(np.empty(0, np.int64), 0, FENCES)
+NONE = LookupTable(np.empty(0, np.int64), 0, SPARSE_SHIFT)
 
 
 def signposts_of(lane: Ints, alone: bool) -> LookupTable:
@@ -55,10 +55,10 @@ def marks_of(lane: Ints) -> LookupTable | None:
         shift += 1
     base = low >> shift
     marks = np.empty(2 * (((high >> shift) - base >> 6) + 2), np.int64)
-    cells = mark(lane, base, shift, marks)
+    cells = fill_bitmap(lane, base, shift, marks)
     if 2 * cells < len(lane):
         return None
-    return LookupTable(marks, base, EXACT if shift == 0 and cells == len(lane) else MARKED + shift)
+    return LookupTable(marks, base, EXACT_BITMAP_SHIFT if shift == 0 and cells == len(lane) else BITMAP_FLAG + shift)
 
 
 def places_of(lane: Ints, crowded: int = CROWDED) -> LookupTable | None:
@@ -69,10 +69,10 @@ def places_of(lane: Ints, crowded: int = CROWDED) -> LookupTable | None:
         shift += 1
     base = low >> shift
     places = np.empty((high >> shift) - base + 2, np.int64)
-    differing, squares = place(lane, base, shift, places)
+    differing, squares = fill_intervals(lane, base, shift, places)
     return LookupTable(places, base, shift) if squares <= crowded * differing else None
 
 
 def fences_of(lane: Ints) -> LookupTable:
     """Every so manieth value."""
-    return LookupTable(np.ascontiguousarray(lane[::FENCE_SPACING]), 0, FENCES)
+    return LookupTable(np.ascontiguousarray(lane[::SPARSE_SPACING]), 0, SPARSE_SHIFT)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.columns.updates import Ints, Updates
-from kpg.kernels.match_rows import covered, fill, pair
+from kpg.kernels.match_rows import find_pairs, times_at_or_before, write_pairs
 
 BOXES = 1 << 17  # at most so many keys a slice, so that the list of them stays in cache
 
@@ -39,7 +39,7 @@ class Match:
         left, right = self._left, self._right
         while self._more:
             boxes = self._scratch(limit)
-            n, total, end = pair(left.data, right.data, self._key_lanes, limit, self._state, boxes)
+            n, total, end = find_pairs(left.data, right.data, self._key_lanes, limit, self._state, boxes)
             self._more = not end
             if total:
                 return self._fill(boxes, n, total)
@@ -59,7 +59,7 @@ class Match:
         data = np.empty((self._projection.shape[0], total), np.int64)
         times = np.empty((self._depth, 1 if constant_times else total), np.int64)
         diffs = np.empty((self._width, 1 if constant_diffs else total), np.int64)
-        fill(left.data, left_times, left.diffs, right.data, right_times, right.diffs, self._projection,
+        write_pairs(left.data, left_times, left.diffs, right.data, right_times, right.diffs, self._projection,
              boxes, n, data, times, diffs)  # fmt: skip
         return Updates(data, times, diffs)
 
@@ -67,7 +67,7 @@ class Match:
         """The times of both sides; where one is constant and never before the other's, it is taken for both."""
         left, right = self._left.times, self._right.times
         if left.shape[1] == 1 and right.shape[1] > 1 and right.shape[0] <= left.shape[0]:
-            return (left, left) if covered(right, left, 1, boxes, n) else (left, right)
+            return (left, left) if times_at_or_before(right, left, 1, boxes, n) else (left, right)
         if right.shape[1] == 1 and left.shape[1] > 1 and left.shape[0] <= right.shape[0]:
-            return (right, right) if covered(left, right, 0, boxes, n) else (left, right)
+            return (right, right) if times_at_or_before(left, right, 0, boxes, n) else (left, right)
         return left, right

@@ -17,9 +17,9 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.output_buffer import room, used
 from kpg.columns.updates import Ints, Updates, no_updates
-from kpg.kernels.advance_times import advance
-from kpg.kernels.consolidate_rows import uniform
-from kpg.kernels.merge_runs import FROM_A, FROM_B, merge
+from kpg.kernels.advance_times import advance_times
+from kpg.kernels.consolidate_rows import is_uniform
+from kpg.kernels.merge_runs import FROM_A, FROM_B, merge_runs
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
@@ -42,7 +42,7 @@ class _RunMerge:
     def work(self, fuel: int) -> int:
         """Read about `fuel` rows and return their number."""
         a, b = self._a, self._b
-        read: int = merge(
+        read: int = merge_runs(
             a.data, a.times, a.diffs, b.data, b.times, b.diffs, self._frontier, self._lone,
             self._data, self._times, self._diffs, self._state, fuel,
         )  # fmt: skip
@@ -56,13 +56,13 @@ class _RunMerge:
         self._data = self._times = self._diffs = None  # `used` gives back memory, so nothing else may refer to it
         if kept == 0:
             return no_updates(data.shape[0], times.shape[0], diffs.shape[0])
-        if not timed or uniform(times, kept):
+        if not timed or is_uniform(times, kept):
             times = times[:, :1].copy()
         else:
             times = used(times, kept)
         if not written:
             diffs = self._a.diffs if self._a.data.shape[1] else self._b.diffs
-        elif uniform(diffs, kept):
+        elif is_uniform(diffs, kept):
             diffs = diffs[:, :1].copy()
         else:
             diffs = used(diffs, kept)
@@ -111,7 +111,7 @@ class Merge:
             self._finish(no_updates(a.lanes, a.depth, a.width))
         elif b.data.shape[1] == 0 and a.times.shape[1] == 1:  # nothing can cancel; only the time changes
             time = np.empty_like(a.times)
-            advance(a.times, elements(since, a.depth), time)
+            advance_times(a.times, elements(since, a.depth), time)
             self._finish(Updates(a.data, time, a.diffs))
         else:
             frontier, lone = _compaction(older, newer, since)

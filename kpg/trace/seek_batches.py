@@ -15,7 +15,7 @@ import numpy as np
 
 from kpg.columns.consolidation import shrunk
 from kpg.columns.updates import Ints, Updates
-from kpg.kernels.seek_rows import paired, pairs
+from kpg.kernels.seek_rows import count_pairs, write_seek_pairs
 from kpg.trace.batch import Batch
 from kpg.trace.key_history import distinct_keys
 from kpg.trace.locate_batches import locate
@@ -58,7 +58,7 @@ class Seek:
         table, ranges, found = locate(batches, keys)
         if not found:
             return None
-        total, plain = pairs(rows.times, offsets, table, ranges)
+        total, plain = count_pairs(rows.times, offsets, table, ranges)
         if total > limit:
             self._matches = deque(self._match(batch) for batch in batches)
             return None
@@ -66,7 +66,7 @@ class Seek:
         data = np.empty((self._projection.shape[0], total), np.int64)
         times = self._plain() if plain else np.empty((self._depth, total), np.int64)
         diffs = np.empty((rows.diffs.shape[0] * width, total), np.int64)
-        paired(
+        write_seek_pairs(
             rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection, 1 - plain,
             data, times, diffs,
         )  # fmt: skip

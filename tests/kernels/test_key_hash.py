@@ -12,7 +12,7 @@ from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
 from kpg.kernels.key_hash import mix64, worker_of_hash
 from kpg.operators.exchange import owners_of
-from kpg.testing import kernels_partition as twin
+from kpg.testing import kernel_twins as twins
 
 MANY_NUMBERS = [0, 1, -1, 2**63 - 1, -(2**63), 12345]
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
@@ -57,14 +57,14 @@ def test_kernel_and_numpy_route_every_key_to_the_same_worker(
     found = key_owners(keys, symbolic, symbols, workers)
     assert found.tolist() == owners_of(keys, symbolic, symbols, workers).owner.tolist()
     if lanes < 3:
-        assert found.tolist() == [twin.owner_of(row[:lanes], workers) for row in rows]
+        assert found.tolist() == [twins.owner_of_key(row[:lanes], workers) for row in rows]
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20), st.integers(1, 2**32 - 1))
 def test_hash_functions_equal_their_twins(words: list[int], workers: int) -> None:
     array = np.array(words, np.uint64)
-    assert mix64(array).tolist() == [twin.mix64(word) for word in words]
-    assert worker_of_hash(array, np.uint64(workers)).tolist() == [twin.worker_of_hash(word, workers) for word in words]
+    assert mix64(array).tolist() == [twins.mix64(word) for word in words]
+    assert worker_of_hash(array, np.uint64(workers)).tolist() == [twins.worker_of_hash(word, workers) for word in words]
 
 
 def test_routing_rows_loads_no_compiler() -> None:

@@ -82,7 +82,7 @@ def test_warming_compiles_each_kernel_once_and_then_nothing(package):
     assert warm.warm(progress=False, package=package) == 3
     assert not warm.is_cold(package)
     assert warm.warm(progress=False, package=package) == 0
-    assert {name: len(kernel.signatures) for name, kernel in warm.jitted(package).items()} == {
+    assert {name: len(kernel.signatures) for name, kernel in warm.jitted_functions(package).items()} == {
         f"{package}.callee.answer": 1,
         f"{package}.caller.twice": 1,
         f"{package}.other.alone": 1,
@@ -97,7 +97,7 @@ def test_a_new_process_finds_the_cache_warm(package):
 def test_what_is_cached_is_loaded_a_kernel_at_a_time(package):
     warm.warm(progress=False, package=package)
     code = """
-loading, kernels = warm.load(package), warm.jitted(package).values()
+loading, kernels = warm.load(package), warm.jitted_functions(package).values()
 print(next(loading), [len(kernel.signatures) for kernel in kernels])
 print(list(loading), sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
 """
@@ -121,7 +121,7 @@ def test_code_compiled_with_bounds_checks_is_not_taken_for_code_without(package)
 
 def test_a_damaged_note_means_cold(package):
     warm.warm(progress=False, package=package)
-    (warm.cache(package) / f"{package}.json").write_text("{")
+    (warm.cache_directory(package) / f"{package}.json").write_text("{")
     assert warm.is_cold(package)
 
 
@@ -139,21 +139,21 @@ def test_a_log_file_gets_one_line_and_only_when_it_takes_long(package, monkeypat
     quiet, patient = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", quiet)
     warm.warm(package=package)
-    (warm.cache(package) / f"{package}.json").unlink()
+    (warm.cache_directory(package) / f"{package}.json").unlink()
     warm._WARM.discard(package)
     monkeypatch.setattr(sys, "stderr", patient)
-    monkeypatch.setattr(warm, "PATIENCE_SECONDS", -1.0)
+    monkeypatch.setattr(warm, "REPORT_AFTER_SECONDS", -1.0)
     warm.warm(package=package)
     assert patient.getvalue().count("\n") == 1
 
 
 def test_every_kernel_says_how_it_is_called():
     """A jitted function has an example, or is called by other kernels only."""
-    shown = {id(kernel) for kernel, _ in warm.declared()}
-    called = {name for kernel in warm.jitted().values() for name in kernel.py_func.__code__.co_names}
+    shown = {id(kernel) for kernel, _ in warm.all_examples()}
+    called = {name for kernel in warm.jitted_functions().values() for name in kernel.py_func.__code__.co_names}
     missing = [
         name
-        for name, kernel in warm.jitted().items()
+        for name, kernel in warm.jitted_functions().items()
         if id(kernel) not in shown and kernel.py_func.__name__ not in called
     ]
     assert not missing, f"no example for {', '.join(missing)}"
@@ -161,7 +161,7 @@ def test_every_kernel_says_how_it_is_called():
 
 def test_every_kernel_is_compiled_for_one_signature():
     """However the engine has been run by now: the examples are what it calls with."""
-    for kernel, arguments in warm.declared():
+    for kernel, arguments in warm.all_examples():
         warm.compile_kernel(kernel, arguments)
-    variants = {kernel.py_func: warm.variants(kernel) for kernel, _ in warm.declared()}
+    variants = {kernel.py_func: warm.signatures_of(kernel) for kernel, _ in warm.all_examples()}
     assert all(len(made) == 1 for made in variants.values()), variants

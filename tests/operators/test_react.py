@@ -20,7 +20,7 @@ from kpg.operators import corrections
 from kpg.operators import one_pass_tactic as reacting
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
 from kpg.operators.tactic import Question, ReplayTactic, Tactic
-from kpg.testing import kernels_operators as naive
+from kpg.testing import kernel_twins as naive
 from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description

@@ -14,7 +14,7 @@ from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
 from kpg.operators import corrections
 from kpg.operators.corrections import Corrections, InterestingTimes
-from kpg.testing import kernels_operators as naive
+from kpg.testing import kernel_twins as naive
 from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.key_history import KeyHistory
 
@@ -43,8 +43,8 @@ class Reduce:
         for history, new in zip(self.inputs, news, strict=True):
             history += new
         seeds = [sorted({t for _, t, _ in new} | set(p)) for new, p in zip(news, self.pending, strict=True)]
-        inputs = naive.run(self.inputs, self.lanes, self.depth, self.width)
-        outputs = naive.run(self.outputs, self.out_lanes, self.depth)
+        inputs = naive.key_history(self.inputs, self.lanes, self.depth, self.width)
+        outputs = naive.key_history(self.outputs, self.out_lanes, self.depth)
         flat = naive.block([t for one in seeds for t in one], self.depth)
         asked = corrections.interesting_times(naive.offsets(seeds), flat, inputs, outputs, upper)
         made = self.evaluate(asked, inputs, outputs)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Updates, constant
-from kpg.testing import kernels_trace as naive
+from kpg.testing import kernel_twins as naive
 from kpg.testing.strategies import advances, batch_cuts, depths, times
 from kpg.trace import batcher as limits
 from kpg.trace.batcher import Batcher

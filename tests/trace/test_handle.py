@@ -9,7 +9,7 @@ import pytest
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Updates, constant
 from kpg.errors import Closed, TimeTooEarly
-from kpg.testing import kernels_trace as naive
+from kpg.testing import kernel_twins as naive
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
@@ -184,5 +184,5 @@ def test_multi_dimensional_readers_hold_what_either_may_ask():
     settle(trace)
     for time in [(3, 0), (3, 1), (3, 3), (0, 3), (1, 3), (2, 3)]:
         data, multiplicity = read(trace.batches_through(None), time, None)
-        want = naive.read([rows], time, None)
+        want = naive.read_as_of([rows], time, None)
         assert list(zip(naive.columns(data), naive.columns(multiplicity), strict=True)) == want

@@ -9,7 +9,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import join
 from kpg.columns import output_buffer
 from kpg.columns.updates import Updates, constant
-from kpg.testing import kernels_trace as naive
+from kpg.testing import kernel_twins as naive
 from kpg.testing.model import accumulate
 from kpg.testing.strategies import depths, frontiers, times
 from kpg.trace.batch import Batch
@@ -33,7 +33,7 @@ def adjacent(draw: st.DrawFn, lanes: int, depth: int) -> tuple[Batch, Batch]:
     for lower, upper in ((start, middle), (middle, end)):
         here = [row for row in rows if lower.beyond(row[1]) and not upper.beyond(row[1])]
         since = draw(st.sampled_from([start, draw(frontiers(depth, 2, min_size=1))]))
-        compact = naive.merge(here, [], since)
+        compact = naive.merge_runs(here, [], since)
         made.append(Batch(naive.updates(compact, lanes, depth), min(lanes, 1), Description(lower, upper, since)))
     return made[0], made[1]
 
@@ -53,7 +53,7 @@ def test_a_merge_is_both_batches_compacted(data, lanes, depth, fuel, small):
     made = merge.result()
     assert made.description == Description(older.lower, newer.upper, since) and made.key_lanes == older.key_lanes
     after = naive.rows(made.updates)
-    assert after == (naive.merge(before, [], since) if since else [])
+    assert after == (naive.merge_runs(before, [], since) if since else [])
     ones = [[(d, t, r[0]) for d, t, r in rows] for rows in (before, after)]
     for time in {join(t, f) for _, t, _ in before for f in since}:
         assert accumulate(ones[1], time) == accumulate(ones[0], time)

@@ -14,7 +14,7 @@ from kpg.columns import output_buffer
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.config import Effort
-from kpg.testing import kernels_trace as naive
+from kpg.testing import kernel_twins as naive
 from kpg.testing.model import accumulate
 from kpg.testing.strategies import frontiers, times
 from kpg.trace import merger

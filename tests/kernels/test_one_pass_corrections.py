@@ -8,11 +8,11 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.new_keys import unseen
-from kpg.kernels.unchanged_minimum import moved
+from kpg.kernels.new_keys import new_keys
+from kpg.kernels.unchanged_minimum import keys_with_changed_minimum
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
 from kpg.operators.tactic import Outcome, Question
-from kpg.testing import kernels_react as naive
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, frontiers, times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
@@ -24,7 +24,7 @@ def block_of(rows: list[tuple[int, ...]], lanes: int) -> Ints:
     return np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), lanes).T)
 
 
-def batch_of(updates: list[naive.Update], lanes: int, depth: int, width: int) -> Batch:
+def batch_of(updates: list[twins.Update], lanes: int, depth: int, width: int) -> Batch:
     """Updates of key 0 as a batch."""
     data = block_of([(0, *values) for values, _, _ in updates], 1 + lanes)
     made = Updates(data, block_of([t for _, t, _ in updates], depth), block_of([r for _, _, r in updates], width))
@@ -52,8 +52,8 @@ def test_keys_that_are_not_there_yet_are_told_from_those_that_are(
     offsets = np.cumsum([0] + [len(mine) for mine in seeds])
     given_seeds = block_of(seeds[0] if alike else [time for mine in seeds for time in mine], depth)
     upper = data.draw(frontiers(depth))
-    n, others = unseen(table, ranges, offsets, given_seeds, elements(upper, depth), fresh, unclear)
-    assert (fresh[:n].tolist(), unclear[:others].tolist()) == naive.unseen(seeds, found, upper)
+    n, others = new_keys(table, ranges, offsets, given_seeds, elements(upper, depth), fresh, unclear)
+    assert (fresh[:n].tolist(), unclear[:others].tolist()) == twins.new_keys(seeds, found, upper)
 
 
 @given(st.data(), depths(), st.booleans())
@@ -73,11 +73,13 @@ def test_groups_that_keep_their_least_row_are_told_from_others(data: st.DataObje
     came = keyed(fresh, depth, 2)
     offsets = np.cumsum([0] + [len(rows) for rows in news])
     chosen = np.empty(count, np.int64)
-    n = moved(table, ranges, 1, came.updates.times, offsets, came.updates.data, came.updates.diffs, chosen)
-    assert chosen[:n].tolist() == naive.moved(time, news, found)
+    n = keys_with_changed_minimum(
+        table, ranges, 1, came.updates.times, offsets, came.updates.data, came.updates.diffs, chosen
+    )
+    assert chosen[:n].tolist() == twins.keys_with_changed_minimum(time, news, found)
 
 
-def keyed(updates: list[naive.Update], depth: int, lanes: int = 1) -> Batch:
+def keyed(updates: list[twins.Update], depth: int, lanes: int = 1) -> Batch:
     """Updates of keys as a batch."""
     made = Updates(
         block_of([row for row, _, _ in updates], lanes),
@@ -95,7 +97,7 @@ def test_short_histories_are_corrected_as_the_twin_says(
     in_values, out_values = (1 if kind == FIRST else 0), (0 if kind == PRESENCE else 1)
     diff = st.tuples(st.sampled_from([1, 1, -1]))
 
-    def history(values: int) -> list[naive.Update]:
+    def history(values: int) -> list[twins.Update]:
         update = st.tuples(st.tuples(*[st.integers(0, 2)] * values), times(depth, 3), diff)
         return data.draw(st.lists(update, max_size=6))
 
@@ -122,7 +124,7 @@ def test_short_histories_are_corrected_as_the_twin_says(
         )
     ]
     late = sorted(map(tuple, made.late_times.T.tolist()))
-    assert (corrections, late) == naive.react(kind, at_least, seeds, inputs, outputs, upper)
+    assert (corrections, late) == twins.one_pass_corrections(kind, at_least, seeds, inputs, outputs, upper)
 
 
 def first_seen(
@@ -155,11 +157,11 @@ def test_a_group_that_is_seen_for_the_first_time_is_what_the_twin_says(
 ) -> None:
     """A5.4 A5.10: all its rows of one time, whether or not that is before the seed, or the seed complete."""
     time, seed, upper = data.draw(times(depth, 2)), data.draw(times(depth, 2)), data.draw(frontiers(depth))
-    inputs: list[naive.Update] = [
+    inputs: list[twins.Update] = [
         ((value,) if kind == FIRST else (), time, (count,)) for value, count in enumerate(counts) if count
     ]
     at_least = at_least if kind == PRESENCE else 1
-    made, late = naive.react(kind, at_least, [seed], inputs, [], upper)
+    made, late = twins.one_pass_corrections(kind, at_least, [seed], inputs, [], upper)
     corrections = [(*values, *when, *diff) for values, when, diff in made]
     assert first_seen(kind, at_least, counts, time, seed, upper) == (corrections, late)
 

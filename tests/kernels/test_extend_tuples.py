@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates
-from kpg.testing import kernels_extend as naive
-from kpg.testing.kernels_operators import block, columns, rows
+from kpg.testing import kernel_twins as twins
+from kpg.testing.kernel_twins import block, columns, sorted_rows
 from kpg.trace import extension as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -19,7 +19,7 @@ from kpg.trace.extension import Extender, Extension, ExtensionShape
 small = st.integers(0, 3)
 
 
-def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
+def batch_of(updates: list[twins.TupleUpdate], lanes: int, depth: int) -> Batch:
     """Some updates as a batch."""
     blocks = [block([u[0] for u in updates], lanes), block([u[1] for u in updates], depth)]
     tidy = consolidate(Updates(*blocks, block([(u[2],) for u in updates], 1)))
@@ -27,7 +27,7 @@ def batch_of(updates: list[naive.Update], lanes: int, depth: int) -> Batch:
     return Batch(tidy, 0, Description(start, Frontier(), start))
 
 
-def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[naive.Update]]:
+def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[twins.TupleUpdate]]:
     one = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
     return st.lists(one, max_size=8)
 
@@ -52,9 +52,9 @@ def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
             [batch for part in (held[:cut], held[cut:]) if len(batch := batch_of(part, len(keys) + new, inner))]
         )
         strict, negative = data.draw(st.booleans()), number > 0 and data.draw(st.booleans())
-        sides.append(naive.ExtenderRows(held, tuple(keys), strict, negative))
+        sides.append(twins.ExtenderRows(held, tuple(keys), strict, negative))
         extenders.append(Extender(tuple(keys), (0,) * len(keys), strict, negative))
-    expected = naive.extend(tuples, sides, new, floor)
+    expected = twins.extend_tuples(tuples, sides, new, floor)
     if not tuples:
         return
     prefix = Updates(
@@ -67,15 +67,15 @@ def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
     shape = ExtensionShape(new, np.array(projection, np.int64).reshape(-1, 2))
     extension = Extension(prefix, extenders, batches, shape, floor)
     limit = data.draw(st.sampled_from([1, 3, 1000]))
-    got: Counter[tuple[naive.Row, naive.Row]] = Counter()
+    got: Counter[tuple[twins.Row, twins.Row]] = Counter()
     while (part := extension.next(limit)) is not None:
-        for row, time, diff in rows(part):
+        for row, time, diff in sorted_rows(part):
             got[row, time] += diff[0]
     assert {what: number for what, number in got.items() if number} == expected
 
 
 @given(st.lists(st.tuples(small, small), max_size=10), st.integers(0, 3), st.integers(0, 4))
-def test_bounds_narrow_what_is_proposed(held: list[naive.Row], low: int, high: int) -> None:
+def test_bounds_narrow_what_is_proposed(held: list[twins.Row], low: int, high: int) -> None:
     """A11.3: a range l <= x < u lets the index be read from l to u only."""
     data = sorted(set(held))
     if not data:
@@ -111,7 +111,7 @@ def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
     values = st.integers(0, data.draw(st.sampled_from([3, 60])))
     sides, batches = [], []
     for _ in range(2):
-        rows_held: list[naive.Update] = []
+        rows_held: list[twins.TupleUpdate] = []
         made = []
         for _ in range(data.draw(st.integers(1, 3))):
             once = data.draw(st.integers(0, 3))
@@ -127,8 +127,8 @@ def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
     tuples = [((a, b, low, high), (t,), 2) for a, b, t in drawn]
     floor = (data.draw(st.integers(0, 2)),)
     tuples = [(row, (max(time[0], floor[0]),), diff) for row, time, diff in tuples]
-    expected = naive.extend(
-        tuples, [naive.ExtenderRows(held, (lane,), strict) for lane, (held, strict) in enumerate(sides)], 1, floor
+    expected = twins.extend_tuples(
+        tuples, [twins.ExtenderRows(held, (lane,), strict) for lane, (held, strict) in enumerate(sides)], 1, floor
     )
     prefix = Updates(
         block([t[0] for t in tuples], 4), block([t[1] for t in tuples], 1), block([(t[2],) for t in tuples], 1)
@@ -139,10 +139,10 @@ def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
     extenders = [Extender((lane,), (0,), strict) for lane, (_, strict) in enumerate(sides)]
     extension = Extension(prefix, extenders, batches, shape, floor)
     assert extension.in_pairs
-    got: Counter[tuple[naive.Row, naive.Row]] = Counter()
+    got: Counter[tuple[twins.Row, twins.Row]] = Counter()
     limit = data.draw(st.sampled_from([1, 3, 1000]))
     while (part_made := extension.next(limit)) is not None:
-        for row, time, diff in rows(part_made):
+        for row, time, diff in sorted_rows(part_made):
             got[row, time] += diff[0]
     wanted = {what: n for what, n in expected.items() if low <= what[0][-1] < high}
     assert {what: n for what, n in got.items() if n} == wanted

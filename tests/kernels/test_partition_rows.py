@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.operators.exchange import MANY, divide, in_order
-from kpg.testing import kernels_partition as twin
+from kpg.testing import kernel_twins as twins
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
 
@@ -27,7 +27,7 @@ def test_rows_are_divided_as_the_twin_divides_them(
     diffs = constant((1,)) if constants else np.arange(n).reshape(1, n)
     parts = divide(Updates(data, times, diffs), (False,) * lanes, Symbols(), peers)
     at = {row: index for index, row in enumerate(rows)}
-    for part, expected in zip(parts, twin.divide(rows, lanes, peers), strict=True):
+    for part, expected in zip(parts, twins.partition_rows(rows, lanes, peers), strict=True):
         found = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
         assert found == expected
         if part is not None:

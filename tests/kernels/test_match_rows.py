@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.kernels.seek_rows import CHUNK
-from kpg.testing import kernels_operators as naive
+from kpg.kernels.seek_rows import CHUNK_PAIRS
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.match_batches import Match
 from kpg.trace.seek_batches import Seek
 
-Side = tuple[list[naive.Update], Updates]
+Side = tuple[list[twins.Update], Updates]
 
 
 @st.composite
@@ -29,21 +29,21 @@ def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
         constant_block = draw(st.booleans())
         blocks.append([draw(one)] * len(data) if constant_block and data else [draw(one) for _ in data])
     rows = list(zip(data, *blocks, strict=True))
-    moments, diffs = (naive.block(b, k) for b, k in zip(blocks, (depth, width), strict=True))
+    moments, diffs = (twins.block(b, k) for b, k in zip(blocks, (depth, width), strict=True))
     if data and draw(st.booleans()):  # equal columns may or may not be stored as one
         moments = moments[:, :1].copy() if len(set(blocks[0])) == 1 else moments
         diffs = diffs[:, :1].copy() if len(set(blocks[1])) == 1 else diffs
     if not data:
         moments, diffs = np.zeros((depth, 1), np.int64), np.ones((width, 1), np.int64)
-    return rows, Updates(naive.block(data, lanes), moments, diffs)
+    return rows, Updates(twins.block(data, lanes), moments, diffs)
 
 
-def drain(match: Match | Seek, limits: list[int]) -> list[naive.Update]:
-    got: list[naive.Update] = []
+def drain(match: Match | Seek, limits: list[int]) -> list[twins.Update]:
+    got: list[twins.Update] = []
     turn = 0
     while (part := match.next(limits[turn % len(limits)])) is not None:
         assert 1 <= len(part) <= limits[turn % len(limits)]
-        got += naive.rows(part)
+        got += twins.sorted_rows(part)
         turn += 1
     assert match.next(1) is None
     return sorted(got)
@@ -62,7 +62,7 @@ def test_match_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
     projection = data.draw(st.lists(st.sampled_from(lanes), max_size=4)) if lanes else []
     match = Match(left, right, key_lanes, np.array(projection, np.int64).reshape(-1, 2), depth)
     limits = data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 1000]), min_size=1, max_size=4))
-    assert drain(match, limits) == naive.match(left_rows, right_rows, key_lanes, projection, depth)
+    assert drain(match, limits) == twins.match_rows(left_rows, right_rows, key_lanes, projection, depth)
 
 
 @given(st.data())
@@ -83,7 +83,7 @@ def test_seek_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
     limits = data.draw(st.lists(st.sampled_from([1, 2, 5, 1000]), min_size=1, max_size=4))
     rows = [row for part, _ in many for row in part]
     left, right = (few_rows, rows) if side == 0 else (rows, few_rows)
-    assert drain(seek, limits) == naive.match(left, right, key_lanes, projection, depth)
+    assert drain(seek, limits) == twins.match_rows(left, right, key_lanes, projection, depth)
 
 
 @pytest.mark.parametrize("late", [0, 9])
@@ -97,10 +97,10 @@ def test_seek_gives_more_pairs_than_it_finds_at_once(late: int) -> None:
     batches = [Batch(other, 1, Description(start, start, start)) for other in others]
     projection = [(1, 1), (0, 1), (0, 0)]
     part = Seek(few, batches, 0, 1, np.array(projection), 1).next(10_000)
-    assert part is not None and len(part) == 2 * 3 * 7 * 60 > 2 * CHUNK
+    assert part is not None and len(part) == 2 * 3 * 7 * 60 > 2 * CHUNK_PAIRS
     assert (part.times.shape[1] == 1) == (late == 0)
-    rows = [row for other in others for row in naive.rows(other)]
-    assert sorted(naive.rows(part)) == naive.match(naive.rows(few), rows, 1, projection, 1)
+    rows = [row for other in others for row in twins.sorted_rows(other)]
+    assert sorted(twins.sorted_rows(part)) == twins.match_rows(twins.sorted_rows(few), rows, 1, projection, 1)
 
 
 def keyed(keys: Ints) -> Updates:
@@ -114,10 +114,10 @@ def test_constants_stay_constant() -> None:
     """A5.5: both sides constant, so is the output; with one side's times varying only these are spread."""
     left, right = keyed(np.arange(5)), keyed(np.arange(5))
     part = Match(left, right, 1, VALUES, 2).next(100)
-    assert part is not None and naive.columns(part.times) == [(3, 0)] and naive.columns(part.diffs) == [(1,)]
+    assert part is not None and twins.columns(part.times) == [(3, 0)] and twins.columns(part.diffs) == [(1,)]
     varying = Updates(right.data, np.array([[1, 2, 3, 4, 5]]), right.diffs)
     part = Match(left, varying, 1, VALUES, 1).next(100)
-    assert part is not None and naive.columns(part.times) == [(3,), (3,), (3,), (4,), (5,)]
+    assert part is not None and twins.columns(part.times) == [(3,), (3,), (3,), (4,), (5,)]
     assert part.diffs.shape == (1, 1)
 
 
@@ -125,7 +125,7 @@ def test_times_that_do_not_matter_stay_constant() -> None:
     """A5.5: new updates at one time against an older history of many times come out at that one time."""
     history = Updates(keyed(np.arange(5)).data, np.array([[1, 2, 3, 1, 2]]), constant((1,)))
     part = Match(keyed(np.arange(5)), history, 1, VALUES, 1).next(100)
-    assert part is not None and naive.columns(part.times) == [(3,)]
+    assert part is not None and twins.columns(part.times) == [(3,)]
 
 
 @pytest.mark.jit
@@ -164,10 +164,10 @@ def test_keys_close_together_are_walked_and_keys_far_apart_are_sought(lanes: int
             key = (group,) * (lanes - 1)
             left.append((*key, 1000 * group + 2 * i + (group % 2 and i % 7 == 0)))
             right.append((*key, 1000 * group + (2 * i + 1 if group < 4 else 40 * i)))
-    sides = [naive.block(sorted(set(rows)), lanes) for rows in (left, right)]
+    sides = [twins.block(sorted(set(rows)), lanes) for rows in (left, right)]
     updates = [Updates(side, constant((0,)), constant((1,))) for side in sides]
-    rows = [[(row, (0,), (1,)) for row in naive.columns(side)] for side in sides]
-    expected = naive.match(rows[0], rows[1], lanes, [(0, lanes - 1)], 1)
+    rows = [[(row, (0,), (1,)) for row in twins.columns(side)] for side in sides]
+    expected = twins.match_rows(rows[0], rows[1], lanes, [(0, lanes - 1)], 1)
     assert len(expected) > 10
     for limits in ([1], [7, 1], [1000]):
         assert drain(Match(*updates, lanes, np.array([(0, lanes - 1)]), 1), limits) == expected

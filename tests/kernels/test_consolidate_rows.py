@@ -10,19 +10,19 @@ from kpg.columns import output_buffer
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.updates import Updates, constant, no_updates
 from kpg.kernels.consolidate_rows import (
+    add_to_table,
+    close_lane_gaps,
+    consolidate_few,
+    count_distinct,
+    count_signed_words,
     count_words,
-    distinct,
-    slide,
-    sum_few,
+    is_uniform,
+    read_table,
     sum_positions,
     sum_words,
-    tallied,
-    tally,
-    uniform,
-    unpack,
-    weight,
+    unpack_words,
 )
-from kpg.testing import kernels_trace as naive
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 
 # Lanes of every kind: narrow, wide with few values (ties), wide, and as far apart as int64 goes.
@@ -36,7 +36,7 @@ LANES = [
 
 
 @st.composite
-def some_updates(draw: st.DrawFn) -> list[naive.Update]:
+def some_updates(draw: st.DrawFn) -> list[twins.Update]:
     lanes, depth, width = draw(st.integers(0, 3)), draw(depths()), draw(st.sampled_from([1, 1, 2]))
     kinds = [draw(st.sampled_from(LANES)) for _ in range(lanes)]
     diff = st.tuples(
@@ -47,8 +47,8 @@ def some_updates(draw: st.DrawFn) -> list[naive.Update]:
     return draw(st.lists(st.tuples(st.tuples(*kinds), time, diff), min_size=min(size, 1), max_size=size))
 
 
-def in_columns(rows: list[naive.Update], spread: bool = False) -> Updates:
-    return naive.updates(rows, len(rows[0][0]), len(rows[0][1]), len(rows[0][2]), spread)
+def in_columns(rows: list[twins.Update], spread: bool = False) -> Updates:
+    return twins.updates(rows, len(rows[0][0]), len(rows[0][1]), len(rows[0][2]), spread)
 
 
 def assert_plain(updates: Updates) -> None:
@@ -57,14 +57,14 @@ def assert_plain(updates: Updates) -> None:
     for part in (updates.data, updates.times, updates.diffs):
         assert part.dtype == np.int64 and part.flags.c_contiguous and part.flags.writeable
     for part in (updates.times, updates.diffs):
-        assert part.shape[1] == (1 if n <= 1 or len(set(naive.columns(part))) == 1 else n)
+        assert part.shape[1] == (1 if n <= 1 or len(set(twins.columns(part))) == 1 else n)
 
 
 @given(some_updates(), st.booleans())
 def test_consolidate_matches_twin(rows, spread):
     if rows:
         got = consolidate(in_columns(rows, spread))
-        assert naive.rows(got) == naive.consolidate(rows)
+        assert twins.rows(got) == twins.consolidate(rows)
         assert_plain(got)
 
 
@@ -82,7 +82,7 @@ def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ways, "FEW", few)
             got = consolidate_all(parts)
-        assert naive.rows(got) == naive.consolidate(rows)
+        assert twins.rows(got) == twins.consolidate(rows)
         assert_plain(got)
 
 
@@ -107,7 +107,7 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
             patch.setattr(ways, "WORD_BITS", 20)
             patch.setattr(output_buffer, "SMALL", 4)
             got = consolidate(in_columns(rows, spread))
-        assert naive.rows(got) == naive.consolidate(rows)
+        assert twins.rows(got) == twins.consolidate(rows)
         assert_plain(got)
 
 
@@ -118,13 +118,13 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
 def test_small_diffs_of_rows_that_leave_one_bit_ride_as_signs(found, spread):
     """Each word as often as its diff says; the way is asked for by name, so that it is surely taken."""
     updates = in_columns([(data, time, (diff,)) for data, time, diff in found], spread)
-    total = weight(naive.block([(diff,) for _, _, diff in found], 1)[0])
+    total = count_signed_words(twins.block([(diff,) for _, _, diff in found], 1)[0])
     weighed = sum(abs(diff) for _, _, diff in found)
     assert total == (weighed if weighed <= 2 * len(found) else -1)
     if total > 0 and updates.diffs.shape[1] == len(found):
         row = ways._Fields([ways._row_blocks(updates)])
         got = ways._signed(updates, len(found), row, total)
-        assert naive.rows(got) == naive.consolidate([(data, time, (diff,)) for data, time, diff in found])
+        assert twins.rows(got) == twins.consolidate([(data, time, (diff,)) for data, time, diff in found])
         assert_plain(got)
 
 
@@ -136,7 +136,7 @@ def test_rows_of_62_bits_with_signs_are_summed_by_their_signs(monkeypatch):
     data = np.concatenate([data, data[:, ::3]], axis=1)
     updates = Updates(data, constant((0,)), generator.choice([-1, 1], (1, data.shape[1])))
     monkeypatch.setattr(ways, "_ordered", None)
-    assert naive.rows(consolidate(updates)) == naive.consolidate(naive.rows(updates))
+    assert twins.rows(consolidate(updates)) == twins.consolidate(twins.rows(updates))
 
 
 def test_nothing_stays_nothing():
@@ -158,7 +158,7 @@ def test_keys_as_far_apart_as_int64_goes():
     """Their difference does not fit 64 bits."""
     data = np.array([[2**63 - 1, -(2**63), 0] * 100], np.int64)
     got = consolidate(Updates(data, constant((0,)), constant((1,))))
-    assert naive.rows(got) == [((x,), (0,), (100,)) for x in (-(2**63), 0, 2**63 - 1)]
+    assert twins.rows(got) == [((x,), (0,), (100,)) for x in (-(2**63), 0, 2**63 - 1)]
 
 
 def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
@@ -167,7 +167,7 @@ def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
     data = np.stack([generator.choice([0, 2**61, -(2**61)], 5000), generator.integers(0, 2**50, 5000)])
     diffs = generator.choice([-1, 1], (1, 5000))
     got = consolidate(Updates(data, constant((0,)), diffs))
-    assert naive.rows(got) == naive.consolidate(naive.rows(Updates(data, constant((0,)), diffs)))
+    assert twins.rows(got) == twins.consolidate(twins.rows(Updates(data, constant((0,)), diffs)))
 
 
 # the kernels, one by one
@@ -177,7 +177,7 @@ def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
 def test_uniform_says_whether_columns_are_alike(columns, n):
     n = min(n, len(columns))
     if n:
-        assert uniform(naive.block(columns, 2), n) == (1 if len(set(columns[:n])) == 1 else 0)
+        assert is_uniform(twins.block(columns, 2), n) == (1 if len(set(columns[:n])) == 1 else 0)
 
 
 @given(some_updates(), st.booleans())
@@ -186,15 +186,15 @@ def test_sums_of_positions_match_twin(rows, exact):
         return
     updates = in_columns(rows)
     order = sorted(range(len(rows)), key=lambda i: rows[i][:2])
-    ranks = naive.rank([row[:2] for row in rows])  # type: ignore[arg-type,misc]
+    ranks = twins.rank_words([row[:2] for row in rows])  # type: ignore[arg-type,misc]
     bits = len(rows).bit_length()
     words = np.array([(ranks[i] << bits if exact else 0) | i for i in order], np.int64)
     sums = np.empty((updates.width, len(rows)), np.int64)
     mask = (1 << bits) - 1
     kept = sum_positions(updates.data, updates.times, updates.diffs, words, mask, 1 if exact else 0, sums)
     order = [word & mask for word in words[:kept].tolist()]
-    got = [(*rows[i][:2], diff) for i, diff in zip(order, naive.columns(sums), strict=False)]
-    assert got == naive.consolidate(rows)
+    got = [(*rows[i][:2], diff) for i, diff in zip(order, twins.columns(sums), strict=False)]
+    assert got == twins.consolidate(rows)
 
 
 @given(some_updates())
@@ -205,30 +205,30 @@ def test_sums_of_few_rows_match_twin(rows):
     n = len(rows)
     data, diffs = np.empty_like(updates.data), np.empty((updates.width, n), np.int64)
     times_out = np.empty((updates.depth, n), np.int64)
-    kept = sum_few(updates.data, updates.times, updates.diffs, np.empty(n, np.int64), data, times_out, diffs)
-    want = naive.consolidate(rows)
-    assert naive.columns(data[:, :kept]) == [row[0] for row in want]
-    assert naive.columns(diffs[:, :kept]) == [row[2] for row in want]
+    kept = consolidate_few(updates.data, updates.times, updates.diffs, np.empty(n, np.int64), data, times_out, diffs)
+    want = twins.consolidate(rows)
+    assert twins.columns(data[:, :kept]) == [row[0] for row in want]
+    assert twins.columns(diffs[:, :kept]) == [row[2] for row in want]
     if updates.times.shape[1] > 1:
-        assert naive.columns(times_out[:, :kept]) == [row[1] for row in want]
+        assert twins.columns(times_out[:, :kept]) == [row[1] for row in want]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([-1, 1])), min_size=1, max_size=20))
 def test_sums_of_words_match_twin(pairs):
     """Diffs ride in the two lowest bits; the table and the sorted words agree."""
-    want = [(data[0], diff[0]) for data, _, diff in naive.consolidate([((k,), (), (d,)) for k, d in pairs])]
+    want = [(data[0], diff[0]) for data, _, diff in twins.consolidate([((k,), (), (d,)) for k, d in pairs])]
     words = np.sort(np.array([(k << 2) | (d + 1) for k, d in pairs], np.int64))
-    assert distinct(words, 2) == len({k for k, _ in pairs})
+    assert count_distinct(words, 2) == len({k for k, _ in pairs})
     sums = np.empty((1, len(pairs)), np.int64)
     kept = sum_words(words, 2, np.array([-1]), np.array([3]), np.array([0]), sums)
     keys = np.empty((1, kept), np.int64)
-    unpack(words, kept, np.array([0]), np.array([7]), np.array([2]), keys)
+    unpack_words(words, kept, np.array([0]), np.array([7]), np.array([2]), keys)
     assert list(zip(keys[0].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
     table, places, sums = np.zeros(8, np.int64), np.empty(8, np.int64), np.empty((1, 8), np.int64)
     keys, diffs = np.array([[k for k, _ in pairs]], np.int64), np.array([[d for _, d in pairs]], np.int64)
-    tally(keys, np.zeros((1, 1), np.int64), np.array([0]), np.array([0]), diffs, table)
-    kept = tallied(table, places, sums)
+    add_to_table(keys, np.zeros((1, 1), np.int64), np.array([0]), np.array([0]), diffs, table)
+    kept = read_table(table, places, sums)
     assert list(zip(places[:kept].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
 
@@ -237,13 +237,13 @@ def test_counts_of_words_match_twin(keys, diff):
     words = np.sort(np.array(keys, np.int64))
     sums = np.empty((len(diff), len(set(keys))), np.int64)
     kept = count_words(words, np.array(diff, np.int64), sums)
-    got = [((word,), (), d) for word, d in zip(words[:kept].tolist(), naive.columns(sums), strict=True)]
-    assert got == naive.consolidate([((key,), (), diff) for key in keys])
+    got = [((word,), (), d) for word, d in zip(words[:kept].tolist(), twins.columns(sums), strict=True)]
+    assert got == twins.consolidate([((key,), (), diff) for key in keys])
 
 
 @pytest.mark.parametrize(("lanes", "room", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
 def test_slide_closes_the_gaps_between_lanes(lanes, room, kept):
     flat = np.arange(lanes * room, dtype=np.int64)
     want = flat.reshape(lanes, room)[:, :kept].copy()
-    slide(flat, lanes, room, kept)
+    close_lane_gaps(flat, lanes, room, kept)
     assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()

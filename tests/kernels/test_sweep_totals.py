@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant
 from kpg.operators.corrections import Corrections, sweep_presence, sweep_sums
 from kpg.operators.sweep import PRESENCE, SUMS, Sweep
-from kpg.testing import kernels_operators as naive
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import times
 from kpg.trace.batch import Batch as Kept
 from kpg.trace.description import Description
 
-Batch = tuple[list[list[tuple[naive.Time, naive.Row]]], list[naive.Row]]
+Batch = tuple[list[list[tuple[Time, twins.Row]]], list[twins.Row]]
 
 
 @st.composite
@@ -33,16 +34,16 @@ def columns(batch: Batch, width: int, keep: st.DataObject) -> tuple[np.ndarray, 
     """The batch in columns; equal times or diffs sometimes as a constant."""
     news, before = batch
     flat = [update for new in news for update in new]
-    times, diffs = naive.block([t for t, _ in flat], 1), naive.block([d for _, d in flat], width)
+    times, diffs = twins.block([t for t, _ in flat], 1), twins.block([d for _, d in flat], width)
     if len({t for t, _ in flat}) == 1 and keep.draw(st.booleans()):
         times = times[:, :1].copy()
     if len({d for _, d in flat}) == 1 and keep.draw(st.booleans()):
         diffs = diffs[:, :1].copy()
-    return naive.offsets(news), times, diffs, naive.block(before, width)
+    return twins.offsets(news), times, diffs, twins.block(before, width)
 
 
-def rows(made: Corrections) -> list[naive.Correction]:
-    data, times, diffs = naive.columns(made.data), naive.columns(made.times), naive.columns(made.diffs)
+def rows(made: Corrections) -> list[twins.Correction]:
+    data, times, diffs = twins.columns(made.data), twins.columns(made.times), twins.columns(made.diffs)
     return [(int(k), v, t, d) for k, v, t, (d,) in zip(made.key_index, data, times, diffs, strict=True)]
 
 
@@ -53,7 +54,7 @@ def test_presence_changes_where_the_twin_says(data: st.DataObject, at_least: int
     got = sweep_presence(at_least, *columns(batch, 1, data))
     want = []
     for key, (new, before) in enumerate(zip(*batch, strict=True)):
-        changes = naive.presence_changes(at_least, before, naive.running(new, before))
+        changes = twins.presence_changes(at_least, before, twins.running_totals(new, before))
         want += [(key, v, t, d) for v, t, (d,) in changes]
     assert rows(got) == want
 
@@ -65,7 +66,7 @@ def test_sums_change_where_the_twin_says(data: st.DataObject, width: int) -> Non
     got = sweep_sums(*columns(batch, width, data))
     want = []
     for key, (new, before) in enumerate(zip(*batch, strict=True)):
-        changes = naive.sums_changes(before, naive.running(new, before))
+        changes = twins.sums_changes(before, twins.running_totals(new, before))
         want += [(key, v, t, d) for v, t, (d,) in changes]
     assert rows(got) == want
 
@@ -76,8 +77,8 @@ def test_many_changes_of_one_key_come_in_order(reach: int) -> None:
     diffs = np.random.default_rng(reach).integers(-reach, reach + 1, 500)
     batch: Batch = ([[((at,), (int(diff),)) for at, diff in enumerate(diffs)]], [(3,)])
     news, before = batch
-    made = sweep_sums(naive.offsets(news), np.arange(500).reshape(1, -1), diffs.reshape(1, -1), naive.block(before, 1))
-    want = naive.sums_changes((3,), naive.running(news[0], (3,)))
+    made = sweep_sums(twins.offsets(news), np.arange(500).reshape(1, -1), diffs.reshape(1, -1), twins.block(before, 1))
+    want = twins.sums_changes((3,), twins.running_totals(news[0], (3,)))
     assert rows(made) == [(0, v, t, d) for v, t, (d,) in want]
 
 
@@ -89,15 +90,15 @@ def test_sums_over_times_change_where_the_twin_says(data: st.DataObject, width: 
         st.tuples(*[st.integers(0, 2)] * lanes), times(1, 3), st.tuples(*[st.sampled_from([-1, 1, 2])] * width)
     )
     news = data.draw(st.lists(update, min_size=1, max_size=12))
-    blocks = [naive.block([each[i] for each in news], size) for i, size in ((0, lanes), (1, 1), (2, width))]
+    blocks = [twins.block([each[i] for each in news], size) for i, size in ((0, lanes), (1, 1), (2, width))]
     batch = consolidate(Updates(*blocks))
     got = Sweep(SUMS).correct(batch, 1, ())
     want = []
-    for key in sorted({row[:1] for row, _, _ in naive.rows(batch)}):
-        mine = [(t, d) for row, t, d in naive.rows(batch) if row[:1] == key]
+    for key in sorted({row[:1] for row, _, _ in twins.sorted_rows(batch)}):
+        mine = [(t, d) for row, t, d in twins.sorted_rows(batch) if row[:1] == key]
         zero = (0,) * width
-        want += [(key + value, t, d) for value, t, d in naive.sums_changes(zero, naive.running(mine, zero))]
-    assert naive.rows(got) == want
+        want += [(key + value, t, d) for value, t, d in twins.sums_changes(zero, twins.running_totals(mine, zero))]
+    assert twins.sorted_rows(got) == want
 
 
 @given(st.data(), st.sampled_from([PRESENCE, SUMS]), st.integers(1, 2), st.integers(-1, 3))
@@ -110,7 +111,7 @@ def test_updates_of_one_time_change_what_the_twin_says(
     diff = st.tuples(*[st.sampled_from([-1, 1, 2])] * width)
     parts = [data.draw(st.dictionaries(row, diff, max_size=6)) for _ in range(data.draw(st.integers(1, 3)))]
     blocks = [
-        consolidate(Updates(naive.block(list(part), lanes), constant((at,)), naive.block(list(part.values()), width)))
+        consolidate(Updates(twins.block(list(part), lanes), constant((at,)), twins.block(list(part.values()), width)))
         for at, part in enumerate(parts)
     ]
     start = Frontier.start(1)
@@ -125,10 +126,10 @@ def test_updates_of_one_time_change_what_the_twin_says(
             for part in parts
         ]
         before = tuple(map(sum, zip(*sums[:-1], strict=True))) if sums[:-1] else (0,) * width
-        totals = naive.running([((0,), sums[-1])], before)
-        made = naive.sums_changes(before, totals) if kind == SUMS else naive.presence_changes(at_least, before, totals)
+        totals = twins.running_totals([((0,), sums[-1])], before)
+        made = twins.sums_changes(before, totals) if kind == SUMS else twins.presence_changes(at_least, before, totals)
         want += [(key + value, (len(parts) - 1,), d) for value, _, d in made]
-    assert naive.rows(got) == want
+    assert twins.sorted_rows(got) == want
 
 
 def test_partial_orders_are_refused() -> None:

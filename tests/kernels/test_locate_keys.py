@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels import locate_keys as ways
-from kpg.kernels.batch_addresses import begin
-from kpg.kernels.bitmap_lookup import EXACT, MARKED
-from kpg.kernels.locate_keys import FENCES, MARKS, PLACES, SEARCH, SEARCH_LANE, WALK, locate
-from kpg.kernels.lookup_tables import FENCE_SPACING, place, place_of
-from kpg.testing import kernels_locate as naive
-from kpg.testing.kernels_operators import block as block_of
+from kpg.kernels.batch_addresses import batch_addresses
+from kpg.kernels.bitmap_lookup import BITMAP_FLAG, EXACT_BITMAP_SHIFT
+from kpg.kernels.locate_keys import BITMAP, INTERVAL, SCAN, SEARCH, SEARCH_LANE, SPARSE, locate_keys
+from kpg.kernels.lookup_tables import SPARSE_SPACING, fill_intervals, interval_of
+from kpg.testing import kernel_twins as twins
+from kpg.testing.kernel_twins import block as block_of
 from kpg.testing.strategies import rows
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import address, describe, table_of
@@ -36,7 +36,7 @@ FAR = (-(1 << 63), (1 << 63) - 1)
 spread = st.sampled_from([*FAR, FAR[0] + 1, -9, -1, 0, 1, 2, 3, 40, 1 << 40, (1 << 40) + 1, FAR[1] - 1])
 near = st.integers(-3, 30)
 values = st.one_of(near, spread)
-WHOLE = (ways.search, ways.walk)  # take keys of several lanes as they are
+WHOLE = (ways.binary_search, ways.scan)  # take keys of several lanes as they are
 blocks_of_rows = st.lists(st.lists(rows(2, 9), max_size=300), max_size=4)
 
 
@@ -55,15 +55,15 @@ def searched(lane: Ints, keys: Ints) -> list[list[int]]:
 
 @given(blocks_of_rows, st.lists(rows(2, 9), min_size=1, max_size=40), st.integers(0, 2), st.booleans())
 def test_keys_are_located_in_every_batch(
-    blocks: list[list[naive.Row]], keys: list[naive.Row], lanes: int, ordered: bool
+    blocks: list[list[twins.Row]], keys: list[twins.Row], lanes: int, ordered: bool
 ) -> None:
     """A3.7: many keys and few, dense and sparse, in order and not, some repeated, of no lane, one or two."""
     asked = [key[:lanes] for key in keys]
     asked = sorted(asked) if ordered else asked
     kept = [updates_of(block_of(sorted(block), 2)) for block in blocks]
     ranges = np.empty((2 * len(kept), len(asked)), np.int64)
-    total = locate(table_of([describe(each) for each in kept]), block_of(asked, lanes), ranges)
-    wanted = naive.locate([sorted(block) for block in blocks], asked)
+    total = locate_keys(table_of([describe(each) for each in kept]), block_of(asked, lanes), ranges)
+    wanted = twins.locate_keys([sorted(block) for block in blocks], asked)
     found = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
     assert found == wanted
     assert total == sum(end - start for block in wanted for start, end in block)
@@ -77,22 +77,25 @@ def all_ways(data: Ints, keys: Ints, ordered: bool) -> dict[str, tuple[int, Ints
     def take(name: str, way, *arguments) -> None:
         ranges = np.empty((2, keys.shape[1]), np.int64)
         total = way(*arguments, *ranges)
-        found[name] = (total if len(keys) == 1 or way in WHOLE else ways.narrow(at, n, keys, *ranges)), ranges
+        found[name] = (
+            (total if len(keys) == 1 or way in WHOLE else ways.search_other_lanes(at, n, keys, *ranges)),
+            ranges,
+        )
 
     places = places_of(data[0], crowded=n)
     assert places is not None
     signs = address(places.at), len(places.at), places.base
-    take("places", ways.by_places, at, *signs, places.shift, first)
+    take("places", ways.search_intervals, at, *signs, places.shift, first)
     if places.shift == 0:
-        take("exact places", ways.by_exact_places, *signs, first)
-    take("search", ways.search, at, n, keys)
+        take("exact places", ways.search_exact_intervals, *signs, first)
+    take("search", ways.binary_search, at, n, keys)
     if ordered:
-        take("walk", ways.walk, at, n, keys)
+        take("walk", ways.scan, at, n, keys)
     if len(keys) == 1:
-        take("search lane", ways.search_lane, at, n, keys)
-        if n > FENCE_SPACING:
+        take("search lane", ways.binary_search_lane, at, n, keys)
+        if n > SPARSE_SPACING:
             fences = fences_of(data[0])
-            take("fences", ways.by_fences, at, n, address(fences.at), len(fences.at), keys)
+            take("fences", ways.search_sparse, at, n, address(fences.at), len(fences.at), keys)
     return found
 
 
@@ -103,7 +106,7 @@ def test_all_ways_lead_to_the_rows(data: st.DataObject, lanes: int, ordered: boo
     held = sorted(data.draw(st.lists(st.tuples(value, st.integers(0, 3)), min_size=1, max_size=12)) * repeats)
     keys = [key[:lanes] for key in data.draw(st.lists(st.tuples(values, st.integers(0, 3)), max_size=40))]
     keys = sorted(keys) if ordered else keys
-    (wanted,) = naive.locate([held], keys)
+    (wanted,) = twins.locate_keys([held], keys)
     for name, (total, ranges) in all_ways(block_of(held, 2), block_of(keys, lanes), ordered).items():
         assert list(zip(*ranges.tolist(), strict=True)) == wanted, name
         assert total == sum(end - start for start, end in wanted), name
@@ -123,14 +126,25 @@ def test_each_way_is_among_those_that_were_compared(repeats: int) -> None:
 def test_the_way_depends_on_keys_and_signposts() -> None:
     """A3.7: walks where keys in order are many; signposts where there are any; searches otherwise."""
     none, places, fences = (0, -1), (10, 3), (10, -1)
-    assert ways.way(1, 100, True, 400, *places) == ways.way(2, 100, True, 1600, *none) == WALK
-    assert ways.way(1, 100, True, 401, *places) == ways.way(1, 100, False, 400, *places) == PLACES
-    assert ways.way(2, 1, True, 639, *places) == PLACES and ways.way(2, 1, True, 640, *places) == SEARCH
-    assert ways.way(1, 100, True, 1601, *fences) == ways.way(1, 100, False, 10, *fences) == FENCES
-    assert ways.way(1, 100, True, 1600, *fences) == ways.way(1, 100, False, 10, *none) == SEARCH_LANE
-    assert ways.way(2, 100, True, 1601, *fences) == ways.way(2, 100, False, 10, *none) == SEARCH
-    assert ways.way(1, 100, True, 400, 10, EXACT) == ways.way(1, 1, False, 10**6, 10, MARKED + 3) == MARKS
-    assert ways.way(0, 100, True, 10, *places) == WALK and ways.way(0, 1, True, 100, *places) == SEARCH
+    assert ways.choose_method(1, 100, True, 400, *places) == ways.choose_method(2, 100, True, 1600, *none) == SCAN
+    assert ways.choose_method(1, 100, True, 401, *places) == ways.choose_method(1, 100, False, 400, *places) == INTERVAL
+    assert (
+        ways.choose_method(2, 1, True, 639, *places) == INTERVAL
+        and ways.choose_method(2, 1, True, 640, *places) == SEARCH
+    )
+    assert ways.choose_method(1, 100, True, 1601, *fences) == ways.choose_method(1, 100, False, 10, *fences) == SPARSE
+    assert (
+        ways.choose_method(1, 100, True, 1600, *fences) == ways.choose_method(1, 100, False, 10, *none) == SEARCH_LANE
+    )
+    assert ways.choose_method(2, 100, True, 1601, *fences) == ways.choose_method(2, 100, False, 10, *none) == SEARCH
+    assert (
+        ways.choose_method(1, 100, True, 400, 10, EXACT_BITMAP_SHIFT)
+        == ways.choose_method(1, 1, False, 10**6, 10, BITMAP_FLAG + 3)
+        == BITMAP
+    )
+    assert (
+        ways.choose_method(0, 100, True, 10, *places) == SCAN and ways.choose_method(0, 1, True, 100, *places) == SEARCH
+    )
 
 
 @given(st.lists(values, min_size=1, max_size=30), st.integers(0, 64))
@@ -141,11 +155,11 @@ def test_places_tell_where_the_rows_of_each_interval_begin(held: list[int], wide
     shift = min(63, max(0, (high - low).bit_length() - 6) + wider)
     base = low >> shift
     made = np.empty((high >> shift) - base + 2, np.int64)
-    told = place(lane, base, shift, made)
-    assert (made.tolist(), *told) == naive.place(lane.tolist(), base, shift, len(made))
+    told = fill_intervals(lane, base, shift, made)
+    assert (made.tolist(), *told) == twins.fill_intervals(lane.tolist(), base, shift, len(made))
     top = base + len(made) - 2
     for value in (*held, *FAR, low - 1 if low > FAR[0] else low):
-        at = place_of(value, base, shift, top)
+        at = interval_of(value, base, shift, top)
         assert made[at] <= np.searchsorted(lane, value, "left") <= np.searchsorted(lane, value, "right") <= made[at + 1]
 
 
@@ -175,7 +189,7 @@ def assert_leads_to_its_rows(signposts: LookupTable, data: Ints, asked: Ints) ->
     table = table_of([describe(updates_of(data), signposts)])
     for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
         ranges = np.empty((2, keys.shape[1]), np.int64)
-        locate(table, keys, ranges)
+        locate_keys(table, keys, ranges)
         assert ranges.tolist() == searched(data[0], keys[0])
 
 
@@ -196,7 +210,7 @@ def assert_tells_its_rows(signposts: LookupTable, data: Ints, asked: Ints) -> No
     for keys in (asked, np.ascontiguousarray(asked[:, ::-1])):
         ranges, wanted = np.empty((2, keys.shape[1]), np.int64), np.array(searched(data[0], keys[0]))
         there = wanted[0] < wanted[1]
-        assert locate(table, keys, ranges) == (wanted[1] - wanted[0]).sum()
+        assert locate_keys(table, keys, ranges) == (wanted[1] - wanted[0]).sum()
         assert (ranges[0] < ranges[1]).tolist() == there.tolist()
         assert ranges[:, there].tolist() == wanted[:, there].tolist()
 
@@ -219,13 +233,17 @@ def test_keys_alone_in_a_large_batch_are_marked() -> None:
     close = np.arange(0, 3 * LEAST, 3)
     wide = np.unique([*(1000 * close), 7, 5_003_000, 5_003_001, 5_003_003])
     twice = np.sort([*close, *close[:9]])
-    for lane, least, most in ((close, EXACT, EXACT), (twice, MARKED, MARKED), (wide, MARKED + 1, EXACT - 1)):
+    for lane, least, most in (
+        (close, EXACT_BITMAP_SHIFT, EXACT_BITMAP_SHIFT),
+        (twice, BITMAP_FLAG, BITMAP_FLAG),
+        (wide, BITMAP_FLAG + 1, EXACT_BITMAP_SHIFT - 1),
+    ):
         made = signposts_of(lane, alone=True)
         assert least <= made.shift <= most
         asked = np.unique([*lane[::50], *(lane[::50] + 1), *range(5_002_999, 5_003_005), -9, *FAR])
         assert_tells_its_rows(made, lane.reshape(1, -1), asked.reshape(1, -1))
     batch = batch_of(close.reshape(1, -1))
-    assert batch.row_for(LEAST)[-1] == EXACT
+    assert batch.row_for(LEAST)[-1] == EXACT_BITMAP_SHIFT
 
 
 def test_keys_in_a_few_heaps_get_fences() -> None:
@@ -233,7 +251,7 @@ def test_keys_in_a_few_heaps_get_fences() -> None:
     heaps = np.concatenate([np.arange(FENCED_ROWS), [2**50]]).reshape(1, -1)
     assert places_of(heaps[0]) is None
     made = signposts_of(heaps[0], alone=True)
-    assert made.shift == -1 and len(made.at) == FENCED_ROWS // FENCE_SPACING + 1
+    assert made.shift == -1 and len(made.at) == FENCED_ROWS // SPARSE_SPACING + 1
     assert_leads_to_its_rows(made, heaps, np.array([[-1, 0, 77, 65_535, 65_536, 2**50, 2**51]]))
     assert signposts_of(heaps[0, -LEAST:], alone=True) is NONE
 
@@ -243,10 +261,10 @@ def test_a_row_of_a_table_says_where_arrays_begin(rows: int) -> None:
     """A3.7: as NumPy says it."""
     updates = updates_of(np.zeros((2, rows), np.int64))
     blocks = updates.data, updates.times, updates.diffs
-    assert begin(*blocks) == tuple(address(block) for block in blocks)
+    assert batch_addresses(*blocks) == tuple(address(block) for block in blocks)
     places = LookupTable(np.zeros(3, np.int64), -4, 2)
     told = describe(updates, places)
-    assert told[1::2][:3] == (rows, 1, 1) and told[::2][:3] == begin(*blocks)
+    assert told[1::2][:3] == (rows, 1, 1) and told[::2][:3] == batch_addresses(*blocks)
     assert told[6:] == (1, address(places.at), 3, -4, 2) and describe(updates)[7:9] == (0, 0)
 
 

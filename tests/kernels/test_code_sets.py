@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpg.kernels.code_sets import decode, expand, move
+from kpg.kernels.code_sets import decode_column, expand_ranges, move_columns
 from kpg.seminaive import code_set as module
 from kpg.seminaive.code_set import CodeLevels, CodeSet
-from kpg.testing import kernels_saturate as twin
+from kpg.testing import kernel_twins as twins
 
 codes = st.lists(st.integers(0, 255) | st.integers(0, 3), max_size=40)
 ranges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted).map(tuple), max_size=6)
@@ -23,12 +23,12 @@ def ints(values):
 @given(first=codes, second=codes, bounds=ranges, right=st.lists(st.integers(0, 99), min_size=9, max_size=9))
 def test_members_are_added_once(width, first, second, bounds, right):
     found, expected = CodeSet(width), set[int]()
-    assert found.insert(ints(first)).tolist() == twin.add(first, expected)
+    assert found.insert(ints(first)).tolist() == twins.insert_codes(first, expected)
     left = list(range(len(bounds)))
     low, high = ints([low for low, _ in bounds]), ints([high for _, high in bounds])
     new = [part.tolist() for part in found.extend(ints(left), low, high, ints(right))]
-    assert sum(new, []) == twin.extend(left, bounds, right, expected)
-    assert found.insert(ints(second)).tolist() == twin.add(second, expected)
+    assert sum(new, []) == twins.insert_sums(left, bounds, right, expected)
+    assert found.insert(ints(second)).tolist() == twins.insert_codes(second, expected)
     assert sum((part.tolist() for part in found.runs()), []) == sorted(expected)
     assert len(found) == len(expected)
 
@@ -49,9 +49,9 @@ def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatc
 
 @given(bounds=ranges)
 def test_ranges_are_expanded(bounds):
-    expected = twin.expand(bounds)
+    expected = twins.expand_ranges(bounds)
     lefts, rights = np.empty(len(expected), np.int64), np.empty(len(expected), np.int64)
-    expand(ints([low for low, _ in bounds]), ints([high for _, high in bounds]), lefts, rights)
+    expand_ranges(ints([low for low, _ in bounds]), ints([high for _, high in bounds]), lefts, rights)
     assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
 
 
@@ -59,9 +59,9 @@ def test_ranges_are_expanded(bounds):
 def test_columns_are_moved_and_decoded(values, swapped):
     pairs = [(0, 10), (20, 0)] if swapped else [(10, 0)]
     out = np.empty(len(values), np.int64)
-    move(ints(values), ints([s for s, _ in pairs]), ints([t for _, t in pairs]), 1023, out)
-    assert out.tolist() == [twin.move(value, pairs, 10) for value in values]
-    decode(ints(values), 10, 1023, np.arange(1024) * 7, out)
+    move_columns(ints(values), ints([s for s, _ in pairs]), ints([t for _, t in pairs]), 1023, out)
+    assert out.tolist() == [twins.move_columns(value, pairs, 10) for value in values]
+    decode_column(ints(values), 10, 1023, np.arange(1024) * 7, out)
     assert out.tolist() == [((value >> 10) & 1023) * 7 for value in values]
 
 

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates
-from kpg.kernels.gather_rows import boundaries, layout, settle_keys, take, upto
-from kpg.kernels.locate_keys import locate
-from kpg.testing import kernels_trace as naive
+from kpg.kernels.gather_rows import consolidate_keys, copy_histories, copy_rows_as_of, fill_offsets, group_offsets
+from kpg.kernels.locate_keys import locate_keys
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import describe, table_of
 from kpg.trace.description import Description
 from kpg.trace.key_history import accumulate, distinct_keys, gather, read
 
-Rows = list[naive.Update]
+Rows = list[twins.Update]
 
 
 @st.composite
@@ -26,18 +26,18 @@ def batches(draw: st.DrawFn, lanes: int, depth: int, width: int) -> list[Rows]:
     made = []
     for _ in range(draw(st.integers(1, 4))):
         moments = draw(st.sampled_from([times(depth), st.just(one_time)]))
-        made.append(naive.consolidate(draw(st.lists(st.tuples(data, moments, diffs), max_size=12))))
+        made.append(twins.consolidate(draw(st.lists(st.tuples(data, moments, diffs), max_size=12))))
     return made
 
 
 def in_batches(parts: list[Rows], key_lanes: int, lanes: int, depth: int, width: int) -> list[Batch]:
     start = Frontier.start(depth)
     description = Description(start, start, start)
-    return [Batch(naive.updates(part, lanes, depth, width), key_lanes, description) for part in parts]
+    return [Batch(twins.updates(part, lanes, depth, width), key_lanes, description) for part in parts]
 
 
 @st.composite
-def some_keys(draw: st.DrawFn, key_lanes: int) -> list[naive.Row]:
+def some_keys(draw: st.DrawFn, key_lanes: int) -> list[twins.Row]:
     return sorted(draw(st.sets(st.tuples(*[st.integers(0, 4)] * key_lanes), max_size=5)))
 
 
@@ -46,19 +46,19 @@ def test_gather_matches_twin(data, key_lanes, value_lanes, depth, width, deeper)
     lanes = key_lanes + value_lanes
     parts, keys = data.draw(batches(lanes, depth, width)), data.draw(some_keys(key_lanes))
     floor = data.draw(st.none() | times(depth + deeper))
-    run = gather(in_batches(parts, key_lanes, lanes, depth, width), naive.block(keys, key_lanes), floor, depth + deeper)
+    run = gather(in_batches(parts, key_lanes, lanes, depth, width), twins.block(keys, key_lanes), floor, depth + deeper)
     n = run.data.shape[1]
     assert run.times.shape == (depth + deeper, n) and run.diffs.shape == (width, n) and run.data.shape[0] == value_lanes
-    found = list(zip(*(naive.columns(part) for part in (run.data, run.times, run.diffs)), strict=True))
+    found = list(zip(*(twins.columns(part) for part in (run.data, run.times, run.diffs)), strict=True))
     got = [found[a:b] for a, b in zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)]
-    assert got == naive.gather(parts, keys, floor, depth + deeper)
+    assert got == twins.gather_rows(parts, keys, floor, depth + deeper)
 
 
 @given(st.data(), st.integers(0, 2), st.sampled_from([1, 2]))
 def test_accumulate_matches_twin(data, key_lanes, width):
     parts, keys = data.draw(batches(key_lanes + 1, 1, width)), data.draw(some_keys(key_lanes))
-    got = accumulate(in_batches(parts, key_lanes, key_lanes + 1, 1, width), naive.block(keys, key_lanes), width)
-    assert naive.columns(got) == naive.total(parts, keys, width)
+    got = accumulate(in_batches(parts, key_lanes, key_lanes + 1, 1, width), twins.block(keys, key_lanes), width)
+    assert twins.columns(got) == twins.sum_diffs(parts, keys, width)
 
 
 @given(st.data(), st.integers(0, 2), st.integers(0, 1), depths(2), st.sampled_from([1, 2]))
@@ -67,20 +67,20 @@ def test_read_matches_twin(data, key_lanes, value_lanes, depth, width):
     lanes = key_lanes + value_lanes
     parts, at = data.draw(batches(lanes, depth, width)), data.draw(times(depth))
     keys = data.draw(st.none() | some_keys(key_lanes))
-    block = None if keys is None else naive.block(keys, key_lanes)
+    block = None if keys is None else twins.block(keys, key_lanes)
     rows, multiplicity = read(in_batches(parts, key_lanes, lanes, depth, width), at, block)
     assert multiplicity.shape == (width, rows.shape[1])
-    assert list(zip(naive.columns(rows), naive.columns(multiplicity), strict=True)) == naive.read(parts, at, keys)
+    assert list(zip(twins.columns(rows), twins.columns(multiplicity), strict=True)) == twins.read_as_of(parts, at, keys)
 
 
 @given(st.data(), st.integers(0, 2), st.integers(0, 2))
 def test_distinct_keys_match_twin(data, key_lanes, value_lanes):
     (part, *_) = data.draw(batches(key_lanes + value_lanes, 1, 1))
-    updates = naive.updates(part, key_lanes + value_lanes, 1)
+    updates = twins.updates(part, key_lanes + value_lanes, 1)
     keys, offsets = distinct_keys(updates, key_lanes)
     assert keys.flags.c_contiguous and keys.shape[0] == key_lanes
-    got = list(zip(naive.columns(keys), offsets.tolist(), strict=False))
-    assert got == naive.boundaries([data for data, _, _ in part], key_lanes)
+    got = list(zip(twins.columns(keys), offsets.tolist(), strict=False))
+    assert got == twins.group_offsets([data for data, _, _ in part], key_lanes)
     assert offsets[-1] == len(part) and len(offsets) == keys.shape[1] + 1
 
 
@@ -124,23 +124,23 @@ def test_many_keys_against_long_batches():
 @given(st.data(), st.integers(1, 2), depths(2))
 def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
     parts, keys = data.draw(batches(key_lanes + 1, depth, 1)), data.draw(some_keys(key_lanes))
-    arrays = [naive.updates(part, key_lanes + 1, depth) for part in parts]
+    arrays = [twins.updates(part, key_lanes + 1, depth) for part in parts]
     table = table_of([describe(part) for part in arrays])
-    block = naive.block(keys, key_lanes)
+    block = twins.block(keys, key_lanes)
     ranges = np.empty((2 * len(parts), len(keys)), np.int64)
-    n = locate(table, block, ranges)
+    n = locate_keys(table, block, ranges)
     offsets = np.empty(len(keys) + 1, np.int64)
-    layout(ranges, offsets)
+    fill_offsets(ranges, offsets)
     assert offsets[-1] == n
     values, moments, diffs = np.empty((1, n), np.int64), np.empty((depth, n), np.int64), np.empty((1, n), np.int64)
-    take(table, key_lanes, ranges, np.zeros(depth, np.int64), values, moments, diffs)
-    raw = list(zip(naive.columns(values), naive.columns(moments), naive.columns(diffs), strict=True))
-    want = naive.gather(parts, keys, None, depth)
+    copy_histories(table, key_lanes, ranges, np.zeros(depth, np.int64), values, moments, diffs)
+    raw = list(zip(twins.columns(values), twins.columns(moments), twins.columns(diffs), strict=True))
+    want = twins.gather_rows(parts, keys, None, depth)
     for k in range(len(keys)):
-        assert naive.consolidate(raw[offsets[k] : offsets[k + 1]]) == want[k]
+        assert twins.consolidate(raw[offsets[k] : offsets[k + 1]]) == want[k]
     spare = [np.empty_like(part) for part in (values, moments, diffs)]
-    kept = settle_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
-    settled = list(zip(*(naive.columns(part[:, :kept]) for part in (values, moments, diffs)), strict=True))
+    kept = consolidate_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
+    settled = list(zip(*(twins.columns(part[:, :kept]) for part in (values, moments, diffs)), strict=True))
     assert settled == [row for history in want for row in history]
     assert offsets.tolist() == np.cumsum([0, *map(len, want)]).tolist()
 
@@ -148,14 +148,14 @@ def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
 @given(st.data(), depths(2))
 def test_upto_and_boundaries_match_their_twins(data, depth):
     (part,) = data.draw(batches(2, depth, 1).map(lambda made: made[:1]))
-    updates, at = naive.updates(part, 2, depth), data.draw(times(depth))
+    updates, at = twins.updates(part, 2, depth), data.draw(times(depth))
     table, everything = table_of([describe(updates)]), np.array([[0], [len(part)]], np.int64)
     rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)
-    kept = upto(table, everything, np.array(at, np.int64), rows, diffs)
-    found = zip(naive.columns(rows[:, :kept]), naive.columns(diffs[:, :kept]), strict=True)
-    assert [(row, diff) for row, _, diff in naive.consolidate((row, (), diff) for row, diff in found)] == naive.read(
-        [part], at, None
-    )
+    kept = copy_rows_as_of(table, everything, np.array(at, np.int64), rows, diffs)
+    found = zip(twins.columns(rows[:, :kept]), twins.columns(diffs[:, :kept]), strict=True)
+    assert [
+        (row, diff) for row, _, diff in twins.consolidate((row, (), diff) for row, diff in found)
+    ] == twins.read_as_of([part], at, None)
     offsets = np.empty(len(part) + 1, np.int64)
-    groups = boundaries(updates.data, 1, offsets)
-    assert offsets[:groups].tolist() == [i for _, i in naive.boundaries([row for row, _, _ in part], 1)]
+    groups = group_offsets(updates.data, 1, offsets)
+    assert offsets[:groups].tolist() == [i for _, i in twins.group_offsets([row for row, _, _ in part], 1)]

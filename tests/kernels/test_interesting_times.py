@@ -11,16 +11,16 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.kernels.compare_rows import ORDER, sort_columns
 from kpg.operators.corrections import InterestingTimes, interesting_times
-from kpg.testing import kernels_operators as naive
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 from kpg.trace.key_history import KeyHistory
 
 
 def split(offsets: np.ndarray, block: np.ndarray) -> list[list[Time]]:
-    return [naive.columns(block[:, lo:hi]) for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [twins.columns(block[:, lo:hi]) for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
-def at(history: list[Time]) -> list[naive.Update]:
+def at(history: list[Time]) -> list[twins.Update]:
     return [((value,), time, (1,)) for value, time in enumerate(history)]
 
 
@@ -28,7 +28,7 @@ def asked(
     seeds: list[list[Time]], inputs: KeyHistory, outputs: KeyHistory, upper: Frontier, depth: int
 ) -> InterestingTimes:
     flat = [time for one in seeds for time in one]
-    return interesting_times(naive.offsets(seeds), naive.block(flat, depth), inputs, outputs, upper)
+    return interesting_times(twins.offsets(seeds), twins.block(flat, depth), inputs, outputs, upper)
 
 
 @given(st.data(), depths(), st.integers(0, 3))
@@ -40,9 +40,13 @@ def test_interesting_times_are_those_of_the_twin(data: st.DataObject, depth: int
     outputs = [data.draw(some) for _ in range(keys)]
     upper = Frontier(data.draw(st.lists(times(depth, 4), max_size=3)))
     got = asked(
-        seeds, naive.run(list(map(at, inputs)), 1, depth), naive.run(list(map(at, outputs)), 1, depth), upper, depth
+        seeds,
+        twins.key_history(list(map(at, inputs)), 1, depth),
+        twins.key_history(list(map(at, outputs)), 1, depth),
+        upper,
+        depth,
     )
-    want = [naive.interesting(s, i + o, upper) for s, i, o in zip(seeds, inputs, outputs, strict=True)]
+    want = [twins.find_interesting_times(s, i + o, upper) for s, i, o in zip(seeds, inputs, outputs, strict=True)]
     assert split(got.eval_offsets, got.eval_times) == [evals for evals, _ in want]
     assert split(got.pending_offsets, got.pending_times) == [pending for _, pending in want]
 
@@ -52,10 +56,10 @@ def test_full_buffers_are_grown() -> None:
     for depth, width in ((2, 60), (3, 9)):
         axes = [tuple(i if d == axis else 0 for d in range(depth)) for axis in range(depth) for i in range(width)]
         seeds = [[(0,) * depth], sorted(set(axes)), [(1,) * depth]]
-        none = naive.run([[], [], []], 1, depth)
+        none = twins.key_history([[], [], []], 1, depth)
         for upper in (Frontier(), Frontier([(width // 2,) * depth])):
             got = asked(seeds, none, none, upper, depth)
-            want = [naive.interesting(s, [], upper) for s in seeds]
+            want = [twins.find_interesting_times(s, [], upper) for s in seeds]
             assert split(got.eval_offsets, got.eval_times) == [evals for evals, _ in want]
             assert split(got.pending_offsets, got.pending_times) == [pending for _, pending in want]
 
@@ -63,11 +67,11 @@ def test_full_buffers_are_grown() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60), st.integers(0, 2), st.integers(0, 2))
 def test_columns_are_sorted_as_the_twin_sorts_them(columns: list[tuple[int, int]], first: int, end: int) -> None:
     """A5.4: stable, by a range of lanes, through the merging of runs."""
-    block = naive.block(columns, 2)
+    block = twins.block(columns, 2)
     work = np.zeros((2, len(columns)), np.int64)
     work[ORDER] = np.arange(len(columns))
     sort_columns(block, first, end, work, len(columns))
-    assert work[ORDER].tolist() == naive.sort_columns(block, first, end, range(len(columns)))
+    assert work[ORDER].tolist() == twins.sort_columns(block, first, end, range(len(columns)))
 
 
 @pytest.mark.jit
@@ -76,7 +80,7 @@ def test_many_times_of_one_key_are_closed_in_about_linear_time() -> None:
     chain = [(i,) for i in range(100_000)]
     epochs = [(i, i % 4) for i in range(10_000)]
     for seeds, history, depth, size in ((chain, chain, 1, 100_000), (epochs, epochs[:9000], 2, 24_994)):
-        inputs, outputs = naive.run([at(history)], 1, depth), naive.run([[]], 1, depth)
+        inputs, outputs = twins.key_history([at(history)], 1, depth), twins.key_history([[]], 1, depth)
         asked([seeds[:2]], inputs, outputs, Frontier(), depth)
         start = time.thread_time()
         got = asked([seeds], inputs, outputs, Frontier(), depth)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpg.kernels import replay_history
 from kpg.operators import corrections
 from kpg.operators.corrections import Corrections, InterestingTimes
-from kpg.testing import kernels_operators as naive
+from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 from kpg.trace.key_history import KeyHistory
 
@@ -20,23 +20,23 @@ REPLAY_ALL = -1  # reads, so that keys of any size with several evaluation times
 
 
 Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
-Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Wanted]
+Denotation = Callable[[dict[twins.Row, twins.Row]], twins.Wanted]
 
 
 def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> InterestingTimes:
     flat = [time for one in evals for time in one]
     none = np.empty((depth, 0), np.int64)
-    return InterestingTimes(naive.offsets(evals), naive.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
+    return InterestingTimes(twins.offsets(evals), twins.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
 
 
-def rows(corrections: Corrections) -> list[naive.Correction]:
+def rows(corrections: Corrections) -> list[twins.Correction]:
     blocks = (corrections.data, corrections.times, corrections.diffs)
-    data, moments, diffs = map(naive.columns, blocks)
+    data, moments, diffs = map(twins.columns, blocks)
     return [(int(k), *rest, d) for k, *rest, (d,) in zip(corrections.key_index, data, moments, diffs, strict=True)]
 
 
 @st.composite
-def histories(draw: st.DrawFn, keys: int, lanes: int, depth: int, width: int = 1) -> list[list[naive.Update]]:
+def histories(draw: st.DrawFn, keys: int, lanes: int, depth: int, width: int = 1) -> list[list[twins.Update]]:
     """Per key some updates of few values and times, so that things cancel."""
     data = st.tuples(*[st.integers(0, 2)] * lanes)
     diff = st.tuples(*[st.sampled_from([1, -1, 1, 2])] * width)
@@ -58,12 +58,14 @@ def assert_corrects(
     evals = [sorted(set(data.draw(st.lists(times(depth, 3), max_size=8)))) for _ in range(keys)]
     with mock.patch.object(corrections, "FEW_READS", data.draw(st.sampled_from([REPLAY_ALL, corrections.FEW_READS]))):
         got = evaluate(
-            interesting(evals, depth), naive.run(inputs, lanes, depth, width), naive.run(outputs, out_lanes, depth)
+            interesting(evals, depth),
+            twins.key_history(inputs, lanes, depth, width),
+            twins.key_history(outputs, out_lanes, depth),
         )
     want = []
     for key in range(keys):
-        wanted = naive.accumulate(denotation, evals[key], inputs[key])
-        want += [(key, v, t, d) for v, t, (d,) in naive.correct(evals[key], wanted, outputs[key])]
+        wanted = twins.evaluate_output(denotation, evals[key], inputs[key])
+        want += [(key, v, t, d) for v, t, (d,) in twins.correct_output(evals[key], wanted, outputs[key])]
     assert rows(got) == want
 
 
@@ -74,13 +76,13 @@ def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least:
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_presence(at_least, times, inputs, outputs)
 
-    assert_corrects(data, evaluate, naive.presence(at_least), depth, lanes, 0)
+    assert_corrects(data, evaluate, twins.presence(at_least), depth, lanes, 0)
 
 
 @given(st.data(), depths(), st.integers(1, 3))
 def test_sums_are_those_of_the_twin(data: st.DataObject, depth: int, width: int) -> None:
     """A5.13: counts, and sums that ride in the diff."""
-    assert_corrects(data, corrections.evaluate_sums, naive.sums, depth, 1, width, width)
+    assert_corrects(data, corrections.evaluate_sums, twins.sums, depth, 1, width, width)
 
 
 @given(st.data(), depths(), st.integers(1, 3), st.integers(0, 2), st.integers(0, 1))
@@ -92,7 +94,7 @@ def test_first_values_are_those_of_the_twin(
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_first(limit, by_copies, times, inputs, outputs)
 
-    denotation = naive.copies(limit) if by_copies else naive.first(limit)
+    denotation = twins.copies(limit) if by_copies else twins.first(limit)
     assert_corrects(data, evaluate, denotation, depth, lanes, lanes)
 
 
@@ -103,14 +105,14 @@ def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int
     def function(
         key: int, values: corrections.Ints, counts: corrections.Ints
     ) -> tuple[corrections.Ints, corrections.Ints]:
-        assert counts.all() and naive.columns(values) == sorted(naive.columns(values))
+        assert counts.all() and twins.columns(values) == sorted(twins.columns(values))
         total = counts.sum()
         return np.array([[total, 7, total], [0, 0, 0]]), np.array([1, 2, 3])
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_with(function, times, inputs, outputs)
 
-    def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
+    def denotation(values: dict[twins.Row, twins.Row]) -> twins.Wanted:
         total = sum(count for (count,) in values.values())
         return {} if not values else {(7, 0): 6} if total == 7 else {(total, 0): 4, (7, 0): 2}
 
@@ -126,20 +128,20 @@ def test_a_tally_finds_what_is_there() -> None:
     there: set[int] = set()
     for rank in rng.choice(ranks, 60):
         for column in (0, 1):
-            replay_history.add(sums, marks, int(rank), diffs, 0, column, 1)
-        replay_history.add(sums, marks, int(rank), diffs, 0, 0, -1)
+            replay_history.add_diff(sums, marks, int(rank), diffs, 0, column, 1)
+        replay_history.add_diff(sums, marks, int(rank), diffs, 0, 0, -1)
         there.add(int(rank))
         if rank % 3 == 0:
             for column, times in ((1, int(sums[1, rank])), (0, int(sums[0, rank]))):
                 for _ in range(times):
-                    replay_history.add(sums, marks, int(rank), diffs, 0, column, -1)
+                    replay_history.add_diff(sums, marks, int(rank), diffs, 0, column, -1)
             there.discard(int(rank))
-    found, at = [], replay_history.next_present(sums, marks, 0, ranks)
+    found, at = [], replay_history.next_nonzero(sums, marks, 0, ranks)
     while at < ranks:
         found.append(at)
-        at = replay_history.next_present(sums, marks, at + 1, ranks)
+        at = replay_history.next_nonzero(sums, marks, at + 1, ranks)
     assert found == sorted(there)
-    replay_history.clear(sums, marks, ranks)
+    replay_history.clear_tally(sums, marks, ranks)
     assert not sums.any() and not marks.any()
 
 
@@ -153,20 +155,20 @@ def test_long_histories_of_many_values_are_those_of_the_twin(shape: tuple[int, i
     evals = sorted({t for _, t, _ in inputs[:120]})
     outputs = [((v,), (e, r), (1,)) for v, e, r, _ in drawn[:50]]
     got = corrections.evaluate_first(
-        2, 1, interesting([evals], 2), naive.run([inputs], 1, 2), naive.run([outputs], 1, 2)
+        2, 1, interesting([evals], 2), twins.key_history([inputs], 1, 2), twins.key_history([outputs], 1, 2)
     )
-    wanted = naive.accumulate(naive.copies(2), evals, inputs)
-    assert rows(got) == [(0, v, t, d) for v, t, (d,) in naive.correct(evals, wanted, outputs)]
+    wanted = twins.evaluate_output(twins.copies(2), evals, inputs)
+    assert rows(got) == [(0, v, t, d) for v, t, (d,) in twins.correct_output(evals, wanted, outputs)]
 
 
 def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     """A5.9: room for a few rows at a time changes nothing, between keys or within one."""
     rng = np.random.default_rng(5)
     inputs = [[((int(v),), (int(e), int(r)), (1,)) for v, e, r in rng.integers(0, 6, (40, 3))] for _ in range(6)]
-    outputs: list[list[naive.Update]] = [[] for _ in inputs]
+    outputs: list[list[twins.Update]] = [[] for _ in inputs]
     evals = [sorted({time for _, time, _ in one}) for one in inputs]
     asked = interesting(evals, 2)
-    arguments = (asked, naive.run(inputs, 1, 2), naive.run(outputs, 1, 2))
+    arguments = (asked, twins.key_history(inputs, 1, 2), twins.key_history(outputs, 1, 2))
     whole = rows(corrections.evaluate_first(4, 1, *arguments))
     groups = rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
     monkeypatch.setattr(corrections, "WANTED_ROWS", 8)
@@ -179,7 +181,7 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
 def chain(n: int, depth: int) -> tuple[InterestingTimes, KeyHistory]:
     """A key with n values, each at its own time, each after the one before, and retracted later but the last."""
     updates = [((v,), (v,) * depth, (1,)) for v in range(n)] + [((v,), (v + 1,) * depth, (-1,)) for v in range(n - 1)]
-    return interesting([[(i,) * depth for i in range(n)]], depth), naive.run([updates], 1, depth)
+    return interesting([[(i,) * depth for i in range(n)]], depth), twins.key_history([updates], 1, depth)
 
 
 def grid(epochs: int, rounds: int) -> tuple[InterestingTimes, KeyHistory]:
@@ -188,7 +190,7 @@ def grid(epochs: int, rounds: int) -> tuple[InterestingTimes, KeyHistory]:
     for e in range(epochs):
         for r in range(rounds):
             updates += [((r,), (e, r), (1,)), ((r,), (e + 1, r), (-1,))]
-    return interesting([[(e, r) for e in range(epochs) for r in range(rounds)]], 2), naive.run([updates], 1, 2)
+    return interesting([[(e, r) for e in range(epochs) for r in range(rounds)]], 2), twins.key_history([updates], 1, 2)
 
 
 @pytest.mark.jit
@@ -206,8 +208,8 @@ def test_many_times_of_one_key_take_about_linear_time(make: Callable[[], tuple[I
         (1, lambda o: corrections.evaluate_first(3, 1, asked, inputs, o)),
     )
     for lanes, evaluate in reductions:
-        evaluate(naive.run([[]], lanes, depth))  # loads the kernel
+        evaluate(twins.key_history([[]], lanes, depth))  # loads the kernel
         start = time.thread_time()
-        made = evaluate(naive.run([[]], lanes, depth))
+        made = evaluate(twins.key_history([[]], lanes, depth))
         assert time.thread_time() - start < 1.0
         assert len(made) > 0
