@@ -1,1 +1,1 @@
-"""Collections as descriptions, and their rendering into operators."""
+"""Plans: collections as immutable descriptions, and their rendering into the operators of a dataflow."""

@@ -1,7 +1,7 @@
-"""Chains of linear nodes: one operator for as many as follow each other, and joins that make only what is read.
+"""Chains of linear nodes: one operator for a whole chain, and joins that produce only the columns that are read.
 
-A choice of columns right after a join becomes the join's projection; conditions and computed columns after a join see
-only the columns they name. A node that others read too is rendered once, and the chain begins after it.
+A selection of columns right after a join becomes the projection of the join. Conditions and computed columns after a
+join see only the columns that they name. A node with several readers is rendered once, and the chain starts after it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,21 @@ from kpg.plan.rendered import Rendered
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
+# The names of linear nodes in operator names, as `explain` and the event log show them.
+LABELS: dict[type[nodes.PlanNode], str] = {
+    nodes.SelectNode: "select",
+    nodes.FilterNode: "filter",
+    nodes.FlatMapNode: "flatmap",
+    nodes.NegateNode: "negate",
+    nodes.ExplodeNode: "explode",
+    nodes.DelayNode: "delay",
+    nodes.EnterNode: "enter",
+    nodes.InspectNode: "inspect",
+}
+
 
 def render_chain(renderer: Renderer, node: nodes.PlanNode) -> Rendered:
-    """The stream of the linear node that ends a chain."""
+    """Render the chain that ends with a linear node."""
     chain = chain_to(renderer, node)
     start = nodes.inputs_of(chain[0])[0]
     if isinstance(start, nodes.JoinNode) and renderer.is_private(start):
@@ -32,7 +44,7 @@ def render_chain(renderer: Renderer, node: nodes.PlanNode) -> Rendered:
         rendered = renderer.scopes.enter(rendered, node.scope())
     else:
         rendered = renderer.collection_in(start, node.scope())
-    label = "+".join(dict.fromkeys(type(link).__name__.lower() for link in chain))
+    label = "+".join(dict.fromkeys(LABELS[type(link)] for link in chain))
     stages: list[linear.LinearStage] = []
     meanings: list[Schema] = []
     schema = rendered.schema
@@ -54,7 +66,7 @@ def render_chain(renderer: Renderer, node: nodes.PlanNode) -> Rendered:
 
 
 def chain_to(renderer: Renderer, node: nodes.PlanNode) -> list[nodes.PlanNode]:
-    """The linear nodes that only lead to this one, first to last."""
+    """Return the linear nodes that have no other reader than this chain, first to last."""
     chain = [node]
     while True:
         before = nodes.inputs_of(chain[0])[0]
@@ -68,7 +80,7 @@ def chain_to(renderer: Renderer, node: nodes.PlanNode) -> list[nodes.PlanNode]:
 
 
 def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear.LinearStage | None:
-    """What a linear node does to updates whose lanes are named by `schema`."""
+    """Return the stage of a linear node for updates with the lanes of `schema`; None if it does nothing."""
     symbols = renderer.context.symbols
     match link:
         case nodes.SelectNode():
@@ -97,7 +109,7 @@ def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear
 
 
 def inspect(renderer: Renderer, rendered: Rendered, link: nodes.InspectNode) -> Rendered:
-    """The stream, shown to a function as it passes."""
+    """Add an operator that calls a function with the updates of a stream."""
     lanes = tuple(rendered.schema.index(name) for name in link.schema.names)
     operator = Inspect("inspect", link.function, lanes)
     stream = renderer.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=rendered.stream.depth)
@@ -107,7 +119,7 @@ def inspect(renderer: Renderer, rendered: Rendered, link: nodes.InspectNode) -> 
 def join_for(
     renderer: Renderer, node: nodes.JoinNode, chain: list[nodes.PlanNode]
 ) -> tuple[Rendered, list[nodes.PlanNode]]:
-    """A join that makes only what the chain after it reads, and what is left of the chain."""
+    """Render a join that produces only the columns that the chain reads; return it with the rest of the chain."""
     names = node.schema.names
     first = chain[0]
     if isinstance(first, nodes.SelectNode):
@@ -121,7 +133,7 @@ def join_for(
 
 
 def read_by(renderer: Renderer, chain: Sequence[nodes.PlanNode], schema: Schema) -> set[str]:
-    """The columns that a chain reads of its input, up to where it makes new ones."""
+    """Return the columns of its input that a chain reads, up to the first node that computes new columns."""
     used: set[str] = set()
     for link in chain:
         match link:
@@ -137,6 +149,6 @@ def read_by(renderer: Renderer, chain: Sequence[nodes.PlanNode], schema: Schema)
 
 
 def columns_of(renderer: Renderer, expressions: Sequence[Any], schema: Schema) -> set[str]:
-    """The columns that some expressions read."""
+    """Return the columns that some expressions read."""
     symbols = renderer.context.symbols
     return {schema.names[lane] for expression in expressions for lane in bind(expression, schema, symbols).lanes}

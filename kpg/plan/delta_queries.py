@@ -1,11 +1,12 @@
-"""Delta queries: heads that write down initial times, and steps that extend tuples by indexes.
+"""Delta queries: sources that record the initial time of each change, and steps that extend tuples by indexes.
 
-On one worker all extenders of a step are one operator, which intersects what they hold. On several, no worker has the
-keys of all: each weighs in turn, the one with the fewest rows proposes, and each other validates, with an exchange by
-its key before each. Where an extender has at most one row of each key, nothing needs to be weighed: it proposes.
+On one worker all extenders of a step are one operator, which intersects their rows. On several workers, no worker has
+the keys of all extenders. Then each extender counts its candidates in turn, the one with the fewest proposes, and the
+others validate, with an exchange by the extender's key before each. An extender with at most one row for each key
+proposes without any counting.
 
-An index by some columns is any arrangement whose lanes begin with them if there is one worker, since it is sorted by
-all its lanes; on several it must be by exactly these, which decide where rows are.
+On one worker an index by some columns is any arrangement with these columns as its first lanes, since it is sorted by
+all of its lanes. On several workers the key must be exactly these columns, because the key determines the worker.
 """
 
 from __future__ import annotations
@@ -32,63 +33,63 @@ from kpg.trace.extension import Extender, ExtensionShape
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
-NONE = Schema((), ())
-ROUND = "$@"  # how the names of the columns begin that hold the rounds of initial times
+NO_COLUMNS = Schema((), ())
+ROUND_PREFIX = "$@"  # of the names of the columns that hold the rounds of initial times
 
 
 def rounds_of(loops: frozenset[nodes.Loop]) -> dict[str, Any]:
-    """The columns for the rounds of initial times in a scope."""
+    """Return the columns that hold the rounds of initial times in a scope."""
     depth = max((loop.depth() for loop in loops), default=0)
-    return {f"{ROUND}{number}": INT64 for number in range(1, depth + 1)}
+    return {f"{ROUND_PREFIX}{number}": INT64 for number in range(1, depth + 1)}
 
 
-def render_changes(renderer: Renderer, node: nodes.DeltaSourceNode) -> Rendered:
-    """The head of a delta query."""
+def render_delta_source(renderer: Renderer, node: nodes.DeltaSourceNode) -> Rendered:
+    """Render the source of a delta query."""
     if renderer.context.depth != 1:
         raise BadPlan("delta queries need times of one coordinate", hint="Use binary joins for multi-temporal inputs.")
-    found = renderer.reorder(renderer.collection_in(node.input, node.scope()), node.input.schema)
-    if len(node.schema) - len(node.input.schema) != found.stream.depth - 1:
-        raise BadPlan("a delta query was made before it was known how deep its loop is nested")
+    changes = renderer.reorder(renderer.collection_in(node.input, node.scope()), node.input.schema)
+    if len(node.schema) - len(node.input.schema) != changes.stream.depth - 1:
+        raise BadPlan("a delta query was built before the nesting depth of its loop was known")
     operator = DeltaSource("changes", renderer.floor)
-    stream = renderer.dataflow.add(operator, [(found.stream, LocalPact())], depth=found.stream.depth)
+    stream = renderer.dataflow.add(operator, [(changes.stream, LocalPact())], depth=changes.stream.depth)
     return Rendered(stream, node.schema, node.scope())
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class IndexedExtender:
     """An extender and its index, in the scope of the step."""
 
-    extender: nodes.ExtenderSpec
+    spec: nodes.ExtenderSpec
     index: RenderedArrangement
 
     @property
-    def new(self) -> list[str]:
+    def values(self) -> list[str]:
         """The columns beyond the key."""
-        return list(self.index.schema.names[len(self.extender.key) :])
+        return list(self.index.schema.names[len(self.spec.key) :])
 
 
 def render_extend(renderer: Renderer, node: nodes.ExtendNode) -> Rendered:
-    """A step of a delta query."""
+    """Render a step of a delta query."""
     tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), _rounds_last(node.input.schema))
-    alone = renderer.dataflow.worker.peers == 1  # else what is not here may be elsewhere
-    gates = [Said(each, _index(renderer, each, node.scope())) for each in node.gates if alone]
-    said = [Said(each, _index(renderer, each, node.scope())) for each in node.extenders]
-    if alone or len(said) == 1:
-        return _extended(renderer, tuples, node, said, gates)
-    return _across_workers(renderer, tuples, node, said)
+    one_worker = renderer.dataflow.worker.peers == 1  # otherwise rows missing here may be on another worker
+    gates = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.gates if one_worker]
+    extenders = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.extenders]
+    if one_worker or len(extenders) == 1:
+        return _extend_here(renderer, tuples, node, extenders, gates)
+    return _extend_across_workers(renderer, tuples, node, extenders)
 
 
 def _rounds_last(schema: Schema) -> Schema:
-    """The columns in the order that operators expect."""
-    return schema.select(sorted(schema.names, key=lambda name: name.startswith(ROUND)))
+    """Return the columns in the order that operators expect: rounds last."""
+    return schema.select(sorted(schema.names, key=lambda name: name.startswith(ROUND_PREFIX)))
 
 
-def index_of(renderer: Renderer, extender: nodes.ExtenderSpec) -> tuple[str, ...]:
-    """The key of the arrangement that an extender is read from."""
-    keys = tuple(column for _, column in extender.key)
-    node = extender.node
+def index_of(renderer: Renderer, spec: nodes.ExtenderSpec) -> tuple[str, ...]:
+    """Return the key of the arrangement that an extender reads."""
+    keys = tuple(column for _, column in spec.key)
+    node = spec.node
     if renderer.dataflow.worker.peers > 1:
-        return keys or node.schema.names  # what is a key by nothing would be on one worker; so it only validates
+        return keys or node.schema.names  # an empty key would put all rows on one worker; so it only validates
     match node:
         case nodes.ReduceNode() if node.reduction.kind == "presence" and node.schema.names[: len(keys)] == keys:
             return node.keys
@@ -98,118 +99,133 @@ def index_of(renderer: Renderer, extender: nodes.ExtenderSpec) -> tuple[str, ...
     return keys
 
 
-def _index(renderer: Renderer, extender: nodes.ExtenderSpec, loop: nodes.Loop | None) -> RenderedArrangement:
-    found = renderer.arranged_in(extender.node, index_of(renderer, extender), loop)
-    assert found.arranged.width == 1, "diffs of an extender are plain numbers"
-    return found
+def _index(renderer: Renderer, spec: nodes.ExtenderSpec, loop: nodes.Loop | None) -> RenderedArrangement:
+    index = renderer.arranged_in(spec.node, index_of(renderer, spec), loop)
+    assert index.arranged.width == 1, "diffs of an extender are plain numbers"
+    return index
 
 
-def _extended(
-    renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, said: Sequence[Said], gates: Sequence[Said] = ()
+def _extend_here(
+    renderer: Renderer,
+    tuples: Rendered,
+    node: nodes.ExtendNode,
+    extenders: Sequence[IndexedExtender],
+    gates: Sequence[IndexedExtender] = (),
 ) -> Rendered:
-    """One operator, which has all extenders at hand."""
-    known = [_known(renderer, each, tuples.schema) for each in said]
-    later = [_known(renderer, each, tuples.schema) for each in gates]
-    new = said[0].new
+    """Add one operator that reads the indexes of all extenders on its own worker."""
+    bound = [_bind_extender(renderer, extender, tuples.schema) for extender in extenders]
+    bound_gates = [_bind_extender(renderer, gate, tuples.schema) for gate in gates]
+    new = extenders[0].values
     projection = [(0, tuples.schema.index(name)) if side == 0 else (1, new.index(name)) for side, name in node.columns]
     low, high = (-1 if name is None else tuples.schema.index(name) for name in (node.low, node.high))
     shape = ExtensionShape(len(new), np.array(projection, np.int64).reshape(-1, 2), low, high)
     verb = "extend" if new else "validate"
-    label = f"{verb} by {len(said)}" if len(said) > 1 else "half join"
+    label = f"{verb} by {len(extenders)}" if len(extenders) > 1 else "half join"
     indexes = [
         [
-            ExtenderIndex(each.index.arranged, extender, f"{label} of {renderer.dataflow.name}")
-            for each, extender in zip(*pair, strict=True)
+            ExtenderIndex(indexed.index.arranged, extender, f"{label} of {renderer.dataflow.name}")
+            for indexed, extender in zip(*pair, strict=True)
         ]
-        for pair in ((said, known), (gates, later))
+        for pair in ((extenders, bound), (gates, bound_gates))
     ]
     operator = HalfJoin(label, indexes[0], indexes[1], shape, renderer.floor)
     operator.schema = tuples.schema
-    first, *others = [each.index.arranged.stream for each in (*said, *gates)]
-    pact = _pact(renderer, tuples.schema, said[0], known[0])
+    first, *others = [indexed.index.arranged.stream for indexed in (*extenders, *gates)]
+    pact = _pact(renderer, tuples.schema, extenders[0], bound[0])
     inputs: list[tuple[Stream, Pact]] = [(tuples.stream, pact), (first.concat(*others), FollowPact())]
     stream = renderer.dataflow.add(operator, inputs, depth=tuples.stream.depth)
     return Rendered(stream, node.schema, tuples.loop)
 
 
-def _known(renderer: Renderer, said: Said, schema: Schema) -> Extender:
-    """An extender in terms of lanes; one that is a gate is not looked up by key."""
+def _bind_extender(renderer: Renderer, indexed: IndexedExtender, schema: Schema) -> Extender:
+    """Return an extender in terms of lanes of the tuples. A gate is not looked up, so its lanes may be unknown."""
     lanes: list[int] = []
     constants: list[int] = []
-    for (value, column), type_ in zip(said.extender.key, said.index.schema.types, strict=False):
+    for (value, column), type_ in zip(indexed.spec.key, indexed.index.schema.types, strict=False):
         if isinstance(value, Expression):
-            bound = bind(value, NONE, renderer.context.symbols)
+            bound = bind(value, NO_COLUMNS, renderer.context.symbols)
             if bound.type != type_:
-                raise BadPlan(f"{value!r} is no {type_}", detail=f"It is compared with column {column}.")
+                raise BadPlan(f"{value!r} is not of type {type_}", detail=f"It is compared with column {column}.")
             lanes.append(-1)
             constants.append(int(bound.evaluate(np.empty((0, 1), np.int64)).values[0]))
         else:
             lanes.append(schema.index(value) if value in schema.names else -1)
             constants.append(0)
-    return Extender(tuple(lanes), tuple(constants), said.extender.strict, said.extender.negative)
+    return Extender(tuple(lanes), tuple(constants), indexed.spec.strict, indexed.spec.negative)
 
 
-def _pact(renderer: Renderer, schema: Schema, said: Said, known: Extender) -> Pact:
-    """To the worker whose index has the key: all of it, or what the arrangement is by."""
-    keys = said.index.arranged.key_lanes
-    return renderer.by_lanes(schema, known.lanes[:keys], known.constants[:keys], said.index.schema.types[:keys])
+def _pact(renderer: Renderer, schema: Schema, indexed: IndexedExtender, extender: Extender) -> Pact:
+    """Return the pact that sends tuples to the worker that has their key in the index."""
+    keys = indexed.index.arranged.key_lanes
+    types = indexed.index.schema.types[:keys]
+    return renderer.by_lanes(schema, extender.lanes[:keys], extender.constants[:keys], types)
 
 
-def _across_workers(renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, said: Sequence[Said]) -> Rendered:
-    """Weigh, propose, validate: one operator each, on the worker that has the key."""
-    if not said[0].new:
-        return _validated(renderer, tuples, node, said)
-    proposers = [each for each in said if not each.extender.negative and each.extender.key]
-    single = [each for each in proposers if each.extender.single][:1]
+def _extend_across_workers(
+    renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, extenders: Sequence[IndexedExtender]
+) -> Rendered:
+    """Count, propose, validate: one operator for each extender, on the worker that has the key."""
+    if not extenders[0].values:
+        return _validate(renderer, tuples, node, extenders)
+    proposers = [extender for extender in extenders if not extender.spec.negative and extender.spec.key]
+    single = [proposer for proposer in proposers if proposer.spec.single][:1]
     if single or len(proposers) == 1:
-        return _proposed(renderer, tuples, node, (single or proposers)[0], said)
+        return _propose(renderer, tuples, node, (single or proposers)[0], extenders)
     weighed = tuples
-    for number, each in enumerate(proposers):
-        known = _known(renderer, each, weighed.schema)
-        index = ExtenderIndex(each.index.arranged, known, f"weigh of {renderer.dataflow.name}")
-        pact = _pact(renderer, weighed.schema, each, known)
+    for number, proposer in enumerate(proposers):
+        bound = _bind_extender(renderer, proposer, weighed.schema)
+        index = ExtenderIndex(proposer.index.arranged, bound, f"weigh of {renderer.dataflow.name}")
+        pact = _pact(renderer, weighed.schema, proposer, bound)
         stream = renderer.dataflow.add(
             ChooseExtender("weigh", index, number), [(weighed.stream, pact)], depth=tuples.stream.depth
         )
         weighed = replace(weighed, stream=stream, schema=_weighed_schema(tuples.schema), tidy=False, placed=None)
     parts = []
-    for number, each in enumerate(proposers):
-        mine = renderer.add_stages(weighed, [ChosenStage(number)], "chosen", tuples.schema)
-        parts.append(_proposed(renderer, mine, node, each, said))
+    for number, proposer in enumerate(proposers):
+        chosen = renderer.add_stages(weighed, [ChosenStage(number)], "chosen", tuples.schema)
+        parts.append(_propose(renderer, chosen, node, proposer, extenders))
     return replace(parts[0], stream=parts[0].stream.concat(*[part.stream for part in parts[1:]]))
 
 
 def _weighed_schema(schema: Schema) -> Schema:
-    names = tuple(f"weighed {place}" for place in range(WEIGHED))
+    names = tuple(f"weighed {lane}" for lane in range(WEIGHED))
     return Schema(names + schema.names, (INT64,) * WEIGHED + schema.types)
 
 
-def _proposed(renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, by: Said, said: Sequence[Said]) -> Rendered:
-    """The proposals of one extender, validated by the others."""
-    new = said[0].new[0]
+def _propose(
+    renderer: Renderer,
+    tuples: Rendered,
+    node: nodes.ExtendNode,
+    proposer: IndexedExtender,
+    extenders: Sequence[IndexedExtender],
+) -> Rendered:
+    """Let one extender propose values, and the others validate them."""
+    new = extenders[0].values[0]
     columns = [(0, name) for name in tuples.schema.names]
     value = "= new"
     rounds = tuples.stream.depth - 1
-    place = len(columns) - rounds  # rounds stay last
-    columns.insert(place, (1, by.new[0]))
+    position = len(columns) - rounds  # rounds stay last
+    columns.insert(position, (1, proposer.values[0]))
     names, types = list(tuples.schema.names), list(tuples.schema.types)
-    names.insert(place, value)
-    types.insert(place, by.index.schema.type_of(by.new[0]))
+    names.insert(position, value)
+    types.insert(position, proposer.index.schema.type_of(proposer.values[0]))
     wide = replace(node, schema=Schema(tuple(names), tuple(types)), columns=tuple(columns))
-    proposed = _extended(renderer, tuples, wide, [by])
-    others = [
-        Said(replace(each.extender, key=(*each.extender.key, (value, each.new[0]))), each.index)
-        for each in said
-        if each is not by
+    proposed = _extend_here(renderer, tuples, wide, [proposer])
+    validators = [
+        IndexedExtender(replace(other.spec, key=(*other.spec.key, (value, other.values[0]))), other.index)
+        for other in extenders
+        if other is not proposer
     ]
-    made = tuple((0, value if side == 1 and name == new else name) for side, name in node.columns)
-    return _validated(renderer, proposed, replace(node, columns=made, low=None, high=None), others)
+    outputs = tuple((0, value if side == 1 and name == new else name) for side, name in node.columns)
+    return _validate(renderer, proposed, replace(node, columns=outputs, low=None, high=None), validators)
 
 
-def _validated(renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, said: Sequence[Said]) -> Rendered:
-    """The tuples that each extender in turn lets through."""
-    for each in said[:-1]:
+def _validate(
+    renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, extenders: Sequence[IndexedExtender]
+) -> Rendered:
+    """Filter tuples through each extender in turn."""
+    for extender in extenders[:-1]:
         columns = tuple((0, name) for name in tuples.schema.names)
         same = replace(node, schema=tuples.schema, columns=columns, low=None, high=None)
-        tuples = _extended(renderer, tuples, same, [each])
-    return _extended(renderer, tuples, node, said[-1:])
+        tuples = _extend_here(renderer, tuples, same, [extender])
+    return _extend_here(renderer, tuples, node, extenders[-1:])

@@ -1,9 +1,9 @@
-"""What a rendering asks for: the streams and arrangements that must be there before a node's own operators.
+"""The dependencies of a rendering: the streams and arrangements that must exist before the operators of a node.
 
-    needs_of(...)  =  what `Renderer` asks of itself while it renders that one node, in the order it asks
+    dependencies_of(...)  =  what `Renderer` will ask for while it renders that one node, in the same order
 
-The renderer works these off with a list of its own, so a plan may be as deep as memory allows. Whatever is missing here
-is rendered when asked for, which costs a frame of Python's stack, no more.
+The renderer satisfies them from an explicit stack, so the depth of a plan is bounded by memory only. A dependency that
+is missing here is rendered when it is asked for, at the cost of one frame of Python's stack.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Dependency(NamedTuple):
-    """A node, to be had as a stream, or arranged by some columns."""
+    """A node that is needed as a stream (`keys` is None) or arranged by some columns."""
 
     node: nodes.PlanNode
     keys: tuple[str, ...] | None = None
 
 
-def needs_of(renderer: Renderer, need: Dependency) -> list[Dependency]:
-    """What is needed for something that is needed."""
-    node, keys = need
+def dependencies_of(renderer: Renderer, dependency: Dependency) -> list[Dependency]:
+    """Return the direct dependencies of a dependency."""
+    node, keys = dependency
     if keys is None:
         return _of_collection(renderer, node)
     if isinstance(node, nodes.ArrangeNode):
@@ -50,8 +50,8 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[Dependency]
         case nodes.JoinNode():
             return _of_join(node)
         case nodes.ExtendNode():
-            said = (*node.extenders, *node.gates)
-            return [Dependency(node.input), *[Dependency(each.node, index_of(renderer, each)) for each in said]]
+            extenders = (*node.extenders, *node.gates)
+            return [Dependency(node.input), *[Dependency(each.node, index_of(renderer, each)) for each in extenders]]
         case nodes.ArrangeNode():
             return [Dependency(node.input, node.keys)]
         case nodes.ReduceNode():

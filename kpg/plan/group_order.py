@@ -1,8 +1,8 @@
-"""The order of a group's rows: which lanes decide, which descend, and whether an index that exists has that order.
+"""The order of the rows of a group: the lanes that decide, which of them descend, and whether an existing index has it.
 
 Kernels take the first rows in the order of lanes. Descending columns are complemented on the way in and out, so they
-need an index of their own; symbols are ranked by value and may come in any order. Otherwise an index by the group's key
-whose values lie in the order asked for is read as it is.
+need an index of their own. Symbols are ranked by value, so their lanes may be in any order. Otherwise an existing index
+by the group's key is read as it is, if its values are in the right order.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from kpg.plan import nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """The lanes of an index whose groups are in order: keys, the columns that decide, the rest to settle ties."""
+class GroupOrder:
+    """The lanes of an index with ordered groups: keys, then the columns that decide, then the rest to break ties."""
 
     schema: Schema
-    ranked: tuple[bool, ...]  # for each value lane, whether it is ordered by what it stands for
+    ranked: tuple[bool, ...]  # for each value lane, whether it is a symbol, ordered by its text
     descending: tuple[bool, ...]  # for each value lane
-    complemented: tuple[int, ...]  # lanes that must be turned round
+    complemented: tuple[int, ...]  # lanes to be complemented
 
     @property
     def symbolic(self) -> bool:
-        """Whether ranks are needed."""
+        """Whether some lanes are symbols."""
         return any(self.ranked)
 
 
-def order_of(node: nodes.ReduceNode) -> Order:
-    """The order that the first rows of a group are taken by."""
+def order_of(node: nodes.ReduceNode) -> GroupOrder:
+    """Return the order that a reduction takes the first rows of a group by."""
     columns = node.reduction.columns
     by = [column.removeprefix("-") for column in columns]
     rest = [name for name in node.schema.names if name not in node.keys and name not in by]
     schema = node.input.schema.select([*node.keys, *by, *rest])
     ranked = tuple(schema.type_of(name).is_symbolic for name in [*by, *rest])
     descending = tuple(column.startswith("-") for column in columns) + (False,) * len(rest)
-    down = tuple(len(node.keys) + at for at, falls in enumerate(descending) if falls)
-    return Order(schema, ranked, descending, () if any(ranked) else down)
+    down = tuple(len(node.keys) + at for at, descends in enumerate(descending) if descends)
+    return GroupOrder(schema, ranked, descending, () if any(ranked) else down)
 
 
-def has_order(node: nodes.ReduceNode, order: Order) -> bool:
-    """Whether the input's index by the group's key has its lanes in this order."""
+def has_order(node: nodes.ReduceNode, order: GroupOrder) -> bool:
+    """Return whether the index of the input by the group's key has its lanes in this order."""
     names = lanes_of(node.input, node.keys)
     return not order.complemented and has_index(node.input, node.keys) and names == order.schema.names
 
 
 def has_index(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
-    """Whether a collection is arranged by these columns, or may choose to be."""
+    """Return whether a collection is arranged by these columns, or can be without another copy."""
     if isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
         return node.owner.arranged_by(keys) is not None
     return isinstance(node, nodes.ArrangeNode) and node.keys == keys
 
 
 def lanes_of(node: nodes.PlanNode, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """The order in which the index of a node by some columns has its lanes."""
+    """Return the names of the lanes of a node's index by some columns, in their order."""
     while isinstance(node, nodes.ArrangeNode):
         node = node.input
     if (

@@ -1,7 +1,7 @@
-"""Joins: two arrangements by the same key, or views of such, and the columns that are read of each pair.
+"""Joins: two arrangements by the same key, or views of arrangements, and the columns that are read of each pair.
 
-A view (a filter, negation or sum of something that is indexed) shares that index: what the view says is done to the
-pairs. Several views on a side are several joins whose streams are one.
+A view (a filter, negation or sum of something indexed) shares the index: its filter and sign are applied to the pairs.
+If a side consists of several views, each is joined separately and the streams are concatenated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kpg.columns.schema import Schema
 from kpg.operators import linear
 from kpg.operators.join import join
 from kpg.plan import nodes
-from kpg.plan.placement import of_pairs
+from kpg.plan.placement import placement_of_join
 from kpg.plan.rendered import Rendered
 from kpg.plan.views import View, views_of
 
@@ -26,7 +26,7 @@ Columns = tuple[tuple[int, str], ...]
 
 
 def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, schema: Schema) -> Rendered:
-    """A join that makes the given columns, named by side and name there."""
+    """Render a join that produces the given columns, each a side and a name on that side."""
     keys = keys_of(node)
     parts = [_join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node)]
     stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
@@ -34,14 +34,14 @@ def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sche
 
 
 def keys_of(node: nodes.JoinNode) -> Keys:
-    """The key of each side."""
+    """Return the key of each side."""
     return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
 
 
 def pairs_of(node: nodes.JoinNode) -> list[tuple[View, View]]:
-    """What is joined with what: every view of the left side with every view of the right."""
+    """Return all pairs of a view of the left side and a view of the right side."""
     left, right = keys_of(node)
-    return [(one, other) for one in views_of(node.left, left) for other in views_of(node.right, right)]
+    return [(a, b) for a in views_of(node.left, left) for b in views_of(node.right, right)]
 
 
 def _join_views(
@@ -68,6 +68,6 @@ def _join_views(
     projection = [(side, sides[side].schema.index(name)) for side, name in read]
     left, right = sides[0].arranged, sides[1].arranged
     stream = join(renderer.dataflow, "join", left, right, projection)
-    placed = of_pairs(columns, list(zip(*keys, strict=True)))
+    placed = placement_of_join(columns, list(zip(*keys, strict=True)))
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     return renderer.add_stages(pairs, stages, "view", schema)

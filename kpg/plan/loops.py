@@ -1,9 +1,9 @@
-"""Loops: a variable is its source and what comes round, which is fed back when the rest of the loop is known.
+"""Loops: a variable is its source plus the feedback, which is connected when the rest of the loop is rendered.
 
     variable  =  source + feedback(definition − source)
 
-Updates that cancel must meet before they go round again, or they would for ever: a way round without an arrangement on
-it is consolidated.
+Updates that cancel must meet before they go round again, or they would circulate for ever. A cycle without an
+arrangement on it is therefore consolidated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kpg.operators import iterate, linear
 from kpg.plan import nodes
-from kpg.plan.placement import common
+from kpg.plan.placement import common_placement
 from kpg.plan.rendered import Rendered
 from kpg.progress import summary
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def render_variable(renderer: Renderer, node: nodes.VariableNode) -> tuple[Rendered, iterate.Feedback]:
-    """The stream of a variable, and the operator that waits for what comes round."""
+    """Return the stream of a variable, and its feedback operator, which has no input yet."""
     loop = node.loop
     depth = renderer.context.depth + loop.depth()
     feedback = iterate.Feedback(loop.name, loop.max_rounds)
@@ -35,7 +35,7 @@ def render_variable(renderer: Renderer, node: nodes.VariableNode) -> tuple[Rende
 
 
 def close_variable(renderer: Renderer, node: nodes.VariableNode, feedback: iterate.Feedback) -> None:
-    """Feed back what the variable is defined to be, less what it started from."""
+    """Connect the feedback of a variable: its definition minus its source."""
     loop, definition = node.loop, node.loop.definition(node)
     result = renderer.reorder(renderer.collection_in(definition, loop), node.schema)
     parts = [result]
@@ -43,16 +43,16 @@ def close_variable(renderer: Renderer, node: nodes.VariableNode, feedback: itera
         source = renderer.reorder(renderer.collection_in(node.source, loop), node.schema)
         parts.append(renderer.add_stages(source, [linear.NegateStage()], "negate", node.schema))
     stream = result.stream.concat(*[part.stream for part in parts[1:]])
-    back = replace(result, stream=stream, tidy=False, placed=common(part.placed for part in parts))
-    if reaches_linearly(definition, loop):
-        back = renderer.consolidate(back)
-    renderer.dataflow.connect(back.stream, feedback, 0)
+    feedback_input = replace(result, stream=stream, tidy=False, placed=common_placement(part.placed for part in parts))
+    if has_linear_cycle(definition, loop):
+        feedback_input = renderer.consolidate(feedback_input)
+    renderer.dataflow.connect(feedback_input.stream, feedback, 0)
 
 
-def reaches_linearly(node: nodes.PlanNode, loop: nodes.Loop) -> bool:
-    """Whether updates can go round a loop without passing an arrangement, which would let cancelling ones meet.
+def has_linear_cycle(node: nodes.PlanNode, loop: nodes.Loop) -> bool:
+    """Return whether updates can go round a loop without passing an arrangement, where cancelling updates would meet.
 
-    They may pass through loops inside it, whose rounds fall together when they leave.
+    The cycle may pass through inner loops: updates of different inner rounds get equal times when they leave.
     """
     stack, seen = [node], set[nodes.PlanNode]()
     while stack:

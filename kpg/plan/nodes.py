@@ -1,8 +1,8 @@
-"""What a collection is, as an immutable description: a graph of nodes, built without doing any work.
+"""Plan nodes: the immutable description of a collection as a graph, built without doing any work.
 
-A node knows its schema and the loops it depends on; nodes are equal only to themselves. Nothing here runs: `render`
-turns the nodes that an answer needs into the operators of one dataflow. A node that does not depend on a loop is
-rendered outside it, wherever it was written, so that what does not change with the round is done once.
+A node knows its schema and the loops it depends on. Nodes compare by identity. `render` turns the nodes that an answer
+needs into the operators of one dataflow. A node that does not depend on a loop is rendered outside it, even if it was
+written inside, so that work that does not change with the round is done once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kpg.seminaive.recursion_rules import RuleSystem
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A recursion: variables that are defined by each other, and how many rounds they may take."""
+    """A recursion: variables defined by each other, and the maximum number of rounds."""
 
     name: str
     max_rounds: int
@@ -27,83 +27,83 @@ class Loop:
     _left: bool = False
 
     def use(self, node: PlanNode) -> None:
-        """Learn from something that this loop is made of which loops it is inside of."""
+        """Record the loops that this loop is nested in, from a node that it uses."""
         for loop in node.loops - {self} - self._inside:
             if self in loop.surrounding():
                 raise BadPlan(
                     f"{self.name} and {loop.name} are each inside the other",
-                    hint=f"Take what {loop.name} comes to with leave() before using it in {self.name}.",
+                    hint=f"Take the result of {loop.name} with leave() before using it in {self.name}.",
                 )
             if self._left:
                 raise BadPlan(
-                    f"{self.name} was left before it was known to be inside {loop.name}",
-                    hint="Give all variables their definitions before calling leave().",
+                    f"{self.name} turns out to be inside {loop.name} after leave() was called",
+                    hint="Define all variables before calling leave().",
                 )
             self._inside.add(loop)
 
     def add(self, variable: VariableNode) -> None:
-        """One more variable, to be defined."""
+        """Add a variable that is still to be defined."""
         if variable.source is not None:
             self.use(variable.source)
         self.definitions[variable] = None
 
     def define(self, variable: VariableNode, node: PlanNode) -> None:
-        """Say what a variable is in the next round."""
+        """Define the value of a variable in the next round."""
         self.use(node)
         self.definitions[variable] = node
 
     def leave(self, node: PlanNode) -> frozenset[Loop]:
-        """The loops that a collection of this loop depends on outside of it."""
+        """Return the loops outside this one that a collection of this loop depends on."""
         self._left = True
         return (node.loops | self.surrounding() if self in node.loops else node.loops) - {self}
 
     def definition(self, variable: VariableNode) -> PlanNode:
-        """What a variable is in the next round."""
+        """Return the value of a variable in the next round."""
         result = self.definitions[variable]
         if result is None:
             raise BadPlan(
-                f"a variable of {self.name} has no definition", hint="Give it one with variable.set(collection)."
+                f"a variable of {self.name} has no definition", hint="Define it with variable.set(collection)."
             )
         return result
 
     def surrounding(self) -> frozenset[Loop]:
-        """The loops that this one is inside of: those that what it is made of depends on, and the ones around them."""
-        found: set[Loop] = set()
+        """Return the loops that this one is nested in, directly or indirectly."""
+        loops: set[Loop] = set()
         stack = list(self._inside)
         while stack:
             loop = stack.pop()
-            if loop not in found:
-                found.add(loop)
+            if loop not in loops:
+                loops.add(loop)
                 stack += loop._inside
-        return frozenset(found)
+        return frozenset(loops)
 
     def depth(self) -> int:
-        """How deep this loop is nested; 1 for one in no other."""
+        """Return the nesting depth of this loop; 1 if it is in no other loop."""
         return 1 + max((loop.depth() for loop in self.surrounding()), default=0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlanNode:
-    """A collection: its columns and the loops whose variables it depends on."""
+    """A collection: its columns, and the loops that define the variables it depends on."""
 
     schema: Schema
     loops: frozenset[Loop]
 
     def scope(self) -> Loop | None:
-        """The innermost loop this depends on."""
+        """Return the innermost loop that this node depends on."""
         return max(self.loops, key=Loop.depth, default=None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class InstalledNode(PlanNode):
-    """An arrangement that lives in a dataflow of its own: `owner` knows its publisher and handle."""
+    """An arrangement in a dataflow of its own. `owner` has its publisher and its handle."""
 
     owner: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RelationNode(PlanNode):
-    """A named input, read through whatever arrangement of it exists."""
+    """A named input, read through one of its arrangements."""
 
     owner: Any
 
@@ -126,7 +126,7 @@ class FilterNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FlatMapNode(PlanNode):
-    """Any number of rows from each row, by a function on columns."""
+    """Zero or more rows from each row, by a function on columns."""
 
     input: PlanNode
     function: Callable[[Any], Any]
@@ -142,7 +142,7 @@ class NegateNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExplodeNode(PlanNode):
-    """As many copies of each row as a column says."""
+    """Copies of each row; a column has their number."""
 
     input: PlanNode
     column: str
@@ -150,7 +150,7 @@ class ExplodeNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DelayNode(PlanNode):
-    """Each row no earlier than an expression says, in one coordinate of time (−1: the innermost round)."""
+    """Each row delayed to the value of an expression in one coordinate of time (−1: the innermost round)."""
 
     input: PlanNode
     expression: Any
@@ -159,7 +159,7 @@ class DelayNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnterNode(PlanNode):
-    """A collection seen inside a loop, each row from the round that an expression says."""
+    """A collection inside a loop; each row enters in the round that an expression gives."""
 
     input: PlanNode
     loop: Loop
@@ -175,7 +175,7 @@ class ConcatNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConsolidateNode(PlanNode):
-    """Each time's updates summed."""
+    """The updates of each time, consolidated."""
 
     input: PlanNode
 
@@ -190,7 +190,7 @@ class ArrangeNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JoinNode(PlanNode):
-    """Pairs of rows with equal keys; `columns` names, for each column of the schema, its side and name there."""
+    """Pairs of rows with equal keys. `columns` has the side of each column of the schema, and its name on that side."""
 
     left: PlanNode
     right: PlanNode
@@ -200,18 +200,18 @@ class JoinNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeltaSourceNode(PlanNode):
-    """The head of a delta query: rows that know their initial time, whose rounds are columns of their own."""
+    """The source of a delta query: changed rows with the rounds of their initial time as further columns."""
 
     input: PlanNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExtenderSpec:
-    """A collection that has a say in a step of a delta query: the columns of its key, and where each value is from.
+    """An extender of one step of a delta query: a collection and the columns that it is looked up by.
 
-    `key` pairs a column of the tuples, or an expression without columns, with a column of the collection. `strict`:
-    what changes at the same time counts in another delta query. `negative`: it stands for one minus the collection.
-    `single`: it holds at most one row of each key.
+    `key` pairs a column of the tuples, or an expression without columns, with a column of the collection. `strict`
+    excludes changes at the tuple's own time; another delta query counts them. `negative` stands for one minus the
+    collection. `single` promises at most one row for each key.
     """
 
     node: PlanNode
@@ -223,11 +223,11 @@ class ExtenderSpec:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExtendNode(PlanNode):
-    """Tuples extended by the columns that extenders have beyond their keys: none, one, or any number of the only one.
+    """Tuples extended by the value columns of extenders: none, one, or any number if there is only one extender.
 
-    `columns` names, for each column of the schema, where it is from: 0 and a column of the tuples, 1 and a column of
-    the first extender. `low` and `high` name columns that the new one is not before and is before. `gates` are the
-    extenders of later steps.
+    `columns` has the origin of each column of the schema: (0, column of the tuples) or (1, column of the first
+    extender). `low` and `high` name columns of the tuples that bound the new column: low <= new < high. `gates` are
+    the extenders of later steps; a tuple waits until they are complete too.
     """
 
     input: PlanNode
@@ -240,12 +240,13 @@ class ExtendNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReductionSpec:
-    """What is computed of each group: a kind, and what it needs.
+    """The function that is computed for each group: a kind and its parameters.
 
-    presence   at_least                  the group's key, if its rows number at least that
-    sums       columns                   count and sums, as lanes of the diff
+    presence   at_least                  the group's key, if the group has at least that many rows
+    count                                the number of rows
+    sums       columns                   counts, sums and averages, accumulated in the diff
     first      limit, copies, columns    the first rows by some columns; a leading "-" means descending
-    function   function, schema          whatever Python says
+    function   function                  the result of a Python function
     """
 
     kind: str
@@ -267,7 +268,7 @@ class ReduceNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VariableNode(PlanNode):
-    """A collection defined by a loop: its source in round 0, its definition one round later for ever after."""
+    """A variable of a loop: its source in round 0, and in every later round its definition of the round before."""
 
     loop: Loop
     source: PlanNode | None
@@ -275,7 +276,7 @@ class VariableNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeaveNode(PlanNode):
-    """What a collection inside a loop has come to when the loop has settled."""
+    """A collection inside a loop as it is at the loop's fixed point, seen from outside."""
 
     loop: Loop
     input: PlanNode
@@ -283,7 +284,7 @@ class LeaveNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SaturationSpec:
-    """A recursion over collections that only grow: its rules, and the rows of each of its relations from outside."""
+    """A recursion evaluated by one operator: its rules, and the rows of each of its relations from outside."""
 
     system: RuleSystem
     inputs: tuple[PlanNode, ...]
@@ -291,7 +292,7 @@ class SaturationSpec:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SaturatedNode(PlanNode):
-    """One of the relations that a recursion over growing collections derives."""
+    """One of the relations that a `SaturationSpec` derives."""
 
     saturation: SaturationSpec
     relation: int
@@ -299,7 +300,7 @@ class SaturatedNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class InspectNode(PlanNode):
-    """The same collection, shown to a function as it passes."""
+    """The same collection; a function is called with its updates."""
 
     input: PlanNode
     function: Callable[[Any], None]
@@ -309,13 +310,13 @@ LINEAR = (SelectNode, FilterNode, FlatMapNode, NegateNode, ExplodeNode, DelayNod
 
 
 def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
-    """The nodes that a node is directly made of; a variable's definition is the loop's affair."""
+    """Return the direct inputs of a node. The definition of a variable belongs to its loop and is not included."""
     if isinstance(node, ConcatNode):
         return node.inputs
     if isinstance(node, JoinNode):
         return (node.left, node.right)
     if isinstance(node, ExtendNode):
-        return (node.input, *[each.node for each in (*node.extenders, *node.gates)])
+        return (node.input, *[extender.node for extender in (*node.extenders, *node.gates)])
     if isinstance(node, VariableNode):
         return (node.source,) if node.source else ()
     if isinstance(node, SaturatedNode):
@@ -325,7 +326,7 @@ def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
 
 
 def count_uses(roots: tuple[PlanNode, ...]) -> dict[PlanNode, int]:
-    """How many nodes read each node, over all that the roots need; a root counts as read once more."""
+    """Count the readers of each node that the roots need; a root itself counts as one reader."""
     uses: dict[PlanNode, int] = {}
     stack: list[PlanNode] = list(roots)
     while stack:

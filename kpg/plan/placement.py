@@ -1,9 +1,9 @@
-"""Where the rows of a stream are, among workers: by the hash of which lanes, if that is known.
+"""Placement: the lanes that determine, by their hash, the worker of each row of a stream, if they are known.
 
-    placed = (2, 0)     each row is with the worker that owns the key made of its lanes 2 and 0, in this order
+    placed = (2, 0)     each row is on the worker that owns the key formed by its lanes 2 and 0, in this order
 
-Rows that are placed by a key need not be sent anywhere to be arranged by it. Not knowing is always right: then rows are
-sent to where they belong, most of them perhaps to where they are.
+Rows that are placed by a key need not be sent to be arranged by it. `None` (unknown) is always correct: then rows are
+sent to the worker of their key, even if many are there already.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Placed: TypeAlias = tuple[int, ...] | None
 
 
 def after_stages(placed: Placed, stages: Iterable[linear.LinearStage]) -> Placed:
-    """Where rows are that have passed some stages on their worker."""
+    """Return the placement after some stages."""
     for stage in stages:
         match stage:
             case linear.PickStage(lanes):
-                placed = moved(placed, lanes)
+                placed = after_projection(placed, lanes)
             case linear.ComputeStage(expressions):
-                placed = moved(placed, [expression.column for expression in expressions])
+                placed = after_projection(placed, [expression.column for expression in expressions])
             case linear.FilterStage() | linear.NegateStage() | linear.DelayStage():
                 pass
             case _:
@@ -31,21 +31,21 @@ def after_stages(placed: Placed, stages: Iterable[linear.LinearStage]) -> Placed
     return placed
 
 
-def moved(placed: Placed, lanes: Sequence[int | None]) -> Placed:
-    """The same when the lanes are now those lanes of before, None for one that is new."""
+def after_projection(placed: Placed, lanes: Sequence[int | None]) -> Placed:
+    """Return the placement after a projection; `lanes` has the old lane of each new lane, None for a computed one."""
     if placed is None or not all(lane in lanes for lane in placed):
         return None
     return tuple(lanes.index(lane) for lane in placed)
 
 
-def common(many: Iterable[Placed]) -> Placed:
-    """Where rows of several streams with the same lanes are."""
-    found = set(many)
-    return found.pop() if len(found) == 1 else None
+def common_placement(placements: Iterable[Placed]) -> Placed:
+    """Return the placement of the concatenation of streams with the same lanes."""
+    distinct = set(placements)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
-def of_pairs(columns: Sequence[tuple[int, str]], keys: Sequence[tuple[str, str]]) -> Placed:
-    """Where the pairs that a join makes are: with the key, if its columns are among those that are read."""
+def placement_of_join(columns: Sequence[tuple[int, str]], keys: Sequence[tuple[str, str]]) -> Placed:
+    """Return the placement of the pairs of a join: its key, if the join produces all columns of the key."""
     lanes = [
         next((lane for lane, column in enumerate(columns) if column in ((0, left), (1, right))), None)
         for left, right in keys

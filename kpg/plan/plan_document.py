@@ -1,11 +1,11 @@
-"""Plans as JSON: what a client asks for and every worker builds alike.
+"""Plan documents: plans as JSON, so that every worker builds the same dataflow.
 
-    read(write(node), host)  describes the same collection, over the host's own relations
+    read(write(node), host)  describes the same collection, over the relations of `host`
 
-A document names relations and installed arrangements; whoever reads it finds them among its own. Only what is listed
-here can be made from a document: no code is in it. A user's function crosses as the name it is imported by
-("module:name"), so who may send a document may have any function called that can be imported there: ranks take them
-from their coordinator only, and what serves strangers must refuse functions.
+A document names relations and installed arrangements; the reader looks them up in its own db. Only the node kinds
+listed in `KINDS` can occur, and a document contains no code. A user's function crosses as the name it is imported by
+("module:name"). Whoever may send a document can therefore have any importable function called: ranks accept documents
+from their coordinator only, and a server for untrusted clients must refuse functions.
 """
 
 from __future__ import annotations
@@ -53,28 +53,28 @@ KIND_NAMES: Final = {node: kind for kind, node in KINDS.items()}
 
 
 class PlanHost(Protocol):
-    """Where a document is read: its relations, and how users' functions meet its columns."""
+    """The db that a document is read for: its relations, and its adapters for users' functions."""
 
     def find_owner(self, reference: Any) -> Any:
-        """The relation or installed arrangement that a document names."""
+        """Return the relation or installed arrangement that a document names."""
 
     def flat_map(self, function: Callable[..., Any], before: Schema, after: Schema) -> Callable[[Any], Any]:
-        """A user's function from tables to tables, as flat_map takes it."""
+        """Adapt a user's function from tables to tables for a FlatMapNode."""
 
     def inspect(self, function: Callable[..., Any], schema: Schema) -> Callable[[Any], None]:
-        """A user's function of changes, as inspect takes it."""
+        """Adapt a user's function of changes for an InspectNode."""
 
 
 # Writing
 
 
 def write(root: nodes.PlanNode, reference_of: Callable[[Any], Any]) -> dict[str, Any]:
-    """A plan as plain values for JSON; `reference_of` names relations and installed arrangements."""
+    """Return a plan as values for JSON. `reference_of` names relations and installed arrangements."""
     return PlanWriter(reference_of).document(root)
 
 
 class PlanWriter:
-    """Numbers nodes and loops, inputs before what reads them."""
+    """Numbers nodes and loops; a node comes after its inputs."""
 
     def __init__(self, reference_of: Callable[[Any], Any]) -> None:
         self.reference_of = reference_of
@@ -83,13 +83,13 @@ class PlanWriter:
         self.written: list[dict[str, Any]] = []
 
     def document(self, root: nodes.PlanNode) -> dict[str, Any]:
-        """The whole plan of a node."""
+        """Return the whole plan of a node."""
         waiting = [root]
         done = 0
         while waiting or done < len(self.loops):
             if waiting:
                 self._write(waiting.pop())
-            else:  # what variables come to in the next round may need more nodes and more loops
+            else:  # definitions of variables may need more nodes and more loops
                 loop = list(self.loops)[done]
                 done += 1
                 waiting += [*loop.definitions, *map(loop.definition, loop.definitions)]
@@ -120,7 +120,7 @@ class PlanWriter:
         return {
             "name": loop.name,
             "max_rounds": loop.max_rounds,
-            "inside": [self.loops[each] for each in loop._inside if each in self.loops],
+            "inside": [self.loops[outer] for outer in loop._inside if outer in self.loops],
             "definitions": [
                 [self.numbers[variable], self.numbers[loop.definition(variable)]] for variable in loop.definitions
             ],
@@ -145,8 +145,8 @@ class PlanWriter:
             case nodes.ExtenderSpec():
                 return {"extender": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
             case tuple() | list():
-                return [self._value(each) for each in value]
-            case _ if hasattr(value, "function"):  # a user's function, made fit for lanes
+                return [self._value(item) for item in value]
+            case _ if hasattr(value, "function"):  # an adapted user's function
                 return {"function": name_of_function(value.function)}
             case _ if callable(value):
                 return {"function": name_of_function(value)}
@@ -158,34 +158,34 @@ class PlanWriter:
 
 
 def read(document: dict[str, Any], host: PlanHost) -> nodes.PlanNode:
-    """The plan that a document describes, over the relations of `host`."""
+    """Return the plan that a document describes, over the relations of `host`."""
     try:
         return PlanReader(document, host).root()
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError("a plan makes no sense", detail=f"{type(error).__name__}: {error}") from error
+        raise ProtocolError("the plan document is malformed", detail=f"{type(error).__name__}: {error}") from error
 
 
 class PlanReader:
-    """Makes nodes in the order of their numbers."""
+    """Builds nodes in the order of their numbers."""
 
     def __init__(self, document: dict[str, Any], host: PlanHost) -> None:
         self.document = document
         self.host = host
-        self.loops = [nodes.Loop(str(each["name"]), int(each["max_rounds"])) for each in document["loops"]]
+        self.loops = [nodes.Loop(str(loop["name"]), int(loop["max_rounds"])) for loop in document["loops"]]
         self.nodes: list[nodes.PlanNode] = []
 
     def root(self) -> nodes.PlanNode:
-        """The node that the plan is of."""
+        """Return the root node of the plan."""
         for loop, described in zip(self.loops, self.document["loops"], strict=True):
             loop._inside.update(self.loops[index] for index in described["inside"])
         for entry in self.document["nodes"]:
             self.nodes.append(self._node(entry))
         for loop, described in zip(self.loops, self.document["loops"], strict=True):
             for variable, definition in described["definitions"]:
-                found = self.nodes[variable]
-                if not isinstance(found, nodes.VariableNode) or found.loop is not loop:
-                    raise ProtocolError("a plan defines what is no variable of its loop")
-                loop.definitions[found] = self.nodes[definition]
+                node = self.nodes[variable]
+                if not isinstance(node, nodes.VariableNode) or node.loop is not loop:
+                    raise ProtocolError("the plan defines a node that is not a variable of the loop")
+                loop.definitions[node] = self.nodes[definition]
         return self.nodes[int(self.document["root"])]
 
     def _node(self, entry: dict[str, Any]) -> nodes.PlanNode:
@@ -195,12 +195,12 @@ class PlanReader:
             values["function"] = self.host.flat_map(values["function"], values["input"].schema, values["schema"])
         if kind is nodes.InspectNode:
             values["function"] = self.host.inspect(values["function"], values["schema"])
-        made: nodes.PlanNode = kind(**values)
-        return made
+        node: nodes.PlanNode = kind(**values)
+        return node
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, list):
-            return tuple(self._value(each) for each in value)
+            return tuple(self._value(item) for item in value)
         if not isinstance(value, dict):
             return value
         ((kind, inner),) = value.items()
@@ -216,11 +216,11 @@ class PlanReader:
             case "expression":
                 return read_expression(inner)
             case "reduction":
-                return nodes.ReductionSpec(**{name: self._value(each) for name, each in inner.items()})
+                return nodes.ReductionSpec(**{name: self._value(item) for name, item in inner.items()})
             case "extender":
-                return nodes.ExtenderSpec(**{name: self._value(each) for name, each in inner.items()})
+                return nodes.ExtenderSpec(**{name: self._value(item) for name, item in inner.items()})
             case "function":
                 return function_of_name(inner)
             case "owner":
                 return self.host.find_owner(inner)
-        raise ProtocolError(f"a plan holds a value of unknown kind {kind!r}")
+        raise ProtocolError(f"the plan has a value of unknown kind {kind!r}")

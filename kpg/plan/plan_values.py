@@ -1,6 +1,8 @@
-"""The values in a plan as JSON: schemas, expressions, constants and the names of functions.
+"""The values in a plan document as JSON: schemas, expressions, constants and the names of functions.
 
-read_x(write_x(value))  is the same value, in whatever process
+    read_x(write_x(value)) == value        in any process
+
+The words "column", "literal", "call" and so on are names on the wire.
 """
 
 from __future__ import annotations
@@ -19,17 +21,17 @@ from kpg.errors import BadPlan, ProtocolError
 
 
 def write_schema(schema: Schema) -> list[list[str]]:
-    """Names and types of columns."""
+    """Return the names and types of columns."""
     return [[name, str(type_)] for name, type_ in zip(schema.names, schema.types, strict=True)]
 
 
 def read_schema(written: list[list[str]]) -> Schema:
-    """Columns from names and types."""
+    """Return the schema of some names and types."""
     return Schema(tuple(name for name, _ in written), tuple(parse_type(type_) for _, type_ in written))
 
 
 def write_expression(expression: Expression) -> list[Any]:
-    """An expression as nested lists."""
+    """Return an expression as nested lists."""
     match expression:
         case ColumnReference():
             return ["column", expression.name]
@@ -41,18 +43,18 @@ def write_expression(expression: Expression) -> list[Any]:
                 write_expression(option) if isinstance(option, Expression) else ["option", write_constant(option)]
                 for option in expression.options
             ]  # fmt: skip
-            return ["call", expression.op, [write_expression(each) for each in expression.arguments], options]
+            return ["call", expression.op, [write_expression(argument) for argument in expression.arguments], options]
         case Named():
             return ["named", expression.name, write_expression(expression.expression)]
         case Apply():
-            arguments = [write_expression(each) for each in expression.arguments]
+            arguments = [write_expression(argument) for argument in expression.arguments]
             name = name_of_function(expression.function)
             return ["apply", name, str(expression.returns), expression.kind, arguments]
     raise BadPlan(f"{expression!r} cannot be sent to a worker")
 
 
 def read_expression(written: list[Any]) -> Expression:
-    """An expression from nested lists."""
+    """Return the expression that nested lists describe."""
     match written:
         case ["column", str(name)]:
             return ColumnReference(name)
@@ -64,7 +66,7 @@ def read_expression(written: list[Any]) -> Expression:
             return Named(read_expression(inner), name)
         case ["apply", str(name), str(returns), str(kind), arguments]:
             return Apply(function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments)))
-    raise ProtocolError("a plan holds no such expression", detail=repr(written)[:200])
+    raise ProtocolError("the plan has an unknown kind of expression", detail=repr(written)[:200])
 
 
 def _read_option(written: list[Any]) -> Any:
@@ -77,7 +79,7 @@ def _read_option(written: list[Any]) -> Any:
 
 
 def write_constant(value: Any) -> Any:
-    """A Python value as JSON, told from others by its kind."""
+    """Return a Python value as JSON; values without a JSON form are tagged with their kind."""
     match value:
         case np.generic():
             return write_constant(value.item())
@@ -90,24 +92,24 @@ def write_constant(value: Any) -> Any:
 
 
 def read_constant(written: Any) -> Any:
-    """A Python value from JSON."""
+    """Return the Python value that JSON describes."""
     if not isinstance(written, dict):
         return written
     ((kind, value),) = written.items()
     text = PLAN_FORMAT.of_tag(kind)
     if text is not None:
         return text.read(value)
-    raise ProtocolError(f"a plan holds a constant of unknown kind {kind!r}")
+    raise ProtocolError(f"the plan has a constant of unknown kind {kind!r}")
 
 
 def name_of_function(function: Callable[..., Any]) -> str:
-    """What a worker can import a function by."""
+    """Return the name that a worker can import a function by."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module and name and module != "__main__" and "<" not in name:
-        found: Any = sys.modules.get(module)
+        imported: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is function:
+            imported = getattr(imported, part, None)
+        if imported is function:
             return f"{module}:{name}"
     raise BadPlan(
         f"{name or function!r} cannot be sent to workers",
@@ -117,18 +119,18 @@ def name_of_function(function: Callable[..., Any]) -> str:
 
 
 def function_of_name(name: str) -> Callable[..., Any]:
-    """The function that a name is imported by."""
+    """Import a function by its name."""
     module, _, path = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        function: Any = importlib.import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except (ImportError, AttributeError) as error:
         raise BadPlan(
             f"a worker cannot import {name}",
             detail=str(error),
             hint="Install the module where the workers run, or put it on their path.",
         ) from None
-    if not callable(found):
+    if not callable(function):
         raise BadPlan(f"{name} is not a function")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""Which operator maintains a function of groups.
+"""The choice of the operator that maintains a function of groups.
 
-Outside loops times are totally ordered and counts, presence and sums need no output trace (`sweep`); inside loops, and
-for everything else, the general operator (`reduce`) is used. Its output is an arrangement by the same key, which a
-join on that key shares.
+Outside loops times are totally ordered, and counts, presence and sums need no output trace (`sweep_reduce`). Inside
+loops, and for all other functions, the general operator (`reduce`) is used. Its output is an arrangement by the same
+key, which a join on that key shares.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-def maintain(
+def maintain_reduction(
     renderer: Renderer,
     node: nodes.ReduceNode,
-    found: RenderedArrangement,
+    arrangement: RenderedArrangement,
     schema: Schema,
     name: str,
     sweep: Sweep | None,
     tactic: Tactic,
     share: bool = True,
 ) -> Rendered:
-    """The operator that keeps a function of each group: `schema` names the lanes of its output, keys first."""
-    arranged = found.arranged
+    """Add the operator that maintains a function of each group. `schema` names the lanes of its output, keys first."""
+    arranged = arrangement.arranged
     if sweep is not None and arranged.depth == 1:
         stream = sweep_reduce(renderer.dataflow, name, arranged, sweep)
     else:
@@ -48,20 +48,20 @@ def maintain(
         )
         operator.schema = schema
         stream = out.stream
-        made = replace(found, arranged=out, schema=schema, publisher=operator)
+        output = replace(arrangement, arranged=out, schema=schema, publisher=operator)
         renderer.keep_handle(out.handle)
         if share:
-            renderer.remember(node, node.keys, made)
-    return renderer.rendered(stream, schema, found.loop, tidy=True, placed=tuple(range(len(node.keys))))
+            renderer.remember(node, node.keys, output)
+    return renderer.rendered(stream, schema, arrangement.loop, tidy=True, placed=tuple(range(len(node.keys))))
 
 
 def sums_tactic(width: int) -> Tactic:
-    """Diffs of so many lanes, added up."""
+    """Return the tactic that sums diffs of `width` lanes."""
     return OnePassTactic(SUMS, 1, 0, width, width, ReplayTactic(ignoring_keys(corrections.evaluate_sums), width))
 
 
 def ignoring_keys(evaluate: Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]) -> Evaluate:
-    """An evaluation that does not ask which keys its groups have."""
+    """Adapt an evaluation that does not need the keys of its groups."""
 
     def adapted(keys: Ints, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return evaluate(times, inputs, outputs)

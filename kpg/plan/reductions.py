@@ -1,6 +1,6 @@
-"""Reductions: which arrangement a function of groups needs, and how the function is computed.
+"""Reductions: the arrangement that a function of groups needs, and the tactic that computes the function.
 
-Which operator maintains it is decided in `maintain`; sums have a file of their own.
+`reduce_tactics` chooses the operator that maintains it. Sums have a file of their own, `sums`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic, Tactic
 from kpg.operators.text_ranks import first_by_rank
 from kpg.plan import nodes
-from kpg.plan.group_order import Order, has_index, has_order, order_of
-from kpg.plan.reduce_tactics import ignoring_keys, maintain, sums_tactic
+from kpg.plan.group_order import GroupOrder, has_index, has_order, order_of
+from kpg.plan.reduce_tactics import ignoring_keys, maintain_reduction, sums_tactic
 from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.plan.sums import render_sums
 from kpg.progress.summary import step_round
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def reads_index(node: nodes.ReduceNode) -> bool:
-    """Whether a reduction reads the index of its input by its keys as it is; else it makes one of the stream."""
+    """Return whether a reduction reads an index of its input by its keys; otherwise it arranges the stream itself."""
     match node.reduction.kind:
         case "presence" | "function":
             return True
@@ -42,7 +42,7 @@ def reads_index(node: nodes.ReduceNode) -> bool:
 
 
 def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
-    """The stream of a reduction."""
+    """Render a reduction."""
     match node.reduction.kind:
         case "presence":
             return _presence(renderer, node)
@@ -54,16 +54,16 @@ def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
             return _first(renderer, node)
         case "function":
             return _function(renderer, node)
-    raise AssertionError(f"no reduction {node.reduction.kind}")
+    raise AssertionError(f"unknown reduction {node.reduction.kind}")
 
 
 def _presence(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     at_least = node.reduction.at_least
-    found = renderer.arranged(node.input, node.keys)
-    return maintain(
+    arrangement = renderer.arranged(node.input, node.keys)
+    return maintain_reduction(
         renderer,
         node,
-        found,
+        arrangement,
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
         Sweep(PRESENCE, at_least),
@@ -72,15 +72,17 @@ def _presence(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
 
 
 def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop) -> Rendered:
-    """The errors of all rounds: a row that failed in one round is gone in the next, and yet was not dealt with."""
+    """Accumulate the errors of all rounds: an error must survive even if its row is gone in the next round."""
     depth = errors.stream.depth
     feedback = Feedback(f"errors of {loop.name}", loop.max_rounds)
     earlier = renderer.dataflow.add(feedback, depth=depth)
     renderer.dataflow.add_input(feedback, depth, step_round(depth))
     all_rounds = replace(errors, stream=errors.stream.concat(earlier), placed=None)
-    found = renderer.arrange_rendered(all_rounds, errors.schema.names, f"arrange errors of {loop.name}")
+    arrangement = renderer.arrange_rendered(all_rounds, errors.schema.names, f"arrange errors of {loop.name}")
     policy = renderer.context.merge_policy
-    _, out = reduce(renderer.dataflow, "distinct", found.arranged, _presence_tactic(1), value_lanes=0, policy=policy)
+    _, out = reduce(
+        renderer.dataflow, "distinct", arrangement.arranged, _presence_tactic(1), value_lanes=0, policy=policy
+    )
     renderer.keep_handle(out.handle)
     renderer.dataflow.connect(out.stream, feedback, 0)
     return renderer.rendered(out.stream, errors.schema, loop, tidy=True)
@@ -93,38 +95,44 @@ def _presence_tactic(at_least: int) -> Tactic:
 
 
 def _count(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
-    found = _arranged_keys(renderer, node)
-    return maintain(renderer, node, found, node.schema, "count", Sweep(SUMS), sums_tactic(1))
+    arrangement = _arranged_keys(renderer, node)
+    return maintain_reduction(renderer, node, arrangement, node.schema, "count", Sweep(SUMS), sums_tactic(1))
 
 
 def _arranged_keys(renderer: Renderer, node: nodes.ReduceNode) -> RenderedArrangement:
-    """An arrangement by the keys: one that exists with whatever values, else one of the keys alone."""
+    """Return an arrangement by the keys: an existing one with any values, or else one of the keys alone."""
     inner = node.input
     if has_index(inner, node.keys):
         return renderer.arranged(inner, node.keys)
     rendered = renderer.collection(inner)
-    alone = renderer.reorder(rendered, rendered.schema.select(node.keys))
-    return renderer.arrange_rendered(alone, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    keys_only = renderer.reorder(rendered, rendered.schema.select(node.keys))
+    return renderer.arrange_rendered(keys_only, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
 
 
 def _first(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
-    """The first rows of each group by some columns, the others breaking ties."""
+    """Render the first rows of each group by some columns; the other columns break ties."""
     order = order_of(node)
-    turned = order.complemented
+    complemented = order.complemented
     if has_order(node, order):
-        found = renderer.arranged(node.input, node.keys)
+        arrangement = renderer.arranged(node.input, node.keys)
     else:
         ordered = renderer.reorder(renderer.collection(node.input), order.schema)
         ordered = renderer.add_stages(
-            ordered, [linear.ComplementStage(turned)] if turned else [], "order", order.schema
+            ordered, [linear.ComplementStage(complemented)] if complemented else [], "order", order.schema
         )
-        found = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+        arrangement = renderer.arrange_rendered(ordered, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     tactic = _first_tactic(renderer, node.reduction, order)
-    made = maintain(renderer, node, found, order.schema, "first", None, tactic, share=not turned)
-    return renderer.add_stages(made, [linear.ComplementStage(turned)], "order", order.schema) if turned else made
+    reduced = maintain_reduction(
+        renderer, node, arrangement, order.schema, "first", None, tactic, share=not complemented
+    )
+    return (
+        renderer.add_stages(reduced, [linear.ComplementStage(complemented)], "order", order.schema)
+        if complemented
+        else reduced
+    )
 
 
-def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Order) -> Tactic:
+def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: GroupOrder) -> Tactic:
     limit, copies, values = reduction.limit, int(reduction.copies), len(order.ranked)
     if order.symbolic:
         by_rank = partial(first_by_rank, renderer.context.symbols, order.ranked, order.descending, limit, copies)
@@ -134,10 +142,10 @@ def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Ord
 
 
 def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
-    found = renderer.arranged(node.input, node.keys)
+    arrangement = renderer.arranged(node.input, node.keys)
     assert node.reduction.function is not None
     outputs = node.schema.select([name for name in node.schema.names if name not in node.keys])
-    values = found.schema.select(found.schema.names[len(node.keys) :])
+    values = arrangement.schema.select(arrangement.schema.names[len(node.keys) :])
     reducer = PythonReducer(
         node.reduction.function,
         node.schema.select(node.keys),
@@ -147,8 +155,8 @@ def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
         renderer.context.failures,
         (renderer.dataflow.id, len(renderer.dataflow.operators)),
     )
-    raw = found.schema.select(node.keys)
+    raw = arrangement.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
     tactic = ReplayTactic(reducer.evaluate, 1 + len(outputs))
-    made = maintain(renderer, node, found, raw, "reduce", None, tactic, share=False)
-    return renderer.add_stages(made, [SplitFailures(len(node.keys))], "reduced", node.schema)
+    reduced = maintain_reduction(renderer, node, arrangement, raw, "reduce", None, tactic, share=False)
+    return renderer.add_stages(reduced, [SplitFailures(len(node.keys))], "reduced", node.schema)

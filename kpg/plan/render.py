@@ -1,10 +1,10 @@
-"""Rendering: from the description of a collection to the operators of one dataflow.
+"""Rendering: turn plan nodes into the operators of one dataflow.
 
 Each node is rendered once, in the scope of the innermost loop it depends on, and entered into the loops that use it.
-Every stateful operator is an arrangement and a thin shell, and arrangements are shared by all that ask for the same
-key. The same nodes give the same operators in the same order on every worker.
+Every stateful operator is an arrangement and a thin shell around it, and nodes that need the same key share the
+arrangement. The same nodes give the same operators in the same order on every worker.
 
-What a node needs is rendered before it, from a list, so that plans may be deep.
+Dependencies are rendered first, from an explicit stack, so plans may be thousands of nodes deep.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kpg.operators import iterate
 from kpg.operators.saturate import saturate
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
-from kpg.plan.delta_queries import render_changes, render_extend
-from kpg.plan.dependencies import Dependency, needs_of
+from kpg.plan.delta_queries import render_delta_source, render_extend
+from kpg.plan.dependencies import Dependency, dependencies_of
 from kpg.plan.joins import render_join
 from kpg.plan.loops import close_variable, render_variable
-from kpg.plan.placement import common
+from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_errors_of_loop, render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
-from kpg.plan.scopes import Scopes, around
+from kpg.plan.scopes import Scopes, enclosing_loop
 from kpg.plan.streams import ERRORS, Streams
 
 
@@ -42,46 +42,46 @@ class Renderer(Streams):
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
 
-    # Entries
+    # Called by the code that renders nodes
 
     def collection(self, node: nodes.PlanNode) -> Rendered:
-        """The stream of a node, in the node's own scope."""
+        """Return the stream of a node, in the node's own scope."""
         if node not in self._collections:
             self._satisfy(Dependency(node))
         return self._collections[node]
 
     def arranged(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
-        """The node arranged by some columns, in the node's own scope."""
+        """Return the node arranged by some columns, in the node's own scope."""
         if (node, keys) not in self._arrangements:
             self._satisfy(Dependency(node, keys))
         return self._arrangements[node, keys]
 
     def collection_in(self, node: nodes.PlanNode, loop: nodes.Loop | None) -> Rendered:
-        """The stream of a node, entered into a loop."""
+        """Return the stream of a node, entered into a loop."""
         return self.scopes.enter(self.collection(node), loop)
 
     def arranged_in(self, node: nodes.PlanNode, keys: tuple[str, ...], loop: nodes.Loop | None) -> RenderedArrangement:
-        """The arrangement of a node, entered into a loop: same trace, same batches, more coordinates."""
+        """Return the arrangement of a node, entered into a loop: same trace, same batches, more time coordinates."""
         return self.scopes.enter_arranged(self.arranged(node, keys), loop)
 
     def join(self, node: nodes.JoinNode, columns: tuple[tuple[int, str], ...], schema: Schema) -> Rendered:
-        """A join that makes the given columns, named by side and name there."""
+        """Render a join that produces the given columns, each a side and a name on that side."""
         return render_join(self, node, columns, schema)
 
     def is_rendered(self, node: nodes.PlanNode) -> bool:
-        """Whether the stream of a node exists already."""
+        """Return whether the stream of a node already exists."""
         return node in self._collections
 
     def is_private(self, node: nodes.PlanNode) -> bool:
-        """Whether one node alone reads this one, and may have it rendered to its own liking."""
+        """Return whether only one node reads this one, so that it can be rendered as part of its reader."""
         return self.uses[node] == 1 and not self.is_rendered(node)
 
-    def remember(self, node: nodes.PlanNode, keys: tuple[str, ...], made: RenderedArrangement) -> None:
-        """Say that a node is arranged already, as a by-product of its rendering."""
-        self._arrangements[node, keys] = made
+    def remember(self, node: nodes.PlanNode, keys: tuple[str, ...], arrangement: RenderedArrangement) -> None:
+        """Register an arrangement of a node that came about as a by-product of rendering it."""
+        self._arrangements[node, keys] = arrangement
 
     def finish(self) -> Rendered | None:
-        """Close the loops; the errors of all operators as one stream outside all loops, if any can fail."""
+        """Close the loops; return the errors of all operators as one stream outside all loops, if any can fail."""
         while self._open:
             close_variable(self, *self._open.pop(0))
         if not self.errors:
@@ -90,44 +90,48 @@ class Renderer(Streams):
         while loop := max((part.loop for part in errors if part.loop), key=nodes.Loop.depth, default=None):
             streams = [part.stream for part in errors if part.loop is loop]
             inside = Rendered(streams[0].concat(*streams[1:]), ERRORS, loop)
-            left = self.scopes.leave(render_errors_of_loop(self, inside, loop), around(loop))
+            left = self.scopes.leave(render_errors_of_loop(self, inside, loop), enclosing_loop(loop))
             errors = [part for part in errors if part.loop is not loop] + [left]
         streams = [part.stream for part in errors]
         return Rendered(streams[0].concat(*streams[1:]), ERRORS, None)
 
-    # One after the other
+    # Dependencies
 
-    def _satisfy(self, need: Dependency) -> None:
-        """Render something and before it whatever it needs, the first need first."""
-        stack = [(need, False)]
+    def _satisfy(self, dependency: Dependency) -> None:
+        """Render a dependency after its own dependencies, in their order."""
+        stack = [(dependency, False)]
         while stack:
             current, ready = stack.pop()
             if self._has(current):
                 continue
             if ready:
-                self._make(current)
+                self._render_dependency(current)
             else:
                 stack.append((current, True))
-                stack += [(inner, False) for inner in reversed(needs_of(self, current)) if not self._has(inner)]
+                stack += [(inner, False) for inner in reversed(dependencies_of(self, current)) if not self._has(inner)]
 
-    def _has(self, need: Dependency) -> bool:
-        return need.node in self._collections if need.keys is None else need in self._arrangements
+    def _has(self, dependency: Dependency) -> bool:
+        if dependency.keys is None:
+            return dependency.node in self._collections
+        return dependency in self._arrangements
 
-    def _make(self, need: Dependency) -> None:
-        node, keys = need
+    def _render_dependency(self, dependency: Dependency) -> None:
+        node, keys = dependency
         if keys is None:
             self._collections[node] = self._render(node)
         else:
             self._arrangements[node, keys] = self._arrange_node(node, keys)
 
-    # One node, when what it needs is there
+    # One node, after its dependencies
 
     def _render(self, node: nodes.PlanNode) -> Rendered:
         match node:
             case nodes.ConcatNode():
                 parts = [self.reorder(self.collection_in(inner, node.scope()), node.schema) for inner in node.inputs]
                 stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
-                return replace(parts[0], stream=stream, tidy=False, placed=common(part.placed for part in parts))
+                return replace(
+                    parts[0], stream=stream, tidy=False, placed=common_placement(part.placed for part in parts)
+                )
             case nodes.ConsolidateNode():
                 return self.consolidate(self.collection(node.input))
             case nodes.VariableNode():
@@ -139,7 +143,7 @@ class Renderer(Streams):
             case nodes.JoinNode():
                 return render_join(self, node, node.columns, node.schema)
             case nodes.DeltaSourceNode():
-                return render_changes(self, node)
+                return render_delta_source(self, node)
             case nodes.ExtendNode():
                 return render_extend(self, node)
             case nodes.ReduceNode():
@@ -147,39 +151,40 @@ class Renderer(Streams):
             case nodes.SaturatedNode():
                 return self._saturated(node)
             case nodes.ArrangeNode():
-                found = self.arranged(node.input, node.keys)
-                return self._stream_of(found)
+                return self._stream_of(self.arranged(node.input, node.keys))
             case nodes.RelationNode() | nodes.InstalledNode():
-                found = self._import(node.owner.base())
-                return self._stream_of(found)
+                return self._stream_of(self._import(node.owner.base()))
         return render_chain(self, node)
 
     def _saturated(self, node: nodes.SaturatedNode) -> Rendered:
-        """A relation of a recursion over growing collections; one operator makes all of them."""
-        made = self._saturations.get(node.saturation)
-        if made is None:
-            inner = node.saturation.inputs
-            parts = [self.reorder(self.collection(each), each.schema) for each in inner]
-            schemas, streams = [each.schema for each in inner], [part.stream for part in parts]
-            made = saturate(self.dataflow, node.saturation.system, streams, schemas)
-            self._saturations[node.saturation] = made
-        return Rendered(made[node.relation], node.schema, None)
+        """Return one relation of a recursion; a single operator derives all of its relations."""
+        derived = self._saturations.get(node.saturation)
+        if derived is None:
+            inputs = node.saturation.inputs
+            parts = [self.reorder(self.collection(inner), inner.schema) for inner in inputs]
+            schemas, streams = [inner.schema for inner in inputs], [part.stream for part in parts]
+            derived = saturate(self.dataflow, node.saturation.system, streams, schemas)
+            self._saturations[node.saturation] = derived
+        return Rendered(derived[node.relation], node.schema, None)
 
-    def _stream_of(self, found: RenderedArrangement) -> Rendered:
-        """The batches of an arrangement as a stream."""
-        by = found.arranged.key_lanes if found.placed_by is None else found.placed_by
-        return Rendered(found.arranged.stream, found.schema, found.loop, tidy=True, placed=tuple(range(by)))
+    def _stream_of(self, arrangement: RenderedArrangement) -> Rendered:
+        """Return the batches of an arrangement as a stream."""
+        arranged, lanes = arrangement.arranged, arrangement.placed_by
+        placed = tuple(range(arranged.key_lanes if lanes is None else lanes))
+        return Rendered(arranged.stream, arrangement.schema, arrangement.loop, tidy=True, placed=placed)
 
     def published(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
-        """The node arranged for those who only read it: made anew if only a stream of it is there."""
+        """Return the node arranged for readers that do not join it; its rows need not move to another worker."""
         if (
             isinstance(node, (nodes.ArrangeNode, nodes.RelationNode, nodes.InstalledNode))
             or (node, keys) in self._arrangements
         ):
             return self.arranged(node, keys)
         rendered = self.collection(node)
-        found = self._arrangements.get((node, keys))  # a reduction leaves the arrangement of its output
-        return found if found is not None else self.arrange_in_place(rendered, keys, f"arrange {', '.join(keys)}")
+        by_product = self._arrangements.get((node, keys))  # a reduction registers the arrangement of its output
+        if by_product is not None:
+            return by_product
+        return self.arrange_in_place(rendered, keys, f"arrange {', '.join(keys)}")
 
     def _arrange_node(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         if isinstance(node, nodes.ArrangeNode):
@@ -189,18 +194,19 @@ class Renderer(Streams):
             if owner is not None:
                 return self._import(owner)
         rendered = self.collection(node)
-        made = self._arrangements.get((node, keys))  # a reduction leaves the arrangement of its output
-        if made is not None:
-            return made
+        by_product = self._arrangements.get((node, keys))  # a reduction registers the arrangement of its output
+        if by_product is not None:
+            return by_product
         return self.arrange_rendered(rendered, keys, f"arrange {', '.join(keys)}")
 
     def _import(self, owner: Any) -> RenderedArrangement:
-        found = self._arrangements.get((owner, ()))
-        if found is None:
+        imported = self._arrangements.get((owner, ()))
+        if imported is None:
             arranged = self.import_from(owner.name, owner.publisher, owner.handle)
-            found = self._arrangements[owner, ()] = RenderedArrangement(arranged, owner.schema, None, None)
+            imported = self._arrangements[owner, ()] = RenderedArrangement(arranged, owner.schema, None, None)
             self.imported.append(owner)
             if owner.errors is not None:
-                of = owner.errors
-                self.add_errors(self.import_from(f"errors of {owner.name}", of.publisher, of.handle).stream, None)
-        return found
+                errors = owner.errors
+                name = f"errors of {owner.name}"
+                self.add_errors(self.import_from(name, errors.publisher, errors.handle).stream, None)
+        return imported

@@ -1,6 +1,6 @@
-"""What rendering makes: streams and arrangements whose lanes have names, in the scope of a loop.
+"""The results of rendering: streams and arrangements with named lanes, in the scope of a loop.
 
-`Context` is what it needs to know of the db.
+`Context` holds what rendering needs from the db.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpg.trace.merge_policy import MergePolicy
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What rendering needs to know of the db."""
+    """What rendering needs from the db."""
 
     symbols: Symbols
     failures: ErrorRows
@@ -35,16 +35,16 @@ class Rendered:
     schema: Schema
     loop: nodes.Loop | None
     width: int = 1
-    tidy: bool = False  # carries batches, sorted by the lanes in this order
-    placed: Placed = None  # the lanes whose hash says which worker has a row, if that is known
+    tidy: bool = False  # whether it carries batches, sorted by the lanes in this order
+    placed: Placed = None  # the lanes that determine the worker of a row, by their hash, if known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedArrangement:
-    """An arrangement, the names of its lanes (keys first), and who makes its batches."""
+    """An arrangement, the names of its lanes (keys first), and the operator that publishes its batches."""
 
     arranged: Arranged
     schema: Schema
     loop: nodes.Loop | None
     publisher: Publisher | None
-    placed_by: int | None = None  # so many first lanes say which worker has a row, if not all those of the key
+    placed_by: int | None = None  # the number of first lanes that determine the worker of a row, if not the key

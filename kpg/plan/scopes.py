@@ -1,7 +1,7 @@
-"""Scopes: streams and arrangements of one loop, seen from the loops inside it, and the other way round.
+"""Scopes: streams and arrangements of one loop as seen from the loops inside it, and the other way round.
 
-Each way in is built once and shared. Entering appends a zero to times; an arrangement enters as it is, with the same
-trace and the same batches. Leaving forgets the round.
+Each entry into a loop is built once and shared. Entering appends a zero to times. An arrangement enters as it is, with
+the same trace and the same batches. Leaving drops the round.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from kpg.progress import summary
 
 
 class Scopes:
-    """The ways between the loops of one dataflow."""
+    """The entries into and exits from the loops of one dataflow."""
 
     def __init__(self, dataflow: Dataflow) -> None:
         self.dataflow = dataflow
         self._entered: dict[tuple[object, nodes.Loop], Any] = {}
 
     def enter(self, rendered: Rendered, loop: nodes.Loop | None) -> Rendered:
-        """A stream of an outer scope, seen inside a loop."""
-        for inner in way_into(rendered.loop, loop):
+        """Return a stream of an outer scope as seen inside a loop."""
+        for inner in loops_between(rendered.loop, loop):
             key = (rendered, inner)
             if key not in self._entered:
                 stream = self._add_enter(iterate.Enter(f"enter {inner.name}"), rendered.stream)
@@ -35,40 +35,40 @@ class Scopes:
             rendered = self._entered[key]
         return rendered
 
-    def enter_arranged(self, found: RenderedArrangement, loop: nodes.Loop | None) -> RenderedArrangement:
-        """An arrangement of an outer scope, seen inside a loop."""
-        for inner in way_into(found.loop, loop):
-            key = (found, inner)
+    def enter_arranged(self, arrangement: RenderedArrangement, loop: nodes.Loop | None) -> RenderedArrangement:
+        """Return an arrangement of an outer scope as seen inside a loop."""
+        for inner in loops_between(arrangement.loop, loop):
+            key = (arrangement, inner)
             if key not in self._entered:
-                stream = self._add_enter(iterate.EnterArranged(f"enter {inner.name}"), found.arranged.stream)
-                arranged = replace(found.arranged, stream=stream)
-                self._entered[key] = RenderedArrangement(arranged, found.schema, inner, None)
-            found = self._entered[key]
-        return found
+                stream = self._add_enter(iterate.EnterArranged(f"enter {inner.name}"), arrangement.arranged.stream)
+                arranged = replace(arrangement.arranged, stream=stream)
+                self._entered[key] = RenderedArrangement(arranged, arrangement.schema, inner, None)
+            arrangement = self._entered[key]
+        return arrangement
 
     def _add_enter(self, operator: iterate.Enter | iterate.EnterArranged, stream: Stream) -> Stream:
         depth = stream.depth
         return self.dataflow.add(operator, [(stream, LocalPact())], depth=depth + 1, summaries=[summary.enter(depth)])
 
     def leave(self, rendered: Rendered, loop: nodes.Loop | None) -> Rendered:
-        """A stream of an inner scope, seen from an outer one."""
-        for inner in reversed(way_into(loop, rendered.loop)):
+        """Return a stream of an inner scope as seen from an outer one."""
+        for inner in reversed(loops_between(loop, rendered.loop)):
             depth = rendered.stream.depth
             operator = iterate.Leave(f"leave {inner.name}")
             stream = self.dataflow.add(
                 operator, [(rendered.stream, LocalPact())], depth=depth - 1, summaries=[summary.leave(depth)]
             )
-            rendered = replace(rendered, stream=stream, loop=around(inner), tidy=False)
+            rendered = replace(rendered, stream=stream, loop=enclosing_loop(inner), tidy=False)
         return rendered
 
 
-def around(loop: nodes.Loop) -> nodes.Loop | None:
-    """The loop that a loop is directly inside of."""
+def enclosing_loop(loop: nodes.Loop) -> nodes.Loop | None:
+    """Return the loop that directly encloses a loop."""
     return max(loop.surrounding(), key=nodes.Loop.depth, default=None)
 
 
-def way_into(start: nodes.Loop | None, end: nodes.Loop | None) -> list[nodes.Loop]:
-    """The loops that are entered on the way from one scope to another inside it."""
+def loops_between(start: nodes.Loop | None, end: nodes.Loop | None) -> list[nodes.Loop]:
+    """Return the loops to enter, outermost first, to get from one scope into another inside it."""
     if start is end:
         return []
     chain = sorted({end, *end.surrounding()}, key=nodes.Loop.depth) if end else []
@@ -76,6 +76,6 @@ def way_into(start: nodes.Loop | None, end: nodes.Loop | None) -> list[nodes.Loo
         raise BadPlan(
             "a collection of a loop is used outside it",
             detail=f"It depends on {start.name}.",
-            hint="Take what the loop comes to with leave(), or return it from iterate's step.",
+            hint="Take the result of the loop with leave(), or return it from iterate's step.",
         )
     return chain[chain.index(start) + 1 :] if start else chain

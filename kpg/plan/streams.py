@@ -1,7 +1,7 @@
-"""Steps from stream to stream and from stream to arrangement, within one dataflow: rendering that knows no nodes.
+"""Building blocks of rendering that know nothing of plan nodes: from stream to stream, and from stream to arrangement.
 
-Traces that are being built are kept alive by handles until `release()`: from then on only operators hold them. Errors
-of operators that can fail are collected in `errors`, each in its scope.
+Handles keep traces alive while they are built, until `release()`; from then on only operators hold them. The errors of
+fallible operators are collected in `errors`, each in its scope.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Streams:
         tidy: bool = False,
         placed: Placed = None,
     ) -> Rendered:
-        """A stream in a scope, its lanes named."""
+        """Return a stream in a scope with named lanes."""
         return Rendered(stream, schema, loop, 1, tidy, placed)
 
     def reorder(self, rendered: Rendered, schema: Schema) -> Rendered:
-        """The same rows with their lanes in another order, or fewer of them."""
+        """Return the same rows with the lanes that `schema` names, in its order."""
         if rendered.schema.names == schema.names:
             return replace(rendered, schema=schema)
         lanes = tuple(rendered.schema.index(name) for name in schema.names)
@@ -67,9 +67,9 @@ class Streams:
         schema: Schema,
         meanings: Sequence[Schema] = (),
     ) -> Rendered:
-        """A linear operator of some stages, and the stream of its errors if it can fail.
+        """Add a linear operator of some stages, and the stream of its errors if it can fail.
 
-        `meanings` says what each stage reads, where that is not what the stream carries.
+        `meanings` has the schema that each stage reads, where that is not the schema of the stream.
         """
         if not stages:
             return replace(rendered, schema=schema)
@@ -84,11 +84,11 @@ class Streams:
         return Rendered(stream, schema, rendered.loop, width, placed=after_stages(rendered.placed, stages))
 
     def add_errors(self, stream: Stream, loop: nodes.Loop | None) -> None:
-        """Count a stream of errors among those of this dataflow."""
+        """Add a stream to the errors of this dataflow."""
         self.errors.append(Rendered(stream, ERRORS, loop))
 
     def consolidate(self, rendered: Rendered) -> Rendered:
-        """The stream with each time's updates summed: on the worker where equal ones meet."""
+        """Consolidate the updates of each time, on the worker where equal rows meet."""
         operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
         operator.schema = rendered.schema
         placed = rendered.placed
@@ -107,7 +107,10 @@ class Streams:
     def by_lanes(
         self, schema: Schema, lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...]
     ) -> Pact:
-        """To the worker that has the key made of some lanes (or constants, where the lane is -1) in an arrangement."""
+        """Return the pact that sends a tuple to the worker of its key in an arrangement.
+
+        The key consists of some lanes of the tuple, or of constants where the lane is -1.
+        """
         if self.dataflow.worker.peers == 1:
             return LocalPact()
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
@@ -117,29 +120,29 @@ class Streams:
 
     def arrange_rendered(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
         """Arrange a stream by some of its columns; the others follow in their order."""
-        there = rendered.placed == tuple(rendered.schema.index(key) for key in keys)
-        return self._arrange(rendered, keys, name, there)
+        in_place = rendered.placed == tuple(rendered.schema.index(key) for key in keys)
+        return self._arrange(rendered, keys, name, in_place)
 
     def arrange_in_place(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
-        """The same for one that nobody joins with: its rows stay where they are, if equal ones are together there."""
+        """Arrange a stream that nothing joins with: rows stay on their worker if equal rows are together there."""
         placed = rendered.placed or ()
         if not placed or tuple(rendered.schema.names[lane] for lane in placed) != keys[: len(placed)]:
             return self.arrange_rendered(rendered, keys, name)
         return replace(self._arrange(rendered, keys, name, True), placed_by=len(placed))
 
-    def _arrange(self, rendered: Rendered, keys: tuple[str, ...], name: str, there: bool) -> RenderedArrangement:
-        """Arrange a stream whose rows are where they should be, or must be sent there."""
+    def _arrange(self, rendered: Rendered, keys: tuple[str, ...], name: str, in_place: bool) -> RenderedArrangement:
+        """Arrange a stream. Rows that are not in place are sent to the worker of their key."""
         rest = tuple(column for column in rendered.schema.names if column not in keys)
         schema = rendered.schema.select(keys + rest)
-        there |= self.dataflow.worker.peers == 1
-        if rendered.tidy and rendered.schema.names == schema.names and there:
+        in_place |= self.dataflow.worker.peers == 1
+        if rendered.tidy and rendered.schema.names == schema.names and in_place:
             return self.insert_batches(rendered, len(keys), name)
         ordered = self.reorder(rendered, schema)
         operator, arranged = arrange(
             self.dataflow,
             name,
             ordered.stream,
-            LocalPact() if there else self._by_key(schema, len(keys)),
+            LocalPact() if in_place else self._by_key(schema, len(keys)),
             key_lanes=len(keys),
             lanes=len(schema),
             width=rendered.width,
@@ -150,7 +153,7 @@ class Streams:
         return RenderedArrangement(arranged, schema, rendered.loop, operator)
 
     def insert_batches(self, rendered: Rendered, key_lanes: int, name: str) -> RenderedArrangement:
-        """Keep batches that come sorted in a trace."""
+        """Keep a stream of sorted batches in a trace, without sorting them again."""
         depth, lanes = rendered.stream.depth, len(rendered.schema)
         spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.merge_policy)
         handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
@@ -162,18 +165,18 @@ class Streams:
         return RenderedArrangement(arranged, rendered.schema, rendered.loop, operator)
 
     def import_from(self, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
-        """What another dataflow arranges, mirrored into this one."""
+        """Import an arrangement of another dataflow."""
         arranged = import_arrangement(self.dataflow, name, publisher, handle)
         self.keep_handle(arranged.handle)
         self.floor.raise_to(arranged.handle.since)
         return arranged
 
     def keep_handle(self, handle: TraceHandle) -> None:
-        """Keep a trace alive while building, until operators hold it."""
+        """Keep a trace alive during building, until operators hold it."""
         self._handles.append(handle)
 
     def release(self) -> None:
-        """Release the builder's handles: from here on only operators hold traces."""
+        """Release the handles of the builder."""
         for handle in self._handles:
             handle.release()
         self._handles.clear()

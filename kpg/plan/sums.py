@@ -1,9 +1,9 @@
-"""Counts, sums and averages of columns: parts of values ride in the diff, and floats without parts are joined to them.
+"""Counts, sums and averages of columns, accumulated in diffs. Floats that do not fit a diff are joined back and summed.
 
     rows → into the diff → arranged by key → maintained → groups without outliers → out of the diff
                    └ outliers ────────────── joined with ─ groups with outliers  → summed exactly → out of the diff
 
-The lower way has nothing to do, and costs nothing, until some float is an outlier (kpg/operators/exact_float_sums.py).
+The lower path has no work, and costs nothing, until some float is an outlier (kpg/operators/exact_float_sums.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpg.operators.sums_in_diff import IntoDiff, OutOfDiff, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic
 from kpg.plan import nodes
-from kpg.plan.reduce_tactics import maintain, sums_tactic
+from kpg.plan.reduce_tactics import maintain_reduction, sums_tactic
 from kpg.plan.rendered import Rendered
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
-    """The stream of counts, sums and averages: "sum:amount", "avg:amount", "count:"."""
+    """Render counts, sums and averages; the reduction names them "sum:amount", "avg:amount", "count:"."""
     rendered = renderer.collection(node.input)
-    asked = [text.split(":", 1) for text in node.reduction.columns]
-    types = {column: node.input.schema.type_of(column) for _, column in asked if column}
+    requested = [text.split(":", 1) for text in node.reduction.columns]
+    types = {column: node.input.schema.type_of(column) for _, column in requested if column}
     starts, at = {}, 1
     for column, type_ in types.items():
         starts[column] = at
@@ -41,20 +41,22 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     into = IntoDiff(tuple(map(index, node.keys)), tuple((index(column), type_) for column, type_ in types.items()))
     keys = rendered.schema.select(node.keys)
     exploded = _into_diff(renderer, rendered, into, keys)
-    found = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+    arrangement = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     raw = keys.concat(_numbered("part", into.width))
-    summed = maintain(renderer, node, found, raw, "sum", Sweep(SUMS), sums_tactic(into.width), share=False)
-    wanted = tuple(
-        SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
-        for kind, column in asked
+    summed = maintain_reduction(
+        renderer, node, arrangement, raw, "sum", Sweep(SUMS), sums_tactic(into.width), share=False
     )
-    totals = OutOfDiff(len(keys), wanted)
+    outputs = tuple(
+        SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
+        for kind, column in requested
+    )
+    totals = OutOfDiff(len(keys), outputs)
     if not into.floats:
         return renderer.add_stages(summed, [totals], "total", node.schema)
     floats = [column for column, type_ in types.items() if type_.kind == "float64"]
     columns = tuple(Summed(starts[column], value, types[column]) for value, column in enumerate(floats))
     ordinary = renderer.add_stages(summed, [Unmarked(len(keys) + at), totals], "total", node.schema)
-    exact = _with_outliers(renderer, node, summed, exploded, ExactSums(at, columns), wanted)
+    exact = _with_outliers(renderer, node, summed, exploded, ExactSums(at, columns), outputs)
     return renderer.rendered(ordinary.stream.concat(exact.stream), node.schema, ordinary.loop)
 
 
@@ -71,9 +73,9 @@ def _with_outliers(
     summed: Rendered,
     exploded: Rendered,
     sums: ExactSums,
-    wanted: tuple[SumColumn, ...],
+    outputs: tuple[SumColumn, ...],
 ) -> Rendered:
-    """Groups that are marked, summed together with the outliers that left on the way into the diff."""
+    """Sum the groups that have outliers together with their outliers."""
     keys = exploded.schema
     first, values = len(keys), len(sums.columns)
     marked = renderer.add_stages(summed, [Marked(first + sums.parts, first)], "marked", summed.schema)
@@ -85,14 +87,14 @@ def _with_outliers(
     read = [(0, lane) for lane in range(first + sums.parts)] + [(1, first + value) for value in range(values)]
     pairs = join(renderer.dataflow, "join", groups.arranged, outliers.arranged, read)
     schema = keys.concat(_numbered("part", sums.parts)).concat(_numbered("value", values))
-    found = renderer.arrange_rendered(
+    arrangement = renderer.arrange_rendered(
         renderer.rendered(pairs, schema, exploded.loop), node.keys, "arrange groups with their outliers"
     )
     raw = keys.concat(_numbered("part", sums.lanes))
     tactic = ReplayTactic(sums.evaluate, sums.lanes)
-    made = maintain(renderer, node, found, raw, "sum exactly", None, tactic, share=False)
+    exact_sums = maintain_reduction(renderer, node, arrangement, raw, "sum exactly", None, tactic, share=False)
     exact = tuple((column.at, sums.parts + 2 * index) for index, column in enumerate(sums.columns))
-    return renderer.add_stages(made, [OutOfDiff(first, wanted, exact)], "total", node.schema)
+    return renderer.add_stages(exact_sums, [OutOfDiff(first, outputs, exact)], "total", node.schema)
 
 
 def _numbered(name: str, count: int) -> Schema:

@@ -1,12 +1,12 @@
-"""Views of arrangements: filter, negate and concat as wrappers that share its batches instead of making new ones.
+"""Views of arrangements: filter, negate and concat as wrappers that share batches instead of building new ones.
 
     join(filter(A), B)  =  filter(join(A, B))
     join(−A, B)         =  −join(A, B)
     join(A + A', B)     =  join(A, B) + join(A', B)
 
-because a join is bilinear. Where A has an index by the join's key already, its view needs none of its own: the join
-reads A's index and what the view says is done to the pairs. Over anything without an index the same nodes are stream
-operators; whoever wants a view indexed by itself arranges it.
+These equations hold because a join is bilinear. Where A has an index by the join's key, its view needs no index of its
+own: the join reads A's index, and the filter and sign of the view are applied to the pairs. Without such an index the
+same nodes are stream operators. To index the view itself, arrange it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kpg.plan import nodes
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An indexed node, the conditions its rows must meet, and whether they count negatively."""
+    """An indexed node, the conditions on its rows, and whether its diffs are negated."""
 
     node: nodes.PlanNode
     conditions: tuple[object, ...] = ()
@@ -26,12 +26,12 @@ class View:
 
 
 def views_of(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View]:
-    """A node as views of what is indexed by `keys`; as one view of itself where that does not apply."""
-    return peel(node, keys) or [View(node)]
+    """Return a node as views of nodes indexed by `keys`, or else as one view of itself."""
+    return indexed_views(node, keys) or [View(node)]
 
 
-def peel(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | None:
-    """The views that a node is made of, if all it is made of has an index by these keys."""
+def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | None:
+    """Return the views that a node consists of, if all of them have an index by these keys; else None."""
     views: list[View] = []
     stack = [View(node)]
     while stack:
@@ -51,7 +51,7 @@ def peel(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | None:
 
 
 def is_indexed(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
-    """Whether an arrangement by these keys exists, or comes with the node."""
+    """Return whether an arrangement by these keys exists, or is a by-product of rendering the node."""
     match node:
         case nodes.InstalledNode() | nodes.RelationNode():
             return node.owner.arranged_by(keys) is not None

@@ -1,4 +1,4 @@
-"""Rows that are where they belong are not sent: and several workers still say what one says."""
+"""Rows that are on the worker of their key are not sent, and several workers give the answer of one."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ import kpg
 from kpg import col
 from kpg.dataflow.channel import ExchangePact
 from kpg.operators import linear
-from kpg.plan.placement import after_stages, common, moved, of_pairs
+from kpg.plan.placement import after_projection, after_stages, common_placement, placement_of_join
 from kpg.testing.simulated_workers import SimulatedCluster
 from kpg.testing.strategies import rows
 
@@ -56,7 +56,7 @@ def program(steps: list[str]) -> Callable[[kpg.Database], kpg.Output]:
     peers=st.sampled_from([2, 3]),
 )
 def test_several_workers_say_what_one_says(steps, epochs, peers):
-    """A1.5: whatever is known of where rows are, equal keys meet."""
+    """A1.5: equal keys meet on one worker, however much is known about the placement of rows."""
     alone, together = SimulatedCluster(1, program(steps)), SimulatedCluster(peers, program(steps))
     for changes in epochs:
         for worker, row in changes:
@@ -105,7 +105,7 @@ def test_what_stages_do_to_where_rows_are():
     assert after_stages((1, 0), [linear.PickStage((0, 2))]) is None
     assert after_stages((0,), [linear.ComplementStage((1,))]) is None
     assert after_stages(None, [linear.NegateStage()]) is None
-    assert moved((), ()) == () and moved((0,), [None, 0]) == (1,)
-    assert common([(0,), (0,)]) == (0,) and common([(0,), None]) is None
-    assert of_pairs([(0, "v"), (1, "k2")], [("k", "k2")]) == (1,)
-    assert of_pairs([(0, "v")], [("k", "k2")]) is None
+    assert after_projection((), ()) == () and after_projection((0,), [None, 0]) == (1,)
+    assert common_placement([(0,), (0,)]) == (0,) and common_placement([(0,), None]) is None
+    assert placement_of_join([(0, "v"), (1, "k2")], [("k", "k2")]) == (1,)
+    assert placement_of_join([(0, "v")], [("k", "k2")]) is None

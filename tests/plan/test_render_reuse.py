@@ -1,6 +1,6 @@
 """How far an arrangement is reused: until the key changes, an operator loses it, or a copy is asked for (A3.19, A5.2).
 
-Told by the operators that a query builds: "arrange ..." is an index of its own, "import ..." one that it shares.
+The operators of a query show it: "arrange ..." is an index of its own, "import ..." one that it shares.
 """
 
 import pytest
