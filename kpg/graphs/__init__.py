@@ -1,11 +1,11 @@
-"""Graph algorithms as collections: kept right while edges come and go.
+"""Graph algorithms as collections, maintained while edges are inserted and removed.
 
     from kpg import graphs
     answer = graphs.bfs(edges, roots).output("answer")
 
-Each takes a collection with columns `src` and `dst`, a multiset of directed edges, and describes another; nothing runs
-until that is installed. An index of the edges that exists is shared. Nodes are whole numbers; where no order is asked
-for (reach, bfs, sssp, pagerank, k_core) any type will do.
+Each function takes a collection with columns `src` and `dst`, a multiset of directed edges, and returns another
+collection. Nothing runs until that is installed. An existing index of the edges is shared. Nodes are integers; reach,
+bfs, sssp, pagerank and k_core, which need no order on nodes, accept any type.
 """
 
 from kpg.graphs.bfs import bfs

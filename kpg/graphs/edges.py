@@ -1,9 +1,9 @@
-"""What the algorithms ask of their inputs: edges with columns src and dst, nodes in one column.
+"""What the algorithms require of their inputs: edges with columns src and dst, nodes in one column.
 
     nodes_of(edges)  =  { v : v is src or dst of an edge },  each once
     both_ways(edges) =  { (u, v) : u ≠ v, (u, v) or (v, u) is an edge },  each once
 
-Cost: looking at a schema; the collections cost one index of their rows each.
+Cost: checking a schema; each of the two collections costs one index of its rows.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kpg.errors import TypeMismatch
 
 
 def type_of_nodes(edges: Collection) -> Type:
-    """What src and dst both are."""
+    """Return the type of src and dst, which must be equal."""
     src, dst = edges.schema.type_of("src"), edges.schema.type_of("dst")
     if not src.same(dst):
-        raise TypeMismatch("src and dst of the edges differ", detail=f"src is {src}, dst is {dst}.")
+        raise TypeMismatch("src and dst of the edges have different types", detail=f"src is {src}, dst is {dst}.")
     return src
 
 
 def indexed(edges: Collection) -> Collection:
-    """The edges; a relation that keeps no index yet keeps one by src, so that a join by src needs no other."""
+    """Return the edges. A relation without an index gets one by src, so that a join by src needs no other."""
     type_of_nodes(edges)
     if isinstance(edges, Input):
         edges.keep_by("src")
@@ -32,18 +32,18 @@ def indexed(edges: Collection) -> Collection:
 
 
 def as_nodes(roots: Collection) -> Collection:
-    """A collection of one column, whatever its name, with that column called node."""
+    """Return a collection of one column with that column renamed to node."""
     if len(roots.schema) != 1:
-        raise TypeMismatch("roots have one column, the node", detail=f"Found {roots.schema!r}.")
+        raise TypeMismatch("roots must have exactly one column, the node", detail=f"Found {roots.schema!r}.")
     return roots.select(node=col(roots.schema.names[0]))
 
 
 def nodes_of(edges: Collection) -> Collection:
-    """Each node that is an end of an edge, once."""
+    """Return the distinct end points of edges."""
     return edges.select(node=col("src")).concat(edges.select(node=col("dst"))).distinct()
 
 
 def both_ways(edges: Collection) -> Collection:
-    """The simple undirected graph: each pair of different neighbours once in each direction."""
+    """Return the simple undirected graph: each pair of distinct neighbours once in each direction."""
     proper = edges.filter(col("src") != col("dst"))
     return proper.select("src", "dst").concat(proper.select(src=col("dst"), dst=col("src"))).distinct()

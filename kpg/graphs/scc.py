@@ -1,15 +1,15 @@
-"""The strongly connected components: which nodes can reach each other.
+"""The strongly connected components: the sets of nodes that can reach each other.
 
     scc(E).nodes  =  { (v, c) : v an end of an edge, c = least node that reaches v and is reached from it }
-    scc(E).edges  =  { (u, v) in E : u and v in one component },  as often as in E
+    scc(E).edges  =  { (u, v) in E : u and v in one component },  with the multiplicity of E
 
-Two loops, one in the other. Label each node with the least that reaches it over the edges kept so far; ends of an edge
-in one component have the same label, so an edge whose ends differ can go. Then the same against the edges' direction,
-and again until nothing goes: a round that drops nothing finds one node, the least, that reaches and is reached by all
-it is connected with, so what is left then is the answer.
+Two nested loops. The inner loop labels each node with the least node that reaches it over the remaining edges. The ends
+of an edge within a component have the same label, so an edge with different labels at its ends is dropped. The same
+follows against the direction of edges, and both repeat until no edge is dropped. Then the least node of each connected
+part reaches all of the part and is reached from all of it, so the remaining edges are the answer.
 
-Nodes are whole numbers. Cost: about five indexes of the edges; two passages of each edge, and few more for those that
-later rounds find out. Installing `nodes` and `edges` as two answers computes both twice: use them in one, if you can.
+Nodes are integers. Cost: about five indexes of the edges. Each edge passes the loop twice, and the edges that later
+rounds drop a few times more. Installing `nodes` and `edges` as two answers computes both twice; use one if you can.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ class Components:
 
 
 def scc(edges: Collection) -> Components:
-    """The component (`node`, `component`) of each end of `edges` (src, dst), and the edges within components."""
+    """Return the component (`node`, `component`) of each end of `edges` (src, dst), and the edges within components."""
     edges = indexed(edges).select("src", "dst")
     with edges.db.loop("scc") as loop:
         nodes = loop.enter(nodes_of(edges))
-        kept = loop.variable(edges)
-        forward = kept.arrange("src")
+        remaining = loop.variable(edges)
+        forward = remaining.arrange("src")
         ahead = label(nodes, forward, "src", "dst")
-        backward = alike(forward, ahead, "src", "dst").arrange("dst")
-        back = label(nodes, backward, "dst", "src")
-        left = alike(backward, back, "dst", "src")
-        kept.set(left)
-        return Components(loop.leave(ahead), loop.leave(left))
+        backward = same_label(forward, ahead, "src", "dst").arrange("dst")
+        behind = label(nodes, backward, "dst", "src")
+        within = same_label(backward, behind, "dst", "src")
+        remaining.set(within)
+        return Components(loop.leave(ahead), loop.leave(within))
 
 
 def label(nodes: Collection, edges: Collection, start: str, end: str) -> Collection:
-    """For each node the least that reaches it, indexed; only those that no smaller one leads to need to start."""
-    led_to = edges.filter(col(start) < col(end)).select(node=col(end))
-    return spread(without(nodes, led_to), (edges, start, end)).arrange("node")
+    """Label each node with the least node that reaches it. A node with an edge from a smaller one need not start."""
+    has_smaller = edges.filter(col(start) < col(end)).select(node=col(end))
+    return spread(without(nodes, has_smaller), (edges, start, end)).arrange("node")
 
 
-def alike(edges: Collection, labels: Collection, start: str, end: str) -> Collection:
-    """The edges whose ends have the same label; found from the index by `start` that `label` uses."""
+def same_label(edges: Collection, labels: Collection, start: str, end: str) -> Collection:
+    """Return the edges with equal labels at both ends, read from the index by `start` that `label` uses."""
     labelled = edges.join(labels, on={start: "node"}).select(end, "component", start)
-    pairs = labels.select("node", "component")  # the rows of their index as they come, settled and in order
+    pairs = labels.select("node", "component")  # the rows of the index itself, consolidated and sorted
     return labelled.join(pairs, on={end: "node", "component": "component"}).select(end, start)

@@ -3,9 +3,9 @@
     triangles(E).list   =  { (a, b, c) : a < b < c, any two of them neighbours },  each once
     triangles(E).count  =  { (n) : n = |list| > 0 }
 
-Edges count in either direction, parallel ones once, loops not. Nodes are whole numbers. Cost: two indexes of the edges;
-an index of all pairs of edges (a, b), (a, c) with a < b < c, and a look-up for each. A change of one edge costs the
-pairs that it is part of.
+Edges count in either direction, parallel edges once, and self-loops not at all. Nodes are integers. Cost: two indexes
+of the edges, an index of all pairs of edges (a, b), (a, c) with a < b < c, and a lookup for each pair. A change of one
+edge costs the pairs that contain it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kpg.graphs.edges import type_of_nodes
 
 @dataclass(frozen=True, slots=True)
 class Triangles:
-    """All triangles, and how many there are."""
+    """All triangles, and their number."""
 
     list: Collection
     count: Collection
 
 
 def triangles(edges: Collection) -> Triangles:
-    """The triangles (`a`, `b`, `c`) of `edges` (src, dst), taken as undirected, and their number (`count`)."""
+    """Return the triangles (`a`, `b`, `c`) of `edges` (src, dst), taken as undirected, and their number (`count`)."""
     type_of_nodes(edges)
     ends = min_of(col("src"), col("dst")), max_of(col("src"), col("dst"))
     upward = edges.select(a=ends[0], b=ends[1]).filter(col("a") < col("b")).distinct()

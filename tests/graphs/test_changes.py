@@ -119,7 +119,7 @@ def test_pagerank_follows_edges_to_the_last_digit(epochs, rounds, scale):
 @pytest.mark.parametrize("shift", [-3, 2**40])
 def test_components_are_named_by_their_least_node_however_nodes_are_numbered(shift):
     """Labels enter by magnitude: negative ones, huge ones, and some while smaller ones are still on their way."""
-    length = spread.ROUNDS + 40
+    length = spread.ROUNDS_PER_BIT + 40
     with kpg.open() as db:
         edges = db.input("edges", src=int, dst=int)
         answer = graphs.wcc(edges).output("answer")
