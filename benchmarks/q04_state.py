@@ -62,7 +62,7 @@ def kept_by(db: kpg.Database, name: str) -> int:
     """The tuples that the operators of a dataflow keep; indexes of relations are kept by those."""
     (dataflow,) = [each for each in db.worker.dataflows.values() if each.name == name]
     found = sum(len(rows) for each in dataflow.operators if isinstance(each, Publisher) for rows in each.state())
-    return found + sum(len(rows) for each in dataflow.operators for rows in each.state() if not each.keeps)
+    return found + sum(len(rows) for each in dataflow.operators for rows in each.state() if not each.has_readers)
 
 
 def star_join(ways: int) -> Program:

@@ -1,37 +1,37 @@
-"""What the engine says about itself, kept in columns until somebody takes it.
+"""The engine's events, kept in columns until a recorder takes them.
 
-A worker has an `Events`, or none; so has each of its dataflows, unless it was installed unlogged. Whoever does
-something tests one attribute, and if somebody listens appends a few numbers to a list: no object is made for an event.
+A worker has an `Events` object or None, and so has each of its dataflows, unless it was installed without logging. The
+engine tests one attribute and appends a few integers to a list; it creates no object for an event.
 
-    built        operators, channels and imports: rare, told as tuples
-    shut         operators and channels that are gone
-    steps        operator, when it began, how long it took                    (ns)
+    built        operators, channels and imports; rare, so these are tuples
+    removed      operators and channels of dropped dataflows
+    steps        operator, start, duration                                    in nanoseconds
     messages     channel, rows
-    batches      operator, rows, bytes                                        what a trace got
-    merges       operator, rows before and after, bytes before and after      what it did with it
-    freed        operators whose trace is gone
-    progress     how many changes of counts the peers were told, for each message to them
+    batches      operator, rows, bytes                                        inserted into its trace
+    merges       operator, rows before and after, bytes before and after      of a merge or compaction
+    freed        operators whose trace was freed
+    progress     the number of progress changes in each frame to the peers
 
-What something is told of is a number that no other thing has, on any worker: `entity`.
+An `entity` is a number that identifies an operator, channel, dataflow or worker, unique over all workers.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeAlias
 
-PLACES = 20  # bits that number the things of a dataflow: operators, then channels
-CHANNEL = 1 << (PLACES - 1)
-DATAFLOWS = 32  # bits that number dataflows
+PART_BITS = 20  # of an entity: they number the operators of a dataflow, and then its channels
+FIRST_CHANNEL = 1 << (PART_BITS - 1)
+DATAFLOW_BITS = 32  # of an entity: they number the dataflows of a worker
 
 
 class Operates(NamedTuple):
-    """An operator was added to a dataflow; the dataflow itself is told with place -1."""
+    """An operator was added to a dataflow. The dataflow itself has number -1."""
 
     entity: int
-    dataflow: int  # as an entity
-    place: int  # within the dataflow
+    dataflow: int  # its entity
+    number: int  # within the dataflow
     name: str
-    depth: int  # how many loops it is inside of, plus the coordinates of a time outside
+    depth: int  # the number of coordinates of its times: one more for each loop around it
 
 
 class Connects(NamedTuple):
@@ -46,7 +46,7 @@ class Connects(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """An operator was tied to an arrangement of another dataflow."""
+    """An operator imports an arrangement of another dataflow."""
 
     entity: int
     publisher: int
@@ -56,7 +56,7 @@ Built: TypeAlias = Operates | Connects | Imports
 
 
 class Sized(Protocol):
-    """A batch, as far as events go."""
+    """A batch, as far as events need it."""
 
     def __len__(self) -> int: ...
 
@@ -65,24 +65,24 @@ class Sized(Protocol):
 
 
 class SizedColumns(Protocol):
-    """Its columns; what else a batch keeps to be read faster comes and goes."""
+    """The columns of a batch. Its lookup table is not counted, because it is created and dropped on demand."""
 
     @property
     def nbytes(self) -> int: ...
 
 
 class Events:
-    """What happened on one worker since it was last taken."""
+    """The events of one worker since they were last taken."""
 
-    __slots__ = ("built", "shut", "steps", "messages", "batches", "merges", "freed", "progress")
+    __slots__ = ("built", "removed", "steps", "messages", "batches", "merges", "freed", "progress")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all events."""
         self.built: list[Built] = []
-        self.shut: list[int] = []
+        self.removed: list[int] = []
         self.steps: list[int] = []
         self.messages: list[int] = []
         self.batches: list[int] = []
@@ -91,12 +91,12 @@ class Events:
         self.progress: list[int] = []
 
     @property
-    def numbers(self) -> int:
-        """How many numbers wait in the longest columns."""
+    def size(self) -> int:
+        """The number of integers in the columns that grow fast."""
         return len(self.steps) + len(self.messages) + len(self.batches) + len(self.merges)
 
     def take(self) -> Events:
-        """All that happened; from here on anew."""
+        """Return all events and remove them from this object."""
         taken = Events()
         for name in Events.__slots__:
             setattr(taken, name, getattr(self, name))
@@ -105,7 +105,7 @@ class Events:
 
 
 class TraceEvents:
-    """What a trace says: what it got and what it merged. It belongs to the trace, and so tells of its end."""
+    """The events of one trace. The trace owns it, so its end logs that the trace was freed."""
 
     __slots__ = ("_events", "entity")
 
@@ -114,11 +114,11 @@ class TraceEvents:
         self.entity = entity
 
     def inserted(self, batch: Sized) -> None:
-        """The trace got a batch."""
+        """Log that a batch was inserted."""
         self._events.batches += (self.entity, len(batch), batch.updates.nbytes)
 
     def merged(self, batches: tuple[Sized, ...], result: Sized) -> None:
-        """Some batches were replaced by one; or one alone was compacted."""
+        """Log that a merge replaced some batches by one, or that one batch was compacted."""
         rows, nbytes = sum(map(len, batches)), sum(batch.updates.nbytes for batch in batches)
         self._events.merges += (self.entity, rows, len(result), nbytes, result.updates.nbytes)
 
@@ -127,20 +127,20 @@ class TraceEvents:
 
 
 class Recorder(Protocol):
-    """Who takes the events of a db."""
+    """The consumer of a database's events."""
 
     def publish(self) -> None:
-        """Write what happened into relations; called before each epoch is closed."""
+        """Write the events into relations. Called before each epoch is closed."""
 
     def spent(self, dataflow: int) -> tuple[float, int]:
-        """The seconds and steps of a dataflow, by its entity, since somebody listens."""
+        """Return the seconds and steps of a dataflow, given its entity, since logging began."""
 
 
-def entity_of(worker: int, dataflow: int, place: int = -1) -> int:
-    """The number of a dataflow, or of one of its operators (`place` is its index) or channels (after CHANNEL)."""
-    return (((worker << DATAFLOWS) | dataflow) << PLACES) + place + 1
+def entity_of(worker: int, dataflow: int, index: int = -1) -> int:
+    """Return the entity of a dataflow, or of its operator `index`, or of its channel `index` - FIRST_CHANNEL."""
+    return (((worker << DATAFLOW_BITS) | dataflow) << PART_BITS) + index + 1
 
 
 def worker_entity(worker: int) -> int:
-    """The number of a worker: that of no dataflow."""
+    """Return the entity of a worker: negative, unlike that of any dataflow."""
     return -1 - worker

@@ -1,1 +1,1 @@
-"""Times, frontiers and diffs: the mathematics everything else stands on. Imports nothing."""
+"""Times and frontiers: the partial order that the engine is built on. Imports nothing else of kpg."""

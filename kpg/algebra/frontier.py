@@ -1,11 +1,13 @@
-"""Frontiers: antichains of times that bound what may still come.
+"""Frontiers: antichains of times that bound the times of future updates.
 
-A time is *beyond* a frontier when some element is at or before it. As a bound of a stream a frontier says that
-every later update is at a time beyond it; it only advances. The empty frontier says that nothing comes any more.
+A time is *beyond* a frontier if some element of the frontier is at or before it. A stream with frontier F delivers only
+updates at times beyond F from then on. Frontiers of streams only advance; the empty frontier says that the stream has
+ended.
 
     representative(F, t)  =  the meet, over f in F, of the join of t and f        (rep_F of the papers, appendix A)
 
-compares exactly as `t` does with every time beyond F, and is equal for any two times that compare alike.
+compares with every time beyond F exactly as `t` does, and two times that compare alike have the same representative.
+For readers of Rust: `beyond` is `Antichain::less_equal(&time)`, `precedes` is `PartialOrder::less_equal`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from kpg.algebra.order import Time, join, least, less_equal, meet
 
 
 def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
-    """The times with none other before them, sorted, each once."""
-    ordered = sorted(set(times))  # a time can only be preceded by one that sorts before it
+    """Return the minimal times, sorted and distinct."""
+    ordered = sorted(set(times))  # a smaller time sorts before a larger one
     if len(ordered) < 2:
         return tuple(ordered)
     kept = ordered[:1]
@@ -32,7 +34,7 @@ def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
 
 
 class Frontier:
-    """An immutable antichain; equal frontiers have equal `elements`."""
+    """An immutable antichain of times. Equal frontiers have equal `elements`."""
 
     __slots__ = ("elements",)
 
@@ -43,25 +45,25 @@ class Frontier:
 
     @classmethod
     def at(cls, time: Time) -> Frontier:
-        """The frontier of all that is at or after one time."""
-        made = cls.__new__(cls)
-        made.elements = (time,)
-        return made
+        """Return the frontier with one element."""
+        frontier = cls.__new__(cls)
+        frontier.elements = (time,)
+        return frontier
 
     @classmethod
     def start(cls, depth: int) -> Frontier:
-        """The frontier before anything has happened."""
+        """Return the frontier that every time of `depth` coordinates is beyond."""
         return cls.at(least(depth))
 
     def beyond(self, time: Time) -> bool:
-        """Whether `time` is at or after some element: it may still be seen."""
+        """Return whether `time` is beyond this frontier: at or after some element."""
         for element in self.elements:
             if less_equal(element, time):
                 return True
         return False
 
     def precedes(self, other: Frontier) -> bool:
-        """Whether every element of `other` is beyond this frontier: `other` has advanced at least as far."""
+        """Return whether every element of `other` is beyond this frontier: `other` has advanced at least as far."""
         mine, theirs = self.elements, other.elements
         if len(mine) == 1 == len(theirs):
             return less_equal(mine[0], theirs[0])
@@ -76,7 +78,7 @@ class Frontier:
         return True
 
     def meet(self, other: Frontier) -> Frontier:
-        """The lower bound of two frontiers: beyond it is what is beyond either."""
+        """Return the lower bound of two frontiers: a time is beyond it if it is beyond either."""
         mine, theirs = self.elements, other.elements
         if not theirs or mine == theirs:
             return self
@@ -90,19 +92,19 @@ class Frontier:
         return Frontier(mine + theirs)
 
     def join(self, other: Frontier) -> Frontier:
-        """The upper bound of two frontiers: beyond it is what is beyond both."""
+        """Return the upper bound of two frontiers: a time is beyond it if it is beyond both."""
         if self.elements == other.elements:
             return self
         return Frontier(join(a, b) for a in self.elements for b in other.elements)
 
     def truncate(self, depth: int) -> Frontier:
-        """The frontier of the first `depth` coordinates: what a reader outside a loop may still be asked."""
+        """Return the frontier of the first `depth` coordinates: its view from outside a loop."""
         if not self.elements or len(self.elements[0]) == depth:
             return self
         return Frontier(time[:depth] for time in self.elements)
 
     def extend(self, depth: int) -> Frontier:
-        """The frontier seen from inside a loop: missing coordinates are zero."""
+        """Return the frontier with `depth` coordinates, the new ones zero: its view from inside a loop."""
         if not self.elements or len(self.elements[0]) == depth:
             return self
         return Frontier(time + (0,) * (depth - len(time)) for time in self.elements)
@@ -130,11 +132,11 @@ CLOSED = Frontier()
 
 
 def representative(frontier: Frontier, time: Time) -> Time:
-    """The earliest time that no reader beyond `frontier` can tell from `time`.
+    """Return the time that stands for `time` when readers distinguish only times beyond `frontier`.
 
     >>> representative(Frontier([(2, 0)]), (1, 9)), representative(Frontier([(0, 3), (3, 0)]), (1, 1))
     ((2, 9), (1, 1))
     """
     if not frontier:
-        raise ValueError("no reader is beyond the empty frontier, so every time is like every other")
+        raise ValueError("the empty frontier has no representatives: no reader can distinguish any two times")
     return reduce(meet, (join(time, element) for element in frontier))

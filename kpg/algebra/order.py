@@ -1,8 +1,8 @@
 """The partial order on times.
 
-A time is a tuple of ints (epoch, round, ...), compared coordinate by coordinate. Two times may be
-incomparable; `join` is the least time at or after both, `meet` the greatest at or before both.
-Lexicographic order (Python's `<` on tuples) is a linear extension of this order, so sorting by it is always sound.
+A time is a tuple of integers (epoch, round, ...) and is compared coordinate by coordinate. Two times may be
+incomparable. `join` is the least time at or after both, `meet` the greatest time at or before both: times form a
+lattice. Lexicographic order (Python's `<` on tuples) is a linear extension of this order, so sorting by it is sound.
 """
 
 from typing import TypeAlias
@@ -11,7 +11,7 @@ Time: TypeAlias = tuple[int, ...]
 
 
 def less_equal(a: Time, b: Time) -> bool:
-    """Whether every coordinate of `a` is at or before that of `b`.
+    """Return whether every coordinate of `a` is at or before that of `b`.
 
     >>> less_equal((1, 2), (1, 3)), less_equal((1, 2), (2, 1))
     (True, False)
@@ -19,7 +19,7 @@ def less_equal(a: Time, b: Time) -> bool:
     if a[0] > b[0]:
         return False
     depth = len(a)
-    if depth == 1:  # most times are a lone epoch, most others in one loop
+    if depth == 1:  # most times are a single epoch, and most others are in one loop
         return True
     if depth == 2 == len(b):
         return a[1] <= b[1]
@@ -30,7 +30,7 @@ def less_equal(a: Time, b: Time) -> bool:
 
 
 def join(a: Time, b: Time) -> Time:
-    """The least time at or after both.
+    """Return the least time at or after both.
 
     >>> join((1, 2), (2, 1))
     (2, 2)
@@ -39,7 +39,7 @@ def join(a: Time, b: Time) -> Time:
 
 
 def meet(a: Time, b: Time) -> Time:
-    """The greatest time at or before both.
+    """Return the greatest time at or before both.
 
     >>> meet((1, 2), (2, 1))
     (1, 1)
@@ -48,7 +48,7 @@ def meet(a: Time, b: Time) -> Time:
 
 
 def least(depth: int) -> Time:
-    """The first time of `depth` coordinates.
+    """Return the first time with `depth` coordinates.
 
     >>> least(2)
     (0, 0)

@@ -172,7 +172,7 @@ class Database:
         self.dirty.clear()
         self.worker.advance_to(frontier)
         if not frontier:
-            self.worker.untidy = True
+            self.worker.cleanup_due = True
 
     def seal(self, before: Frontier) -> None:
         """All work up to the clock is done; it was at `before` when that began."""

@@ -285,7 +285,7 @@ class Input(Collection):
             self.closed = True
             if self._source is not None:
                 self._source.dataflow.close_source(self._source)
-            self.db.worker.tidy()
+            self.db.worker.clean_up()
             self.db.told()
 
     def drop(self) -> None:

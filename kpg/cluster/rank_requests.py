@@ -86,7 +86,7 @@ class Handlers:
         peers = {connection.fileno() for connection in self.mesh.connections()}
         while True:
             worker.run()
-            if worker.settled():
+            if worker.is_settled():
                 return
             if watch is None:
                 watch = frames.SocketPoller([*self.others(), *self.mesh.connections()])

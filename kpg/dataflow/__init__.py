@@ -1,1 +1,1 @@
-"""Graphs of operators, and the workers that run them. Knows nothing of traces."""
+"""Graphs of operators, and the workers that run them. Independent of traces."""

@@ -1,8 +1,10 @@
-"""Channels carry messages from an operator to an input of another, on the same worker or its peers.
+"""Channels carry messages from the output of an operator to an input of another, on the same worker or on its peers.
 
-A pact says where a message goes: `LocalPact` to the same worker, `ExchangePact` each update to the worker that its route
-names, `BroadcastPact` to all, `FollowPact` nowhere. Every message is counted at its destination when it is sent, in the same
-atomic set of changes as what the sender gives up, so it is never out of sight.
+A pact decides where a message goes: `LocalPact` to the same worker, `ExchangePact` each update to the worker that owns
+its key, `BroadcastPact` to all workers, `FollowPact` nowhere.
+
+The sender counts every message at its destination in the same atomic set of progress changes in which it gives up its
+own capability. So progress tracking sees every message at all times.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from kpg.dataflow.operator import Message
 if TYPE_CHECKING:
     from kpg.dataflow.operator import Operator
 
-Split: TypeAlias = Callable[[Any, int], list[Any]]  # a payload and the number of workers → one payload or None each
+Split: TypeAlias = Callable[[Any, int], list[Any]]  # (payload, number of workers) → a payload or None for each worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,10 @@ class LocalPact:
 
 @dataclass(frozen=True, slots=True)
 class ExchangePact:
-    """Each update goes to the worker that `split` gives it to: equal keys meet on one worker."""
+    """Each update goes to the worker that `split` assigns it to, so that equal keys are on one worker."""
 
     split: Split
-    symbolic: tuple[int, ...] = ()  # the lanes that are text, whose numbers mean something on this worker only
+    symbolic: tuple[int, ...] = ()  # the lanes that hold symbols, which other workers number differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,14 @@ class BroadcastPact:
 
 @dataclass(frozen=True, slots=True)
 class FollowPact:
-    """No message is sent: only the frontier matters, to one who reads from a trace what the messages would say."""
+    """No message is sent. The target follows the frontier only, and reads the updates from a trace."""
 
 
 Pact: TypeAlias = LocalPact | ExchangePact | BroadcastPact | FollowPact
 
 
 class Channel:
-    """The way from one output to one input of a dataflow."""
+    """The connection from one output to one input of a dataflow."""
 
     __slots__ = ("index", "entity", "pact", "target", "target_input")
 
@@ -61,7 +63,7 @@ class Channel:
         self.pact = pact
 
     def send(self, message: Message) -> None:
-        """Count a message at its destination and put it on its way."""
+        """Count a message at its destination and send it there."""
         if isinstance(self.pact, FollowPact):
             return
         worker = self.target.dataflow.worker
@@ -83,13 +85,13 @@ class Channel:
                     worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_, symbolic)
 
     def count(self, message: Message) -> None:
-        """Make the message visible to progress."""
+        """Count a message in the progress of the dataflow."""
         update, location = self.target.dataflow.tracker.update, self.target.input_locations[self.target_input]
         for time in message.times:
             update(location, time, 1)
 
     def deliver(self, message: Message) -> None:
-        """Queue a message that has arrived."""
+        """Queue a message at the target, and schedule the target."""
         self.target.queues[self.target_input].append(message)
         dataflow = self.target.dataflow
         dataflow.worker.schedule(self.target)
@@ -98,5 +100,5 @@ class Channel:
 
 
 def rows_of(payload: Any) -> int:
-    """How many updates a message has, in batches or not."""
+    """Return the number of updates of a payload, which are loose or in batches."""
     return len(payload) if isinstance(payload, Updates) else sum(map(len, payload))

@@ -1,8 +1,8 @@
-"""The one clock of a db: how far each worker says its inputs have come.
+"""The clock of a database: the time that each worker's inputs have reached.
 
-Advancing is a change of counts like any other: −1 at the old time, +1 at the new, told to the peers in order with all
-other changes. The frontier of the clock is what all workers have passed. Sources read it when asked, so that an
-advance costs the same with one dataflow and with a thousand.
+An advance is a change of counts: −1 at the old time, +1 at the new time. Workers send it to their peers in order with
+all other progress changes. The frontier of the clock is the meet of all workers' times.
+Cost: sources pull the frontier when it is needed, so an advance costs the same with one dataflow and with a thousand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kpg.progress.tracker import Change
 
 
 class Clock:
-    """Counts of workers at each time."""
+    """The number of workers at each time."""
 
     def __init__(self, start: Time, peers: int) -> None:
         self.now: Frontier = Frontier.at(start)
@@ -25,7 +25,7 @@ class Clock:
         self.frontier: Frontier = self.now
 
     def advance_to(self, frontier: Frontier) -> None:
-        """Move this worker's own inputs on; CLOSED ends them."""
+        """Advance the inputs of this worker. CLOSED ends them."""
         if self._alone:
             self.now = self.frontier = frontier
             return
@@ -35,12 +35,12 @@ class Clock:
         self.receive(changes)
 
     def take_changes(self) -> list[Change]:
-        """What the peers have not been told."""
+        """Return the changes that were not sent to the peers yet, and count them as sent."""
         changes, self._unsent = self._unsent, []
         return changes
 
     def receive(self, changes: Iterable[Change]) -> None:
-        """Count changes, a peer's or our own."""
+        """Apply changes, of a peer or of this worker."""
         for _, time, difference in changes:
             total = self._counts.get(time, 0) + difference
             if total:

@@ -1,7 +1,7 @@
-"""A dataflow: operators, the channels between them, and their progress.
+"""A dataflow: a graph of operators, the channels between them, and its progress tracker.
 
-Built operator by operator, in the same order on every worker, so that operators, channels and locations have the same
-numbers everywhere. A `Stream` is what an operator sends; several streams together are their concatenation, which
+Every worker adds the same operators in the same order, so operators, channels and locations have the same numbers on
+all workers. A `Stream` names outputs of operators. The concatenation of streams is a stream with several outputs and
 costs nothing.
 """
 
@@ -16,7 +16,7 @@ from kpg.algebra.order import Time, least
 from kpg.dataflow.channel import Channel, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.errors import KpgError
-from kpg.events import CHANNEL, Connects, Events, Operates, entity_of
+from kpg.events import FIRST_CHANNEL, Connects, Events, Operates, entity_of
 from kpg.progress.reachability import Reachability
 from kpg.progress.summary import Summary, identity
 from kpg.progress.tracker import Tracker
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Where updates come from: ports of operators, all at one depth of time."""
+    """Outputs of operators, all at one depth of time."""
 
     ports: tuple[tuple[Operator, int], ...]
     depth: int
 
     def concat(self, *others: Stream) -> Stream:
-        """All of these streams as one."""
+        """Return the concatenation of this stream and others."""
         ports = self.ports
         for other in others:
             assert other.depth == self.depth, "streams of different scopes cannot be concatenated"
@@ -47,7 +47,9 @@ class Dataflow:
     def __init__(self, worker: Worker, dataflow_id: int, name: str, logged: bool = True) -> None:
         self.worker = worker
         self.id = dataflow_id
-        self.order = dataflow_id  # among those with something to do; given anew when it is built, after what it reads
+        self.order = (
+            dataflow_id  # of scheduling; set again when it is complete, so that it is after the dataflows it reads
+        )
         self.entity = entity_of(worker.index, dataflow_id)
         self.name = name
         self.logged = logged
@@ -56,12 +58,12 @@ class Dataflow:
         self.channels: list[Channel] = []
         self.internal: list[list[Summary]] = []
         self.reachability = Reachability()
-        self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.touched)
+        self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers)
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
-        self.retired = False  # it ended because there was nothing left that it could do
-        self._early: list[tuple[Operator, Message]] | None = []
+        self.retired = False  # it ended because its inputs are closed and it has no readers
+        self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
         self._openings: list[tuple[int, Time]] = []
         self.on_drop: list[Callable[[], None]] = []
 
@@ -74,7 +76,7 @@ class Dataflow:
         summaries: Sequence[Summary] | None = None,
         ports: int = 1,
     ) -> Stream:
-        """Add an operator that reads some streams; returns the stream of its port 0."""
+        """Add an operator that reads some streams. Return the stream of its port 0."""
         operator.dataflow, operator.index, operator.depth = self, len(self.operators), depth
         operator.entity = self.entity + 1 + operator.index
         operator.output_location = self.reachability.add_location(depth)
@@ -89,7 +91,7 @@ class Dataflow:
         return Stream(((operator, 0),), depth)
 
     def add_input(self, operator: Operator, depth: int, summary: Summary) -> int:
-        """One more input of an operator, to be connected."""
+        """Add an input to an operator, to be connected later, and return its index."""
         location = self.reachability.add_location(depth)
         self.reachability.add_edge(location, operator.output_location, summary)
         operator.input_locations.append(location)
@@ -98,10 +100,12 @@ class Dataflow:
         return len(operator.queues) - 1
 
     def connect(self, stream: Stream, target: Operator, target_input: int, pact: Pact | None = None) -> None:
-        """Send a stream to an input."""
+        """Connect a stream to an input."""
         for source, port in stream.ports:
             number = len(self.channels)
-            channel = Channel(number, self.entity + 1 + CHANNEL + number, target, target_input, pact or LocalPact())
+            channel = Channel(
+                number, self.entity + 1 + FIRST_CHANNEL + number, target, target_input, pact or LocalPact()
+            )
             self.channels.append(channel)
             source.channels[port].append(channel)
             self.reachability.add_edge(
@@ -111,9 +115,9 @@ class Dataflow:
     def add_source(
         self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int, opening: Times | None = None
     ) -> Stream:
-        """Add an operator with one input that is fed from outside the dataflow, never before `frontier()`.
+        """Add an operator with one input that is fed from outside the dataflow, at times beyond `frontier()`.
 
-        With several workers it is first held at `opening`, the same times on each, until all have built it.
+        With several workers, each holds the `opening` times (the same on all) until it has built the dataflow.
         """
         stream = self.add(operator, depth=depth)
         self.add_input(operator, depth, identity(depth))
@@ -124,41 +128,41 @@ class Dataflow:
         return stream
 
     def close_source(self, operator: Operator) -> None:
-        """Say that this worker feeds a source no more; it ends when all workers have said so."""
+        """Declare that this worker feeds a source no more. The source ends when all workers have done so."""
         self.tracker.close_source(operator.input_locations[0])
 
     def feed(self, operator: Operator, message: Message) -> None:
-        """Give a message from outside to whoever reads a source: it goes straight there, and is counted there."""
-        if self._early is not None:
-            self._early.append((operator, message))  # who reads it is not known before all is built
+        """Send a message from outside to the readers of a source. It is counted at their inputs, not at the source."""
+        if self._fed_early is not None:
+            self._fed_early.append((operator, message))  # its readers are not known before the dataflow is complete
             return
         for channel in operator.channels[0]:
             channel.send(message)
 
     def start(self) -> None:
-        """All is built: check it, let in what was fed meanwhile, and let operators rely on frontiers from here on."""
+        """Complete the dataflow: check its cycles, deliver messages fed so far, and let operators follow frontiers."""
         self.reachability.check_cycles()
-        early, self._early = self._early or [], None
-        for operator, message in early:
+        fed_early, self._fed_early = self._fed_early or [], None
+        for operator, message in fed_early:
             self.feed(operator, message)
         for location, time in self._openings:
             self.tracker.update(location, time, -1)
         for operator in self.operators:
             operator.follow_frontiers()
         if self.events is not None:
-            self.tell()
+            self.log_structure()
 
-    def listen(self, events: Events | None) -> None:
-        """Have what happens here told to somebody from here on, or to nobody any more; what is there is told first."""
+    def set_events(self, events: Events | None) -> None:
+        """Log events from here on, beginning with the present structure; None stops that."""
         self.events = events if self.logged else None
         if self.events is not None:
-            self.tell()
+            self.log_structure()
         else:
             for operator in self.operators:
-                operator.listen(None)
+                operator.set_events(None)
 
-    def tell(self) -> None:
-        """Say what was built."""
+    def log_structure(self) -> None:
+        """Log the operators and channels of this dataflow."""
         events = self.events
         assert events is not None
         events.built.append(Operates(self.entity, self.entity, -1, self.name, 0))
@@ -170,22 +174,24 @@ class Dataflow:
                     events.built.append(
                         Connects(channel.entity, self.entity, operator.entity, port, target, channel.target_input)
                     )
-            operator.listen(events)
+            operator.set_events(events)
 
     @property
-    def over(self) -> bool:
-        """Whether nothing will come, nothing is in flight and no operator keeps what others read."""
-        return self.tracker.closed and self.tracker.idle and not any(operator.keeps for operator in self.operators)
+    def is_finished(self) -> bool:
+        """Whether its sources are closed, nothing is in flight, and no operator keeps a trace with readers."""
+        if not (self.tracker.is_closed and self.tracker.is_idle):
+            return False
+        return not any(operator.has_readers for operator in self.operators)
 
     def release(self) -> None:
-        """Let go of every operator's holdings; the dataflow is over."""
+        """End the dataflow and release everything that its operators hold."""
         if self.dropped:
             return
         self.dropped = True
         if self.events is not None:
-            self.events.shut.append(self.entity)
-            self.events.shut += [operator.entity for operator in self.operators]
-            self.events.shut += [channel.entity for channel in self.channels]
+            self.events.removed.append(self.entity)
+            self.events.removed += [operator.entity for operator in self.operators]
+            self.events.removed += [channel.entity for channel in self.channels]
         for operator in self.operators:
             self.worker.waiting.discard(operator)
             operator.release()

@@ -1,13 +1,13 @@
-"""The operator: a node of a dataflow, a small class that a worker steps.
+"""The operator: a node of a dataflow, which a worker steps.
 
 Contract between an operator and its worker:
-- `step(inputs)` gets every queued message of each input; these no longer count as in flight, but until the step ends
-  the operator may still send and hold at their times.                                                       [trusted]
-- It sends only at times at or after a message of this step or a time it holds.                              [checked]
-- It holds only such times; held times keep the frontiers behind it from passing.                            [checked]
-- It is stepped again when a message arrives, when it said so by returning True, or, if `waits`, when the frontier of
-  its input 0 has passed a time it holds. A change of frontier alone is not a step.
-- All state is in fields; `release()` lets go of whatever outlives a step.
+- `step(inputs)` receives every queued message of each input. These messages no longer count as in flight, but until the
+  step ends the operator may still send and hold at their times.                                             [trusted]
+- It sends only at times at or after the time of a message of this step, or a time it holds.                  [checked]
+- It holds only such times. A held time is a capability: the frontiers downstream do not pass it.             [checked]
+- The worker steps it again when a message arrives, when `step` returned True, or, if `waits_for_frontier`, when the
+  frontier of its input 0 has passed a time it holds. A change of a frontier alone does not cause a step.
+- All state is in fields. `release()` gives up everything that outlives the dataflow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Inputs = list[list["Message"]]
 
 
 class Message(NamedTuple):
-    """A payload, and times that are together at or before all times within it."""
+    """A payload, and times such that each of its updates is at or after one of them."""
 
     times: Times
     payload: Any
@@ -39,7 +39,7 @@ class Message(NamedTuple):
 class Operator:
     """A node of a dataflow. Subclasses implement `step`."""
 
-    waits = False
+    waits_for_frontier = False
     schema: Schema | None = None  # of the rows it keeps
 
     dataflow: Dataflow
@@ -56,55 +56,55 @@ class Operator:
         self.channels: list[list[Channel]] = []
         self.scheduled = False
         self.in_idle_queue = False
-        self._current: list[Time] = []
-        self._cyclic: bool | None = None
+        self._current: list[Time] = []  # the times of the messages of this step
+        self._is_cyclic: bool | None = None
 
     def step(self, inputs: Inputs) -> bool:
-        """Do what can be done now; True asks to be stepped again."""
+        """Process the messages. Return True to be stepped again."""
         raise NotImplementedError(self.name)
 
     def follow_frontiers(self) -> None:
-        """The dataflow is built, so that frontiers mean something: before, a loop is open and seems to have ended."""
+        """Tie the since of traces to frontiers. Called once loops are closed: an open one seems to have ended."""
 
-    def listen(self, events: Events | None) -> None:
-        """Have what happens outside of steps told, beginning with what is there; None: no more."""
+    def set_events(self, events: Events | None) -> None:
+        """Log events that happen outside of steps, beginning with the present state; None stops that."""
 
     def release(self) -> None:
-        """Let go of everything held outside this dataflow."""
+        """Give up everything held outside this dataflow."""
 
     def state(self) -> Iterator[Updates]:
-        """The updates it keeps between steps; what their lanes mean is told by `schema`."""
+        """Yield the updates it keeps between steps. `schema` describes their lanes."""
         return iter(())
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
-        """The same with what their lanes mean, as far as that is known."""
+        """Yield the updates it keeps between steps with their schema, as far as that is known."""
         if self.schema is not None:
             for updates in self.state():
                 yield self.schema, updates
 
     @property
-    def keeps(self) -> bool:
-        """Whether it keeps something that others read."""
+    def has_readers(self) -> bool:
+        """Whether it keeps a trace that other operators or the program read."""
         return False
 
-    def tidy(self) -> None:
-        """An input was closed somewhere: let go of what is not needed any more."""
+    def release_unneeded(self) -> None:
+        """Give up what can no longer be needed. Called after an input was closed somewhere."""
 
     def idle_merge(self, fuel: int) -> bool:
-        """Do about `fuel` rows of work that can wait; False when there is no more to do now."""
+        """Do about `fuel` rows of idle work. Return whether more is left to do now."""
         return False
 
     @property
     def unsettled(self) -> bool:
-        """Whether there is work that can wait, now or when times have moved on."""
+        """Whether it has idle work, now or when frontiers have advanced."""
         return False
 
     def frontier(self, input_index: int = 0) -> Frontier:
-        """What may still arrive at an input."""
+        """Return the frontier of an input."""
         return self.dataflow.tracker.frontier(self.input_locations[input_index])
 
     def output_frontier(self) -> Frontier:
-        """What may still be sent."""
+        """Return the frontier of the output."""
         return self.dataflow.tracker.frontier(self.output_location)
 
     def send(self, payload: Any, times: Times, port: int = 0) -> None:
@@ -115,7 +115,7 @@ class Operator:
             channel.send(message)
 
     def hold(self, times: Times) -> None:
-        """Replace the times held: what this operator may still send at after this step."""
+        """Replace the held times: after this step, the operator may send at or after these only."""
         if times == self.held:
             return
         self._check(times)
@@ -125,20 +125,20 @@ class Operator:
         for time in self.held:
             update(self.output_location, time, -1)
         self.held = times
-        if self.waits:
+        if self.waits_for_frontier:
             waiting = self.dataflow.worker.waiting
             if times:
                 waiting.add(self)
             else:
                 waiting.discard(self)
 
-    def due(self) -> bool:
-        """Whether the frontier of input 0 has passed a held time."""
+    def is_due(self) -> bool:
+        """Return whether the frontier of input 0 has passed a held time."""
         frontier = self.frontier(0)
         return any(not frontier.beyond(time) for time in self.held)
 
     def run(self) -> bool:
-        """One step, with the accounting around it."""
+        """Do one step and account for the messages it consumes. Return whether to step again."""
         inputs = self.queues
         self.queues = [[] for _ in inputs]
         update = self.dataflow.tracker.update
@@ -149,7 +149,7 @@ class Operator:
                 for message in messages:
                     for time in message.times:
                         update(location, time, -1)
-                        current.append(time if summary.keeps else summary.apply(time))
+                        current.append(time if summary.is_identity else summary.apply(time))
         self._current = current
         again = self.step(inputs)
         self._current = []
@@ -161,7 +161,7 @@ class Operator:
         for time in times:
             if time not in self._current and not self._may_use(time):
                 usable = (*self._current, *self.held)
-                raise AssertionError(f"{self.name} uses time {time}, but may only use what is at or after {usable}")
+                raise AssertionError(f"{self.name} uses time {time}, but may only use times at or after {usable}")
 
     def _may_use(self, time: Time) -> bool:
         return any(less_equal(usable, time) for usable in (*self._current, *self.held))
@@ -172,9 +172,9 @@ class Operator:
         return minimal((*self.held, *self._current)) if self._current else self.held
 
     @property
-    def cyclic(self) -> bool:
-        """Whether what it sends can come round to its own input 0."""
-        if self._cyclic is None:
+    def is_cyclic(self) -> bool:
+        """Whether a path leads from its output to its own input 0."""
+        if self._is_cyclic is None:
             paths = self.dataflow.reachability.paths_to(self.input_locations[0])
-            self._cyclic = self.output_location in paths
-        return self._cyclic
+            self._is_cyclic = self.output_location in paths
+        return self._is_cyclic

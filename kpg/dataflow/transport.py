@@ -1,12 +1,11 @@
-"""What workers say to each other: rows, and progress.
+"""The transport between workers: frames with rows, with progress changes, and with failures.
 
-Progress frames of one worker arrive in the order they were sent. Rows and progress need no order between them: a
-message that is seen before it is counted only makes a count negative for a while.
+Progress frames of one worker arrive in the order in which it sent them. Rows and progress need no order between them: a
+message that is received before it is counted makes a count negative for a while, which is safe.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +16,7 @@ from kpg.progress.tracker import Change
 
 @dataclass(frozen=True, slots=True)
 class ProgressFrame:
-    """All count changes of one step of one worker: atomic. Dataflow −1 is the clock."""
+    """The progress changes of one step of one worker: an atomic set. Dataflow −1 is the clock."""
 
     changes: tuple[tuple[int, list[Change]], ...]
 
@@ -33,7 +32,7 @@ class DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class FailureFrame:
-    """A dataflow cannot go on at one worker, so it ends at all of them."""
+    """A dataflow failed on one worker, so it ends on all of them."""
 
     dataflow: int
     error: KpgError
@@ -43,67 +42,32 @@ Frame = ProgressFrame | DataFrame | FailureFrame
 
 
 class Transport(Protocol):
-    """One worker's connection with its peers."""
+    """The connection of one worker with its peers."""
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
     ) -> None:
-        """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
+        """Send a message to a peer. `symbolic` are the lanes that hold symbols."""
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Tell all peers what changed."""
+        """Send a frame to all peers."""
 
     def receive(self) -> list[Frame]:
-        """Take what has arrived."""
+        """Return the frames that have arrived."""
 
 
-class Alone:
+class NoPeers:
     """The transport of a worker without peers."""
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
     ) -> None:
-        """There is nobody to send to."""
-        raise AssertionError("a lone worker has no peers")
+        """Fail: a worker without peers never sends."""
+        raise AssertionError("a single worker has no peers")
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """There is nobody to tell."""
+        """Do nothing."""
 
     def receive(self) -> list[Frame]:
-        """Nothing arrives."""
+        """Return no frames."""
         return []
-
-
-class InMemory:
-    """Queues between workers of one process; `connect(n)` makes the n ends."""
-
-    def __init__(self, index: int, queues: list[list[deque[Frame]]]) -> None:
-        self.index = index
-        self._queues = queues  # [from][to]
-
-    @classmethod
-    def connect(cls, peers: int) -> list[InMemory]:
-        """One end per worker."""
-        queues: list[list[deque[Frame]]] = [[deque() for _ in range(peers)] for _ in range(peers)]
-        return [cls(index, queues) for index in range(peers)]
-
-    def send_data(
-        self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
-        """Send rows to a peer."""
-        self._queues[self.index][peer].append(DataFrame(dataflow, channel, message))
-
-    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Tell all peers what changed."""
-        for peer, queue in enumerate(self._queues[self.index]):
-            if peer != self.index:
-                queue.append(frame)
-
-    def receive(self) -> list[Frame]:
-        """Take what has arrived, from each peer in its order."""
-        frames: list[Frame] = []
-        for row in self._queues:
-            queue = row[self.index]
-            while queue:
-                frames.append(queue.popleft())
-        return frames

@@ -1,9 +1,10 @@
 """A worker: one thread of control that runs any number of dataflows.
 
-It steps operators that have something to do, those of the dataflow that was built first and of these the earliest, so
-that what arrives together is processed together: what a dataflow reads was built before it. When nothing is queued it
-exchanges progress and steps the operators whose frontier has passed a time they hold. Operators and dataflows with
-nothing to do are never looked at.
+A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
+dataflow is completed after those it reads, so messages that arrive together are processed together. When no operator
+is scheduled, the worker exchanges progress with its peers and schedules the operators whose frontier has passed a time
+they hold.
+Cost: nothing for operators and dataflows without work.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from kpg.algebra.order import Time
 from kpg.dataflow.clock import Clock
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
-from kpg.dataflow.transport import Alone, DataFrame, FailureFrame, Frame, ProgressFrame, Transport
+from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, NoPeers, ProgressFrame, Transport
 from kpg.errors import KpgError
 from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
-CLOCK = -1
-GUARD_STEPS = 16
-LATER = 1 << 40  # a step asked for again comes after all that is queued
+CLOCK = -1  # stands for the clock where progress frames name a dataflow
+GUARD_STEPS = 16  # steps between two checks of the limits: a check costs more than a small step
+MAX_OPERATORS = 1 << 16  # of a dataflow, in the order of scheduling
+LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
 
 
 class Worker:
@@ -35,37 +37,37 @@ class Worker:
     def __init__(self, index: int = 0, peers: int = 1, transport: Transport | None = None, start: Time = (0,)) -> None:
         self.index = index
         self.peers = peers
-        self.transport: Transport = transport or Alone()
+        self.transport: Transport = transport or NoPeers()
         self.clock = Clock(start, peers)
         self.dataflows: dict[int, Dataflow] = {}
         self.waiting: set[Operator] = set()
-        self.events: Events | None = None  # what happens, if somebody listens
-        self.logging = True  # whether what is installed now is listened to
-        self.guard: Callable[[], None] | None = None  # asked now and then; raises when a limit is met
-        self.touched: set[Tracker] = set()  # whose counts have changed since they were last found settled
+        self.events: Events | None = None  # None: events are not logged
+        self.logging = True  # whether events of dataflows that are installed now are logged
+        self.guard: Callable[[], None] | None = None  # called every few steps; raises when a limit is exceeded
+        self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
         self.steps = 0
-        self.untidy = False  # whether an input was closed somewhere, and what that frees was not let go of
+        self.cleanup_due = False  # an input was closed, and operators have not released what they no longer need
         self._ready: list[tuple[int, int, Operator]] = []
         self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
-        self._built = 0  # dataflows, over all time
-        self._early: dict[int, list[Frame]] = {}
+        self._completed = 0  # dataflows so far
+        self._early_frames: dict[int, list[Frame]] = {}  # for dataflows that a peer has built before this worker
 
-    def listen(self, events: Events | None) -> None:
-        """Have what happens told from here on; what is there is told first. None: to nobody any more."""
+    def set_events(self, events: Events | None) -> None:
+        """Log events from here on, beginning with the present dataflows; None stops that."""
         self.events = events
         for dataflow in self.dataflows.values():
-            dataflow.listen(events)
+            dataflow.set_events(events)
 
     # Building and dropping
 
     def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
-        """Build a dataflow; the same calls in the same order on every worker."""
+        """Build a dataflow. Every worker must make the same calls in the same order."""
         dataflow = Dataflow(self, self._next_id, name, self.logging if logged is None else logged)
         self._next_id += 1
         try:
             build(dataflow)
-            dataflow.order, self._built = self._built, self._built + 1
+            dataflow.order, self._completed = self._completed, self._completed + 1
             dataflow.start()
         except BaseException:
             dataflow.release()
@@ -73,9 +75,9 @@ class Worker:
             heapq.heapify(self._ready)
             raise
         self.dataflows[dataflow.id] = dataflow
-        self.untidy |= not all(dataflow.tracker.now())
-        for frame in self._early.pop(dataflow.id, []):
-            self._take(frame)
+        self.cleanup_due |= not all(dataflow.tracker.source_frontiers())
+        for frame in self._early_frames.pop(dataflow.id, []):
+            self._process(frame)
         return dataflow
 
     def drop(self, dataflow: Dataflow) -> None:
@@ -83,33 +85,33 @@ class Worker:
         if self.dataflows.pop(dataflow.id, None) is not None:
             dataflow.release()
 
-    def fail(self, dataflow: Dataflow, error: KpgError, heard: bool = False) -> None:
-        """End a dataflow for a reason that its readers are told, here and at all peers, and all that read from it."""
+    def fail(self, dataflow: Dataflow, error: KpgError, from_peer: bool = False) -> None:
+        """End a dataflow and all dataflows that read from it, on this worker and its peers. Readers get the error."""
         if dataflow.failure is None:
-            if self.peers > 1 and not heard:
+            if self.peers > 1 and not from_peer:
                 self.transport.broadcast(FailureFrame(dataflow.id, error))
-            dataflow.failure = error.with_traceback(None)  # whose frames would keep all that failed alive
+            dataflow.failure = error.with_traceback(None)  # the frames of a traceback would keep the state alive
             for reader in tuple(dataflow.readers):
-                self.fail(reader, error, heard)
+                self.fail(reader, error, from_peer)
             self.drop(dataflow)
 
     # Running
 
     def schedule(self, operator: Operator, later: bool = False) -> None:
-        """See that an operator is stepped."""
+        """Schedule an operator; with `later`, after all that are scheduled now."""
         if not operator.scheduled:
             operator.scheduled = True
-            order = operator.dataflow.order * 65536 + operator.index + (LATER if later else 0)
+            order = operator.dataflow.order * MAX_OPERATORS + operator.index + (LATER if later else 0)
             heapq.heappush(self._ready, (order, id(operator), operator))
 
     def step(self) -> bool:
-        """Step one operator, or exchange progress; False when there is nothing left to do for now."""
+        """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
         if self._ready:
             self._run(heapq.heappop(self._ready)[2])
             return True
         busy = self.exchange() | self.wake()
-        if self.untidy and not busy:
-            self._tidy()
+        if self.cleanup_due and not busy:
+            self._clean_up()
         return busy
 
     def run(self) -> None:
@@ -117,8 +119,8 @@ class Worker:
         while self._ready or self.exchange() | self.wake():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])
-        if self.untidy:
-            self._tidy()
+        if self.cleanup_due:
+            self._clean_up()
 
     def _run(self, operator: Operator) -> None:
         operator.scheduled = False
@@ -135,11 +137,11 @@ class Worker:
                 again = operator.run()
                 events.steps += (operator.entity, began, perf_counter_ns() - began)
             if self.guard is not None and self.steps % GUARD_STEPS == 0:
-                self.guard()  # a dataflow that takes too much is dropped; the others go on
+                self.guard()  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
             self.fail(dataflow, error)
             return
-        except BaseException as error:  # a mistake of ours, or Ctrl-C: half a step was done and cannot be done again
+        except BaseException as error:  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
             self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
             raise
         if again and not dataflow.dropped:
@@ -147,19 +149,22 @@ class Worker:
 
     def wake(self) -> bool:
         """Schedule the operators whose frontier has passed a time they hold."""
-        due = [operator for operator in self.waiting if operator.due()] if self.waiting else []
+        due = [operator for operator in self.waiting if operator.is_due()] if self.waiting else []
         for operator in due:
             self.schedule(operator)
         return bool(due)
 
     def queue_idle_work(self, operator: Operator) -> None:
-        """See that an operator is given idle work until it says that none is left."""
+        """Give an operator idle work until it has none left."""
         if not operator.in_idle_queue:
             operator.in_idle_queue = True
             self._idle_queue.append(operator)
 
     def idle_merge(self, fuel: int, max_operators: int) -> bool:
-        """Give idle work to some operators until one has used up `fuel` rows; False when none has any to do now."""
+        """Give idle work to at most `max_operators` operators, until one has used up `fuel` rows.
+
+        Return False if no operator visited has idle work left to do now.
+        """
         more = False
         for _ in range(min(max_operators, len(self._idle_queue))):
             operator = self._idle_queue.popleft()
@@ -176,58 +181,58 @@ class Worker:
                     break
         return more
 
-    def tidy(self) -> None:
-        """An input was closed: finish what is due, let operators drop what they do not need, retire dataflows."""
-        self.untidy = True
+    def clean_up(self) -> None:
+        """After an input was closed: finish due work, release what operators no longer need, retire dataflows."""
+        self.cleanup_due = True
         self.run()
 
-    def _tidy(self) -> None:
-        """Once all is quiet; again and again while peers have not told all."""
-        self.untidy = False
-        for dataflow in list(self.dataflows.values())[::-1]:  # readers before what they read
+    def _clean_up(self) -> None:
+        """Clean up when no work is left; repeated while progress of peers is missing."""
+        self.cleanup_due = False
+        for dataflow in list(self.dataflows.values())[::-1]:  # readers before the dataflows they read
             for operator in dataflow.operators:
-                operator.tidy()
-            if dataflow.over:
+                operator.release_unneeded()
+            if dataflow.is_finished:
                 dataflow.retired = True
                 self.drop(dataflow)
             elif self.peers > 1 and 0 in dataflow.tracker.feeders.values():
-                self.untidy |= not dataflow.tracker.idle
+                self.cleanup_due |= not dataflow.tracker.is_idle
 
     # Progress
 
     def advance_to(self, frontier: Frontier) -> None:
-        """Move the clock of this worker."""
+        """Advance the clock of this worker."""
         self.clock.advance_to(frontier)
 
     def exchange(self) -> bool:
-        """Tell the peers what changed here and hear what changed there."""
+        """Send progress changes to the peers and process their frames. Return whether there were any."""
         if self.peers == 1:
             return False
         changes = [(CLOCK, self.clock.take_changes())]
-        changes += [(tracker.owner, tracker.take_changes()) for tracker in self.touched]
-        told = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
-        if told:
-            self.transport.broadcast(ProgressFrame(told))
+        changes += [(tracker.owner, tracker.take_changes()) for tracker in self.changed_trackers]
+        unsent = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
+        if unsent:
+            self.transport.broadcast(ProgressFrame(unsent))
             if self.events is not None:
-                self.events.progress.append(sum(len(list_) for _, list_ in told))
+                self.events.progress.append(sum(len(list_) for _, list_ in unsent))
         frames = self.transport.receive()
         for frame in frames:
-            self._take(frame)
-        return bool(told or frames)
+            self._process(frame)
+        return bool(unsent or frames)
 
-    def settled(self) -> bool:
-        """Whether all workers have come to this one's clock and nothing before it is in flight anywhere."""
+    def is_settled(self) -> bool:
+        """Return whether all workers have reached this one's clock and nothing before it is in flight anywhere."""
         now = self.clock.now
         if self._ready or self.clock.frontier != now:
             return False
-        for tracker in tuple(self.touched):
-            if tracker.owner not in self.dataflows or not (tracker.counts or tracker.untold):
-                self.touched.discard(tracker)
-            elif tracker.untold or not tracker.settled(now):
+        for tracker in tuple(self.changed_trackers):
+            if tracker.owner not in self.dataflows or not (tracker.counts or tracker.has_unsent):
+                self.changed_trackers.discard(tracker)
+            elif tracker.has_unsent or not tracker.is_settled(now):
                 return False
         return True
 
-    def _take(self, frame: Frame) -> None:
+    def _process(self, frame: Frame) -> None:
         if isinstance(frame, DataFrame):
             dataflow = self._find(frame.dataflow, frame)
             if dataflow is not None:
@@ -236,7 +241,7 @@ class Worker:
         if isinstance(frame, FailureFrame):
             dataflow = self._find(frame.dataflow, frame)
             if dataflow is not None:
-                self.fail(dataflow, frame.error, heard=True)
+                self.fail(dataflow, frame.error, from_peer=True)
             return
         for dataflow_id, changes in frame.changes:
             if dataflow_id == CLOCK:
@@ -245,18 +250,18 @@ class Worker:
                 dataflow = self._find(dataflow_id, ProgressFrame(((dataflow_id, changes),)))
                 if dataflow is not None:
                     dataflow.tracker.receive(changes)
-                    self.untidy |= 0 in dataflow.tracker.feeders.values()
+                    self.cleanup_due |= 0 in dataflow.tracker.feeders.values()
 
     def _find(self, dataflow_id: int, frame: Frame) -> Dataflow | None:
         dataflow = self.dataflows.get(dataflow_id)
         if dataflow is None and dataflow_id >= self._next_id:
-            self._early.setdefault(dataflow_id, []).append(frame)  # a peer has built it before us
+            self._early_frames.setdefault(dataflow_id, []).append(frame)  # a peer has built it before this worker
         return dataflow
 
 
 @contextmanager
 def logged(worker: Worker, wanted: bool) -> Iterator[None]:
-    """Whether what is installed within is told of to those who listen."""
+    """Log, or do not log, events of the dataflows that are installed in this block."""
     before, worker.logging = worker.logging, wanted
     try:
         yield

@@ -88,7 +88,7 @@ class EventRecorder:
         self._next_step = 0
         self._due = 0.0
         db.recorder = self
-        db.worker.listen(self._events)
+        db.worker.set_events(self._events)
 
     def source(self, name: str) -> AttributeRelation:
         """The relation of an attribute, made when it is first asked for."""
@@ -110,7 +110,7 @@ class EventRecorder:
 
     def publish(self) -> None:
         """Write what has happened, if it is time to."""
-        if self._events.numbers > MANY:
+        if self._events.size > MANY:
             self.collect()
         if self.db.time and monotonic() >= self._due:
             self._due = monotonic() + self.every
@@ -146,4 +146,4 @@ class EventRecorder:
     def close(self) -> None:
         """Listen no more."""
         self.db.recorder = None
-        self.db.worker.listen(None)
+        self.db.worker.set_events(None)

@@ -77,7 +77,7 @@ class Figures:
         if events.progress:
             self._add(event_log.TOLD, self._worker, len(events.progress))
             self._add(event_log.TOLD_CHANGES, self._worker, sum(events.progress))
-        for entity in events.shut:
+        for entity in events.removed:
             self._shut(entity)
 
     def _grow(self, entity: int, batches: int, rows: int, nbytes: int) -> None:
@@ -111,7 +111,7 @@ class Figures:
                 self._put(event_log.IMPORTS, each.entity, each.publisher)
 
     def _add_dataflow(self, dataflow: int, told: list[Operates], channels: list[Connects]) -> None:
-        operators = [each for each in told if each.place >= 0]
+        operators = [each for each in told if each.number >= 0]
         for each in told:
             self._put(event_log.NAME, each.entity, each.name)
         self._put(event_log.SCOPE, dataflow, self._worker)
@@ -123,7 +123,7 @@ class Figures:
             self._put(event_log.SCOPE, loop.entity, loop.parent)
             scope.update(dict.fromkeys(loop.inside, loop.entity))
         for each in operators:
-            self._put(event_log.LOCAL_ID, each.entity, each.place)
+            self._put(event_log.LOCAL_ID, each.entity, each.number)
             self._put(event_log.DATAFLOW, each.entity, dataflow)
             self._put(event_log.SCOPE, each.entity, scope[each.entity])
         for channel in channels:

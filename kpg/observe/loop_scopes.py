@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kpg.events import CHANNEL, Connects, Operates
+from kpg.events import FIRST_CHANNEL, Connects, Operates
 
-LOOP = CHANNEL >> 1  # loops are numbered between operators and channels
+LOOP = FIRST_CHANNEL >> 1  # loops are numbered between operators and channels
 ENTER = "enter "
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kpg.api.explain_dataflow import aligned, size
-from kpg.events import PLACES
+from kpg.events import PART_BITS
 from kpg.observe import attributes as event_log
 from kpg.observe.figures import Figures
 
@@ -64,7 +64,7 @@ def dataflows_of(operators: Sequence[OperatorFigures]) -> list[DataflowFigures]:
     """The dataflows of operators, those that took the most time first."""
     sums: dict[int, DataflowFigures] = {}
     for each in operators:
-        entity = each.entity >> PLACES << PLACES
+        entity = each.entity >> PART_BITS << PART_BITS
         so_far = sums.get(entity, DataflowFigures(entity, each.dataflow, 0, 0.0, 0, 0))
         sums[entity] = DataflowFigures(
             entity, each.dataflow, so_far.steps + each.steps, so_far.seconds + each.seconds,

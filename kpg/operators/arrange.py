@@ -73,7 +73,7 @@ class Publisher(Operator):
             if not self.in_idle_queue:
                 self.dataflow.worker.queue_idle_work(self)
 
-    def listen(self, events: Events | None) -> None:
+    def set_events(self, events: Events | None) -> None:
         spine = self.spine()
         if spine is None:
             return
@@ -93,7 +93,7 @@ class Publisher(Operator):
         return spine is not None and spine.exert(fuel)
 
     @property
-    def keeps(self) -> bool:
+    def has_readers(self) -> bool:
         return self.spine() is not None
 
     @property
@@ -105,7 +105,7 @@ class Publisher(Operator):
 class Arrange(Publisher):
     """Sorts a stream of updates into batches."""
 
-    waits = True
+    waits_for_frontier = True
 
     def __init__(self, name: str, spine: Spine) -> None:
         super().__init__(name, spine)

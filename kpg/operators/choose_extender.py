@@ -62,7 +62,7 @@ class ChooseExtender(Operator):
         weights: np.typing.NDArray[np.int64] = (ranges[1::2] - ranges[::2]).sum(axis=0)
         return weights
 
-    def tidy(self) -> None:
+    def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED:
             self.looked.release()
 

@@ -18,7 +18,7 @@ from kpg.trace.batcher import Batcher
 class Consolidate(Operator):
     """Holds updates until the frontier passes them, then sends their sum."""
 
-    waits = True
+    waits_for_frontier = True
 
     def __init__(self, name: str, lanes: int, depth: int, width: int) -> None:
         super().__init__(name)

@@ -106,7 +106,7 @@ class HalfJoin(Operator):
     Of these only the frontier is followed: their rows are in the traces before it passes.
     """
 
-    waits = True
+    waits_for_frontier = True
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class HalfJoin(Operator):
         self._hold()
         return bool(self.futures)
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         passed = self._passed()
         return any(passed is None or each.earliest < passed for each in self.waiting)
 
@@ -208,7 +208,7 @@ class HalfJoin(Operator):
         for each in self.waiting:
             yield each.tuples
 
-    def tidy(self) -> None:
+    def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:
             self.release()
 

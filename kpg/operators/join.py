@@ -77,7 +77,7 @@ class Join(Operator):
             match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
             self.futures.append(match, times)
 
-    def tidy(self) -> None:
+    def release_unneeded(self) -> None:
         for index, side in enumerate(self.sides):
             if self.frontier(1 - index) == CLOSED:
                 side.release()

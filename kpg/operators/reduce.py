@@ -45,7 +45,7 @@ ONE = constant((1,))
 class Reduce(Publisher):
     """Maintains a function of each group, at any depth of time."""
 
-    waits = True
+    waits_for_frontier = True
 
     def __init__(self, name: str, arranged: Arranged, spine: Spine, tactic: Tactic) -> None:
         super().__init__(name, spine)
@@ -165,7 +165,7 @@ class Reduce(Publisher):
         if len(self.pending):
             yield self.pending
 
-    def tidy(self) -> None:
+    def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:
             self.release()
 

@@ -31,7 +31,7 @@ from kpg.trace.batcher import Batcher
 class Saturate(Operator):
     """Keeps the least relations that some rules derive."""
 
-    waits = True
+    waits_for_frontier = True
 
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
@@ -46,7 +46,7 @@ class Saturate(Operator):
             upper = upper.meet(self.frontier(index))
         return upper
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         passed = self.passed()
         return any(not passed.beyond(time) for time in self.held)
 

@@ -31,12 +31,12 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> Seale
     messages.reverse()
     while messages:
         push(batcher, messages.pop().payload)
-    if arrived and operator.cyclic:
+    if arrived and operator.is_cyclic:
         # Held before the frontier is asked for: what is sent may come round to this very input.
         hold_pending(operator, batcher)
     frontier = operator.frontier(0)
     # In a loop only times that were held when the frontier was asked for: it may have passed those of messages.
-    usable = operator.held if operator.cyclic else operator.usable
+    usable = operator.held if operator.is_cyclic else operator.usable
     ready = tuple([time for time in usable if not frontier.beyond(time)])
     if not ready:
         return None

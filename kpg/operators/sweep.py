@@ -133,7 +133,7 @@ class SweepReduce(Operator):
             before += (batch,)
         return parts[0] if len(parts) == 1 else consolidate_all(parts)
 
-    def tidy(self) -> None:
+    def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED:
             self.input.release()
 

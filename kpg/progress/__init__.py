@@ -1,1 +1,1 @@
-"""What may still happen where: pointstamps, path summaries and the frontiers that follow. Runs without any dataflow."""
+"""Progress tracking: pointstamps, path summaries and the frontiers computed from them. Independent of dataflows."""

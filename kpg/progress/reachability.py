@@ -1,10 +1,10 @@
-"""Which places of a dataflow can reach which, and how times change on the way.
+"""Reachability between the locations of a dataflow, and how times change along the paths.
 
-A *location* is a place where a message or a capability can be: an input of an operator, or its output. Edges carry a
-summary. `paths_to(target)` gives, for each location that reaches the target, the antichain of summaries of all paths;
-it exists because every cycle strictly advances time, which `check_cycles` verifies.
+A *location* is where a message or a capability can be: an input of an operator, or its output. Each edge has a path
+summary. `paths_to(target)` maps each location that reaches the target to the antichain of the summaries of all its
+paths. The antichain is finite because every cycle strictly advances time; `check_cycles` verifies that.
 
-Paths are searched on demand and remembered: a small query asks for few targets.
+Cost: paths are searched on demand and cached, because a small query asks for few targets.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 from kpg.algebra.order import Time
 from kpg.errors import BadPlan
-from kpg.progress.summary import Summary, compiled, identity
+from kpg.progress.summary import Summary, as_function, identity
 
 Paths = dict[int, tuple[Summary, ...]]
-Ways = dict[int, tuple[Callable[[Time], Time], ...] | None]  # None: as it is, by an identity alone
+PathFunctions = dict[int, tuple[Callable[[Time], Time], ...] | None]  # None: the only path is an identity
 
 
 class Reachability:
@@ -25,39 +25,39 @@ class Reachability:
 
     def __init__(self) -> None:
         self.depths: list[int] = []
-        self._before: list[list[tuple[int, Summary]]] = []
+        self._incoming: list[list[tuple[int, Summary]]] = []
         self._paths: dict[int, Paths] = {}
-        self._ways: dict[int, Ways] = {}
+        self._functions: dict[int, PathFunctions] = {}
 
     def add_location(self, depth: int) -> int:
-        """A new location whose times have `depth` coordinates."""
+        """Add a location at which times have `depth` coordinates, and return its number."""
         self.depths.append(depth)
-        self._before.append([])
+        self._incoming.append([])
         return len(self.depths) - 1
 
     def add_edge(self, source: int, target: int, summary: Summary) -> None:
-        """Say that what is at `source` can appear at `target`, later by `summary`."""
-        self._before[target].append((source, summary))
+        """Add an edge: a message at `source` can cause one at `target`, at a time changed by `summary`."""
+        self._incoming[target].append((source, summary))
         self._paths.clear()
-        self._ways.clear()
+        self._functions.clear()
 
     def paths_to(self, target: int) -> Paths:
-        """For each location that reaches `target`, the minimal summaries of its paths there."""
-        found = self._paths.get(target)
-        if found is None:
-            found = self._paths[target] = self._search(target)
-        return found
+        """Return the minimal path summaries of each location that reaches `target`."""
+        paths = self._paths.get(target)
+        if paths is None:
+            paths = self._paths[target] = self._search(target)
+        return paths
 
-    def ways_to(self, target: int) -> Ways:
-        """The paths to `target`, each as a function of times."""
-        found = self._ways.get(target)
-        if found is None:
-            found = {}
+    def path_functions_to(self, target: int) -> PathFunctions:
+        """Return the paths to `target`, each as a function of times."""
+        functions = self._functions.get(target)
+        if functions is None:
+            functions = {}
             for location, summaries in self.paths_to(target).items():
-                same = len(summaries) == 1 and summaries[0].keeps
-                found[location] = None if same else tuple([compiled(summary) for summary in summaries])
-            self._ways[target] = found
-        return found
+                same = len(summaries) == 1 and summaries[0].is_identity
+                functions[location] = None if same else tuple([as_function(summary) for summary in summaries])
+            self._functions[target] = functions
+        return functions
 
     def _search(self, target: int) -> Paths:
         paths: dict[int, list[Summary]] = {target: [identity(self.depths[target])]}
@@ -65,19 +65,19 @@ class Reachability:
         while queue:
             location, onward = queue.popleft()
             if onward not in paths[location]:
-                continue  # a shorter path was found since
-            for source, summary in self._before[location]:
+                continue  # an earlier path replaced it meanwhile
+            for source, summary in self._incoming[location]:
                 whole = summary.then(onward)
                 if insert_minimal(paths.setdefault(source, []), whole):
                     queue.append((source, whole))
         return {location: tuple(summaries) for location, summaries in paths.items()}
 
     def check_cycles(self) -> None:
-        """Refuse a graph with a cycle on which time does not grow."""
+        """Raise BadPlan if the graph has a cycle that does not advance time."""
         visiting, done = 1, 2
         state = [0] * len(self.depths)
         for start in range(len(self.depths)):
-            stack = [(start, iter(self._still_edges(start)))] if not state[start] else []
+            stack = [(start, iter(self._non_advancing_sources(start)))] if not state[start] else []
             if stack:
                 state[start] = visiting
             while stack:
@@ -90,18 +90,18 @@ class Reachability:
                         )
                     if not state[source]:
                         state[source] = visiting
-                        stack.append((source, iter(self._still_edges(source))))
+                        stack.append((source, iter(self._non_advancing_sources(source))))
                         break
                 else:
                     state[location] = done
                     stack.pop()
 
-    def _still_edges(self, location: int) -> list[int]:
-        return [source for source, summary in self._before[location] if not any(summary.add)]
+    def _non_advancing_sources(self, location: int) -> list[int]:
+        return [source for source, summary in self._incoming[location] if not any(summary.add)]
 
 
 def insert_minimal(antichain: list[Summary], summary: Summary) -> bool:
-    """Add a summary unless one at least as early is there; drop those it makes needless."""
+    """Add a summary to an antichain unless an element is at or before it; remove the elements after it."""
     if any(other.less_equal(summary) for other in antichain):
         return False
     antichain[:] = [other for other in antichain if not summary.less_equal(other)]

@@ -1,9 +1,9 @@
-"""Summaries: how a path through a dataflow changes a time.
+"""Path summaries: how a path through a dataflow changes a time.
 
     Summary(keep, add, suffix)(t)  =  (t[0] + add[0], ..., t[keep-1] + add[keep-1], *suffix)
 
-Identity, entering a loop (append a zero), leaving it (drop the round) and going round it (add one) are of this form,
-and the form is closed under composition. Summaries are partially ordered as the functions are, pointwise.
+The identity, entering a loop (append a zero), leaving it (drop the round) and its feedback (add one) have this form,
+and the form is closed under composition. Summaries are partially ordered pointwise, as functions.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from kpg.algebra.order import Time
 
 
 class Summary(NamedTuple):
-    """A map of times: the first `len(add)` coordinates are kept and increased, `suffix` is appended."""
+    """A function of times: keep the first `len(add)` coordinates, add `add` to them, and append `suffix`."""
 
     add: tuple[int, ...]
     suffix: tuple[int, ...] = ()
-    keeps: bool = False  # whether it is an identity, said so that it need not be found out
+    is_identity: bool = False  # stored, because progress tracking asks often
 
     def apply(self, time: Time) -> Time:
-        """The earliest time at the end of the path for something at `time` at its start."""
-        if self.keeps:
+        """Return the earliest time at the end of the path for a message at `time` at its start."""
+        if self.is_identity:
             return time
         return tuple([x + y for x, y in zip(time, self.add, strict=False)]) + self.suffix
 
     def then(self, after: Summary) -> Summary:
-        """The summary of this path followed by another."""
-        if self.keeps:
+        """Return the summary of this path followed by another."""
+        if self.is_identity:
             return after
-        if after.keeps:
+        if after.is_identity:
             return self
         keep, keep_after = len(self.add), len(after.add)
         if keep_after <= keep:
@@ -41,22 +41,22 @@ class Summary(NamedTuple):
         return Summary(add, kept + after.suffix)
 
     def less_equal(self, other: Summary) -> bool:
-        """Whether this path is never later than the other, whatever the time it starts from."""
+        """Return whether this path is at or before the other for every time at its start."""
         mine, theirs = self.add + self.suffix, other.add + other.suffix
         for index, (x, y) in enumerate(zip(mine, theirs, strict=True)):
-            # A kept coordinate can grow without bound, so it is never surely before a constant.
+            # A kept coordinate has no upper bound, so it is not before a constant for every time.
             if x > y or (index < len(self.add) and index >= len(other.add)):
                 return False
         return True
 
     @property
     def advances(self) -> bool:
-        """Whether every time strictly grows: what each cycle of a dataflow must do."""
+        """Whether it makes every time strictly later, as each cycle of a dataflow must."""
         return not self.suffix and any(self.add)
 
 
-def compiled(summary: Summary) -> Callable[[Time], Time]:
-    """The same map as `summary.apply`, as quick as can be: progress asks for little else."""
+def as_function(summary: Summary) -> Callable[[Time], Time]:
+    """Return `summary.apply` as a specialised function: progress tracking spends most of its time in it."""
     add, suffix = summary.add, summary.suffix
     match add:
         case ():
@@ -71,20 +71,20 @@ def compiled(summary: Summary) -> Callable[[Time], Time]:
 
 
 def identity(depth: int) -> Summary:
-    """The path that changes nothing."""
+    """Return the summary that changes nothing."""
     return Summary((0,) * depth, (), True)
 
 
 def enter(depth: int) -> Summary:
-    """Into a loop: from `depth` coordinates to one more, in round 0."""
+    """Return the summary of entering a loop: append round 0 to `depth` coordinates."""
     return Summary((0,) * depth, (0,))
 
 
 def leave(depth: int) -> Summary:
-    """Out of a loop: from `depth` coordinates to one fewer."""
+    """Return the summary of leaving a loop: drop the last of `depth` coordinates."""
     return Summary((0,) * (depth - 1))
 
 
 def step_round(depth: int, by: int = 1) -> Summary:
-    """Once round the innermost loop of a place with `depth` coordinates."""
+    """Return the summary of the feedback of the innermost loop at `depth` coordinates: add to the round."""
     return Summary((0,) * (depth - 1) + (by,))

@@ -163,7 +163,7 @@ class SimulatedCluster:
         while self.network.deliver_all() | bool(sum(worker.step() for worker in self.workers)):  # every worker steps
             self.check()
         for db, before in zip(self.databases, self._before, strict=True):
-            assert not db.worker._early, "frames for a dataflow that nobody builds"
+            assert not db.worker._early_frames, "frames for a dataflow that nobody builds"
             now = db.worker.clock.frontier
             for dataflow in db.worker.dataflows.values():
                 for counts in dataflow.tracker.counts.values():

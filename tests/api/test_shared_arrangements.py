@@ -103,7 +103,7 @@ def test_a_join_lets_go_of_what_a_closed_side_would_have_asked() -> None:
         assert all(side.handle is not None for side in join.sides)
         right.close()
         db.advance()
-        db.worker.tidy()
+        db.worker.clean_up()
         assert join.sides[0].handle is None, "no row of the right side will ever ask for one of the left"
         assert join.sides[1].handle is not None, "new rows of the left side still ask for those of the right"
         left.insert([(1, 11)])

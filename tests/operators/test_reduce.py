@@ -71,7 +71,7 @@ def test_what_was_complete_here_stays_complete_while_peers_lag_behind():
         operator.run()
     assert operator.held == ((1, 1),)
     operator.told = Frontier([(0, 2), (2, 0)])
-    assert operator.due()
+    assert operator.is_due()
     operator.run()
     assert operator.held == ()
     found = [(7, tuple(time), diff) for batch in reader.batches(None) for time, diff in of(batch)]

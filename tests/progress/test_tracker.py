@@ -35,7 +35,7 @@ def test_a_message_in_a_loop_holds_back_later_rounds_and_what_follows() -> None:
     assert tracker.frontier(after) == Frontier([(3,)])
     assert tracker.frontier(outside) == CLOSED
     tracker.update(back, (3, 5), -1)
-    assert tracker.frontier(after) == CLOSED and tracker.idle
+    assert tracker.frontier(after) == CLOSED and tracker.is_idle
 
 
 def test_a_source_holds_back_what_it_reaches() -> None:
@@ -47,7 +47,7 @@ def test_a_source_holds_back_what_it_reaches() -> None:
     clock[0] = Frontier.at((9,))
     assert tracker.frontier(after) == Frontier([(9,)])
     clock[0] = CLOSED
-    assert tracker.passed(after, (9,))
+    assert tracker.has_passed(after, (9,))
 
 
 def test_a_cycle_that_does_not_advance_time_is_refused() -> None:
@@ -115,4 +115,4 @@ def test_no_order_of_arrival_lets_a_frontier_pass_a_message(data: st.DataObject)
         for wire in peers.wires:
             peers.hear(wire)
     for tracker in peers.trackers:
-        assert tracker.idle and tracker.frontier(peers.after) == CLOSED
+        assert tracker.is_idle and tracker.frontier(peers.after) == CLOSED
