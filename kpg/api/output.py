@@ -32,7 +32,7 @@ from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import Closed, DataError, InputError, InUse, KpgError
 from kpg.operators.deliver_updates import DeliverUpdates
-from kpg.operators.import_ import advanced
+from kpg.operators.import_arrangement import advance_batch
 from kpg.plan import nodes
 from kpg.plan.render import Renderer
 from kpg.plan.rendered import RenderedArrangement
@@ -185,7 +185,7 @@ class Output:
         found = self._waiting
         if installed is not None:
             since = installed.handle.since
-            found = [advanced(batch, since).updates for batch in installed.handle.batches(None)]
+            found = [advance_batch(batch, since).updates for batch in installed.handle.batches(None)]
         return [reordered(updates, self._order) for updates in found]
 
     # Reading

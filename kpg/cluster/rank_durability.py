@@ -19,7 +19,7 @@ from kpg.columns.selection import reordered
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
-from kpg.operators.exchange import divide
+from kpg.operators.exchange import partition
 from kpg.storage.recovery import Recovered, settle
 from kpg.storage.storage import Storage
 from kpg.trace.batch import Batch
@@ -74,7 +74,7 @@ class RankDurable(DurableStore):
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
         is_text = tuple(schema.types[lane].is_symbolic for lane in range(len(installed.keys)))
         ranks = 1 + len(self._mesh.peers)
-        parts = divide(found, is_text, self._symbols, ranks) if len(found) else [None] * ranks
+        parts = partition(found, is_text, self._symbols, ranks) if len(found) else [None] * ranks
         empty = Updates(found.data[:, :0], found.times[:, :1], found.diffs[:, :1])
         given = self._mesh.swap([part if part is not None else empty for part in parts], symbolic, self._beat)
         return concatenate([part for part in given if len(part)] or [empty])

@@ -1,1 +1,1 @@
-"""The operators: one file each, opening with its contract."""
+"""The operators. Each file opens with the contract of its operator."""

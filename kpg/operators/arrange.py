@@ -1,11 +1,11 @@
-"""Arrange: turns a stream of updates into a trace by key, and the stream of its batches.
+"""Arrange: turn a stream of updates into a trace by key, and a stream of its batches.
 
     the trace, accumulated to t  =  the input, accumulated to t        for every t not beyond the trace's upper
 
-Updates are held until the frontier passes them; then one batch is cut, however many times it holds, put into the
-trace and sent on. The operator keeps only a weak reference to the trace: when the last reader lets go, the trace is
-freed and the batches are still sent. Dataflows that import the arrangement are fed each batch in the same step in
-which it is sealed, so that nothing is ever out of progress's sight.
+The operator holds updates until the frontier passes their times. Then it seals one batch with all of these times,
+sends it, and inserts it into the trace. It has only a weak reference to the trace: when the last reader releases its
+handle, the trace is freed, and the operator still sends batches. Dataflows that import the arrangement receive each
+batch in the same step in which it is sealed, so progress tracking sees it at all times.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from kpg.trace.spine import Spine
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """A trace by key, the stream of its batches, and the depth of the scope they are seen from.
+    """An arrangement: a trace by key, and the stream of its batches as seen from some scope.
 
-    `handle` is the builder's own: readers clone it, and the builder releases it when the dataflow is built.
+    The builder owns `handle`. Readers clone it, and the builder releases it when the dataflow is complete.
     """
 
     stream: Stream
@@ -46,12 +46,12 @@ class Arranged:
 
     @property
     def depth(self) -> int:
-        """The coordinates of times in the scope this is read from; the trace's own may be fewer."""
+        """The number of coordinates of times in the scope that reads it. The times of the trace may have fewer."""
         return self.stream.depth
 
 
 class Publisher(Operator):
-    """An operator that makes batches: sends them, keeps them in a trace if anybody reads it, feeds importers."""
+    """An operator that produces batches: it sends them, feeds importers, and inserts them into a trace with readers."""
 
     def __init__(self, name: str, spine: Spine) -> None:
         super().__init__(name)
@@ -60,7 +60,7 @@ class Publisher(Operator):
         self.importers: list[Operator] = []
 
     def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
-        """Let everyone have a new batch."""
+        """Send a new batch, feed it to importers, and insert it into the trace."""
         self.upper = batch.upper
         if times:
             payload: Batches = (batch,)
@@ -68,7 +68,7 @@ class Publisher(Operator):
             for importer in self.importers:
                 importer.dataflow.feed(importer, Message(times, payload))
         spine = self.spine()
-        if spine is not None:  # after sending: the insert may compact, and readers must see it coming
+        if spine is not None:  # after sending: the insert may compact, and progress must have counted the batch
             spine.insert(batch)
             if not self.in_idle_queue:
                 self.dataflow.worker.queue_idle_work(self)
@@ -77,10 +77,10 @@ class Publisher(Operator):
         spine = self.spine()
         if spine is None:
             return
-        spine.events = told = None if events is None else TraceEvents(events, self.entity)
-        if told is not None:
+        spine.events = trace_events = None if events is None else TraceEvents(events, self.entity)
+        if trace_events is not None:
             for batch in spine.batches_through(None):
-                told.inserted(batch)
+                trace_events.inserted(batch)
 
     def state(self) -> Iterator[Updates]:
         spine = self.spine()
@@ -103,7 +103,7 @@ class Publisher(Operator):
 
 
 class Arrange(Publisher):
-    """Sorts a stream of updates into batches."""
+    """Sort a stream of updates into batches."""
 
     waits_for_frontier = True
 
@@ -130,20 +130,20 @@ class Arrange(Publisher):
 
 
 class Insert(Publisher):
-    """Keeps batches that come sorted already in a trace: the arrangement of an operator that makes batches itself."""
+    """Insert sorted batches into a trace: the arrangement of an operator that sends batches itself."""
 
     def step(self, inputs: Inputs) -> bool:
         messages = inputs[0]
-        if len(messages) > 1:  # none may be out of sight while another is put into the trace
+        if len(messages) > 1:  # progress must see each until it is in the trace
             self.hold(minimal(time for message in messages for time in message.times))
         for message in messages:
             for batch in message.payload:
-                self.publish(self._following(batch), message.times)
+                self.publish(self._continue_trace(batch), message.times)
         self.hold(())
         return False
 
-    def _following(self, batch: Batch) -> Batch:
-        """The batch as the one after the last: in between, empty batches were left out or everything had cancelled."""
+    def _continue_trace(self, batch: Batch) -> Batch:
+        """Return the batch with the trace's upper as its lower. The updates between had cancelled, or there were none."""
         if batch.lower == self.upper:
             return batch
         return Batch(batch.updates, batch.key_lanes, Description(self.upper, batch.upper, batch.since))
@@ -160,7 +160,7 @@ def arrange(
     width: int,
     policy: MergePolicy,
 ) -> tuple[Arrange, Arranged]:
-    """Add an arrangement of a stream whose first `key_lanes` lanes are the key."""
+    """Add an arrangement of a stream. The key is the first `key_lanes` lanes."""
     spine = Spine(key_lanes, lanes, stream.depth, width, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(stream.depth))
     operator = Arrange(name, spine)

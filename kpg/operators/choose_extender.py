@@ -1,10 +1,11 @@
-"""Weigh: which of several extenders has the fewest rows for each tuple, where no worker has all of them.
+"""ChooseExtender: find, for each tuple, the extender with the fewest candidate rows.
 
-    (data)  →  (least, chosen, data)        the first to weigh puts these lanes in front
-    (least, chosen, data)  →  the same, changed where this extender has fewer rows
+    (data)  →  (fewest, chosen, data)        the first extender adds these two lanes in front
+    (fewest, chosen, data)  →  the same, changed where this extender has fewer rows
 
-Each extender weighs on the worker that has the tuple's key. Weights need not be exact: they tell who proposes, and what
-is proposed is validated by the others in any case. So nothing waits here, and rows count whatever their time.
+Used when extenders are partitioned across workers. A chain of these operators has one for each extender, and each runs
+on the worker that owns the tuple's key. Counts need not be exact: they only choose which extender proposes rows, and
+all others validate the proposal. So the operator does not wait for frontiers, and it counts rows at all times.
 """
 
 from __future__ import annotations
@@ -23,60 +24,60 @@ from kpg.operators.payload import updates_of
 from kpg.trace.extension import keys_of
 from kpg.trace.locate_batches import locate
 
-WEIGHED = 2  # lanes in front
+COUNT_LANES = 2  # added in front: the fewest rows, and the number of the extender that has them
 
 
 class ChooseExtender(Operator):
-    """Lets one extender weigh; `number` is its place among all. Its key is named by lanes as they come in."""
+    """Compare the row counts of one extender, the `number`th, with the fewest so far. Its key names input lanes."""
 
     def __init__(self, name: str, index: ExtenderIndex, number: int) -> None:
         super().__init__(name)
-        self.looked = index
+        self.extender_index = index
         self.number = number
 
     def follow_frontiers(self) -> None:
-        """Weights may be of any time: let the trace be compacted as far as others let it."""
-        if self.looked.handle is not None:
-            self.looked.handle.follow(lambda: CLOSED)
+        """Allow the trace to compact: counts may be of any time."""
+        if self.extender_index.handle is not None:
+            self.extender_index.handle.follow(lambda: CLOSED)
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             for updates in updates_of(message.payload):
                 if len(updates):
-                    self.send(self._weighed(updates), message.times)
+                    self.send(self._compare(updates), message.times)
         return False
 
-    def _weighed(self, updates: Updates) -> Updates:
-        weights = self._weights(updates)
+    def _compare(self, updates: Updates) -> Updates:
+        counts = self._counts(updates)
         if self.number == 0:
-            front = np.stack([weights, np.zeros_like(weights)])
+            front = np.stack([counts, np.zeros_like(counts)])
             return Updates(np.concatenate([front, updates.data]), updates.times, updates.diffs)
         data = updates.data.copy()
-        fewer = weights < data[0]
-        data[0][fewer] = weights[fewer]
+        fewer = counts < data[0]
+        data[0][fewer] = counts[fewer]
         data[1][fewer] = self.number
         return Updates(data, updates.times, updates.diffs)
 
-    def _weights(self, updates: Updates) -> np.typing.NDArray[np.int64]:
-        _, ranges, _ = locate(self.looked.batches(), keys_of(updates.data, self.looked.extender))
-        weights: np.typing.NDArray[np.int64] = (ranges[1::2] - ranges[::2]).sum(axis=0)
-        return weights
+    def _counts(self, updates: Updates) -> np.typing.NDArray[np.int64]:
+        _, ranges, _ = locate(self.extender_index.batches(), keys_of(updates.data, self.extender_index.extender))
+        counts: np.typing.NDArray[np.int64] = (ranges[1::2] - ranges[::2]).sum(axis=0)
+        return counts
 
     def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED:
-            self.looked.release()
+            self.extender_index.release()
 
     def release(self) -> None:
-        self.looked.release()
+        self.extender_index.release()
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenStage(InfallibleStage):
-    """The tuples that one extender proposes for, without what was weighed."""
+    """Keep the tuples that one extender was chosen for, and drop the count lanes."""
 
     number: int
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         mine = updates.data[1] == self.number
         kept = updates if mine.all() else keep(updates, mine)
-        return Updates(np.ascontiguousarray(kept.data[WEIGHED:]), kept.times, kept.diffs)
+        return Updates(np.ascontiguousarray(kept.data[COUNT_LANES:]), kept.times, kept.diffs)

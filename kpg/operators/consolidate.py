@@ -1,8 +1,8 @@
-"""Consolidate: each time's updates summed before they go on.
+"""Consolidate: sum the updates of each time before they are sent.
 
-    output  =  input, with equal (data, time) added and zeros dropped, sent once its times are complete
+    output  =  input, with diffs of equal (data, time) added and zeros dropped, sent when its times are complete
 
-An arrangement without a trace: for loops without one, and where a user wants to see net changes.
+It is an arrangement without a trace: used in loops without an arrangement, and where a user wants net changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kpg.trace.batcher import Batcher
 
 
 class Consolidate(Operator):
-    """Holds updates until the frontier passes them, then sends their sum."""
+    """Hold updates until the frontier passes them, then send their sum."""
 
     waits_for_frontier = True
 

@@ -1,17 +1,17 @@
-"""The primitives of reduce: which times of a key to look at again, and what to correct there.
+"""The primitives of reduce: the times at which to evaluate a key, and the corrections of its output there.
 
-    interesting_times   from a key's seeds (new and pending times) to the times to evaluate and those that must wait
+    interesting_times   from a key's seeds (new and pending times) to the times to evaluate and those that stay pending
     evaluate_…          at each of these times t, in order:   f(Σ input at times ≤ t)  −  Σ output at times ≤ t
-    sweep_…             the same for a total order, from totals alone, without an output trace
+    sweep_…             the same for a total order, from totals only, without an output trace
 
 After a call with frontier `upper`, for every time t not beyond it:   Σ output ≤ t  =  f(Σ input ≤ t).
 
 Why the minimal pending times are enough. Input and output at t depend only on which of their times are ≤ t, so the
-output can be wrong only at joins of such times. Claim: wherever it is wrong beyond upper, some pending time is ≤ t. A
-call evaluates all joins with a seed that are not beyond upper; it leaves wrong only joins that are beyond upper and at
-or after a seed, and all of these are in the closure, so at or after one of its minimal times beyond upper. Conversely a
-later call joins each pending time with all times of the history then: if p ≤ t and t is a join of such times, it meets
-t. Compaction to any frontier that the pending times are beyond leaves these joins as they are.
+output can be wrong only at joins of such times. Claim: if it is wrong at t beyond upper, some pending time is ≤ t. A
+call evaluates all joins with a seed that are not beyond upper. Only joins beyond upper and at or after a seed stay
+wrong. All of these are in the closure, so each is at or after one of its minimal times beyond upper. Conversely, a
+later call joins each pending time with all times of the history then: if p ≤ t and t is a join of such times, it
+evaluates t. Compaction to any frontier that the pending times are beyond does not change these joins.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from kpg.kernels.interesting_times import find_interesting_times
 from kpg.kernels.sweep_totals import presence_changes, running_totals, sums_changes
 from kpg.trace.key_history import KeyHistory
 
-WANTED_ROWS = 1 << 22  # at most about so many rows are accumulated at once
-FEW_READS = 200  # rows read for all evaluation times of a key, rather than replay it
+MAX_TARGET_ROWS = 1 << 22  # of target output that is computed in one call: bounds the memory
+FEW_READS = 200  # rows of a key: if reading them for each evaluation time needs fewer, the key is not replayed
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterestingTimes:
-    """Per key the times to evaluate now, and the minimal ones that must wait; sorted, distinct."""
+    """For each key the times to evaluate now, and the minimal times that stay pending; sorted and distinct."""
 
     eval_offsets: Ints
     eval_times: Ints
@@ -48,7 +48,7 @@ class InterestingTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """Updates of an output, sorted by (key_index, data, time), consolidated; times and diffs may be constants."""
+    """Updates of an output, sorted by (key_index, data, time) and consolidated. Times and diffs may be constants."""
 
     key_index: Ints
     data: Ints
@@ -61,9 +61,9 @@ class Corrections:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetOutput:
-    """The rows an output should have at each evaluation time, sorted by value; a diff of zero is no row."""
+    """The rows that an output should have at each evaluation time, sorted by value. A diff of zero is no row."""
 
-    spans: Ints  # int64[2, evaluation times]: where the rows of each begin and end; without columns, one row each
+    spans: Ints  # int64[2, evaluation times]: first and end row of each time; without columns, each has one row
     data: Ints
     diffs: Ints
 
@@ -71,7 +71,7 @@ class TargetOutput:
 def interesting_times(
     seed_offsets: Ints, seed_times: Ints, inputs: KeyHistory, outputs: KeyHistory, upper: Frontier
 ) -> InterestingTimes:
-    """Close each key's seeds under join with its seeds, input and output times; split at `upper`."""
+    """Close each key's seeds under join with its seeds, input and output times, and split the result at `upper`."""
     depth, seeds = seed_times.shape
     keys = seed_offsets.shape[0] - 1
     bounds = np.array(upper.elements, np.int64).reshape(len(upper), depth)
@@ -91,28 +91,28 @@ def interesting_times(
 
 
 def evaluate_presence(at_least: int, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
-    """One row without lanes where a key's accumulated diff is at least so much."""
+    """Evaluate presence: one row without lanes if the key's accumulated diff is at least `at_least`."""
     return _correct(times, _accumulate(PRESENCE, at_least, 0, times, inputs), outputs)
 
 
 def evaluate_sums(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
-    """One row whose lanes are the key's accumulated diff, where any of it is not zero."""
+    """Evaluate sums: one row with the key's accumulated diff as its lanes, if any of them is not zero."""
     return _correct(times, _accumulate(SUMS, 0, inputs.diffs.shape[0], times, inputs), outputs)
 
 
 def evaluate_first(
     limit: int, by_copies: int, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory
 ) -> Corrections:
-    """A key's first `limit` values of positive multiplicity: each once, or as many copies as are among the first."""
+    """Evaluate the first `limit` values with positive multiplicity: each once, or counting each copy."""
     kind = COPIES if by_copies else FIRST
     return _correct(times, _accumulate(kind, limit, inputs.data.shape[0], times, inputs), outputs)
 
 
 def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
-    """What a Python function makes of a key's rows.
+    """Evaluate a Python function of a key's rows.
 
-    function(key index, values[lanes, g], counts[g]) gives (rows[output lanes, k], diffs[k]). Values are sorted and
-    counts not zero; there is no call for an empty group. The rows it gives may come in any order, and repeat.
+    function(key index, values[lanes, g], counts[g]) returns (rows[output lanes, k], diffs[k]). Values are sorted and
+    counts are not zero. It is not called for an empty group. Its rows may be in any order and repeat.
     """
     evals = times.eval_times.shape[1]
     key_of = np.repeat(np.arange(times.eval_offsets.shape[0] - 1), np.diff(times.eval_offsets)).tolist()
@@ -124,29 +124,29 @@ def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory
         part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
         for i, (lo, hi) in enumerate(part.spans.T.tolist(), done):
             if lo < hi:
-                made, made_diffs = function(key_of[i], part.data[:, lo:hi], part.diffs[0, lo:hi])
-                rows.append(made)
-                diffs.append(made_diffs)
-                sizes[i] = made.shape[1]
+                output, output_diffs = function(key_of[i], part.data[:, lo:hi], part.diffs[0, lo:hi])
+                rows.append(output)
+                diffs.append(output_diffs)
+                sizes[i] = output.shape[1]
         done += part.spans.shape[1]
-    return _correct(times, _in_order(sizes, np.concatenate(rows, axis=1), np.concatenate(diffs)), outputs)
+    return _correct(times, _sort_output(sizes, np.concatenate(rows, axis=1), np.concatenate(diffs)), outputs)
 
 
 def sweep_presence(at_least: int, offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
-    """Where "the accumulated diff is at least so much" changes, in a total order of times."""
+    """Return the changes of "the accumulated diff is at least `at_least`", for totally ordered times."""
     assert times.shape[0] == 1, "sweeps need a total order of times"
     keys, changed_times, changed = presence_changes(at_least, before, *running_totals(offsets, times, diffs, before))
     return Corrections(keys, np.empty((0, keys.shape[0]), np.int64), changed_times, changed)
 
 
 def sweep_sums(offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Corrections:
-    """Where the accumulated diff changes, in a total order of times: −old +new."""
+    """Return the changes of the accumulated diff (−old, +new), for totally ordered times."""
     assert times.shape[0] == 1, "sweeps need a total order of times"
     return Corrections(*sums_changes(before, *running_totals(offsets, times, diffs, before)))
 
 
 def _accumulate(kind: int, limit: int, lanes: int, times: InterestingTimes, inputs: KeyHistory) -> TargetOutput:
-    """The wanted rows of all evaluation times."""
+    """Return the target output of all evaluation times."""
     first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
     evals = times.eval_times.shape[1]
     done = first.spans.shape[1]
@@ -167,12 +167,12 @@ def _accumulate(kind: int, limit: int, lanes: int, times: InterestingTimes, inpu
 def _accumulate_part(
     kind: int, limit: int, lanes: int, done: int, times: InterestingTimes, inputs: KeyHistory
 ) -> TargetOutput:
-    """The wanted rows of evaluation times from `done` on, as many as fit."""
+    """Return the target output of as many evaluation times as fit, beginning with time number `done`."""
     evals = times.eval_times.shape[1]
     room = evals - done
     one_each = kind == PRESENCE or kind == SUMS
-    if not one_each:  # at least what one time may want
-        room = max(min(room * min(limit, WANTED_ROWS), WANTED_ROWS), min(limit, inputs.data.shape[1]))
+    if not one_each:  # at least enough for one time
+        room = max(min(room * min(limit, MAX_TARGET_ROWS), MAX_TARGET_ROWS), min(limit, inputs.data.shape[1]))
     spans = np.empty((2, 0 if one_each else evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
     end, rows = evaluate_output(
@@ -182,18 +182,18 @@ def _accumulate_part(
     return TargetOutput(trim(spans, 0 if one_each else end - done), trim(data, rows), trim(diffs, rows))
 
 
-def _correct(times: InterestingTimes, wanted: TargetOutput, outputs: KeyHistory) -> Corrections:
+def _correct(times: InterestingTimes, target: TargetOutput, outputs: KeyHistory) -> Corrections:
     depth, evals = times.eval_times.shape
     keys = times.eval_offsets.shape[0] - 1
-    room = evals + wanted.diffs.shape[1] + 16
+    room = evals + target.diffs.shape[1] + 16
     index = np.empty((1, room), np.int64)
-    data = np.empty((wanted.data.shape[0], room), np.int64)
+    data = np.empty((target.data.shape[0], room), np.int64)
     corrected = np.empty((depth, room), np.int64)
     diffs = np.empty((1, room), np.int64)
     key = n = 0
     while True:
         key, n = correct_output(
-            FEW_READS, key, n, times.eval_offsets, times.eval_times, wanted.spans, wanted.data, wanted.diffs,
+            FEW_READS, key, n, times.eval_offsets, times.eval_times, target.spans, target.data, target.diffs,
             outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
         )  # fmt: skip
         if key == keys:
@@ -202,19 +202,19 @@ def _correct(times: InterestingTimes, wanted: TargetOutput, outputs: KeyHistory)
 
 
 def _grow(block: Ints, n: int) -> Ints:
-    """A block of twice the room with the same first n columns."""
+    """Return a block with twice the columns and the same first n."""
     grown = np.empty((block.shape[0], 2 * block.shape[1]), np.int64)
     grown[:, :n] = block[:, :n]
     return grown
 
 
 def _cut(block: Ints, n: int) -> Ints:
-    """The first n columns, contiguous; no copy of a single lane that is mostly used."""
+    """Return the first n columns, contiguous. A single lane that is mostly used is not copied."""
     return block[:, :n] if block.shape[0] <= 1 and 2 * n >= block.shape[1] else trim(block, n)
 
 
-def _in_order(sizes: Ints, rows: Ints, diffs: Ints) -> TargetOutput:
-    """What a reducer gave, so many rows at each evaluation time: there sorted by value, equal ones summed."""
+def _sort_output(sizes: Ints, rows: Ints, diffs: Ints) -> TargetOutput:
+    """Sort the rows of each evaluation time by value and sum equal rows. `sizes` are the row counts of the times."""
     if sizes.max(initial=0) > 1:
         at = np.repeat(np.arange(sizes.shape[0]), sizes)
         order = np.lexsort((*rows[::-1], at))

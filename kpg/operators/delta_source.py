@@ -1,8 +1,9 @@
-"""Changes: the head of a delta query. Each update of a relation becomes a tuple that knows its initial time.
+"""DeltaSource: the start of a delta query. It turns each update of a relation into a tuple with its initial time.
 
     (data, (e, r, …), diff)  →  ((data, r, …), (e, r, …), diff)         times joined with the floor
 
-The epoch need not be written down: it stays what it is in all that a tuple is extended to. See kpg.operators.half_join.
+The initial time's rounds become lanes. Its epoch needs no lane: all extensions of a tuple keep the epoch of its time.
+See kpg.operators.half_join.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kpg.operators.payload import updates_of
 
 
 class DeltaSource(Operator):
-    """Writes the rounds of each update into lanes of its own, after the others."""
+    """Append the rounds of each update's time to its data, as lanes."""
 
     def __init__(self, name: str, floor: Floor) -> None:
         super().__init__(name)

@@ -1,12 +1,13 @@
-"""Sums of floats that do not fit the accumulator: groups that have some are summed anew, exactly.
+"""Exact sums of floats that do not fit the accumulator. Groups that contain such floats are summed again.
 
-    sum  =  what the parts of a group stand for  +  Σ over its outliers of value × count,   rounded once
+    sum  =  value of the group's parts  +  Σ over its outliers of value × count,   rounded once
 
-An outlier is a float that is infinite, not a number, 2^63 or more, or with bits below 2^-128 (see kpg.columns.exact_sums).
-Outliers leave `IntoDiff` by a port of their own and mark their group in a last lane of the diff. The marked groups, of
-which there are mostly none, meet their outliers in a join, and each is summed in whole numbers of 2^-1074. Then a sum
-is what IEEE arithmetic says of exact sums: too large for a float is infinite; infinities of both signs, or anything
-that is not a number, make it not a number. Cost: a Python call per such group and time, in the number of its outliers.
+An outlier is a float that is infinite, NaN, 2^63 or more in magnitude, or has bits below 2^-128; see
+kpg.columns.exact_sums. `IntoDiffStage` sends outliers to a port of their own and marks their group in the last lane of
+the diff. A join brings the marked groups (usually none) together with their outliers, and each group is summed in
+integer multiples of 2^-1074. The result is that of IEEE arithmetic for exact sums: infinite if it is too large for a
+float, and NaN if it contains NaN or infinities of both signs.
+Cost: one Python call for each marked group and time, linear in its outliers.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_wi
 from kpg.operators.linear import ErrorReport, InfallibleStage
 from kpg.trace.key_history import KeyHistory
 
-LEAST = 1074  # every float is a whole number of 2^-1074
-_MIX = np.int64(-7046029254386353131)  # an odd number with bits everywhere
+LEAST_EXPONENT = 1074  # every float is an integer multiple of 2^-1074
+_HASH_FACTOR = np.int64(-7046029254386353131)  # odd, with bits set throughout (golden ratio)
 
 
-def mark(values: Ints, odd: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
-    """A number for each row: zero for ordinary ones, for outliers one that only the same values have.
+def outlier_marks(values: Ints, odd: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+    """Return a mark for each row: zero for an ordinary row, a hash of its values for an outlier.
 
-    Marks are added up in diffs, so that a group is marked as long as its outliers do not cancel.
+    Diffs add up the marks, so a group is marked as long as its outliers do not cancel.
     """
     mixed = np.full(values.shape[1], 1, np.int64)
     for lane in values:
-        mixed = (mixed ^ lane) * _MIX
+        mixed = (mixed ^ lane) * _HASH_FACTOR
         mixed ^= mixed >> np.int64(29)
     return np.where(odd, mixed | 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Unmarked(InfallibleStage):
-    """Groups without outliers."""
+class UnmarkedGroupsStage(InfallibleStage):
+    """Keep the groups without outliers."""
 
     lane: int
 
@@ -54,8 +55,8 @@ class Unmarked(InfallibleStage):
 
 
 @dataclass(frozen=True, slots=True)
-class Marked(InfallibleStage):
-    """Groups with outliers; one whose counts cancel is not there."""
+class MarkedGroupsStage(InfallibleStage):
+    """Keep the groups with outliers, except those with a count of zero."""
 
     lane: int
     count: int
@@ -65,8 +66,8 @@ class Marked(InfallibleStage):
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
-    """A column of floats: where its parts begin, where its values are among those of an outlier, and its type."""
+class FloatColumn:
+    """A float column: the first lane of its parts, its position among the values of an outlier, and its type."""
 
     at: int
     value: int
@@ -75,18 +76,18 @@ class Summed:
 
 @dataclass(frozen=True, slots=True)
 class ExactSums:
-    """Of each group the parts as they are, then for each column of floats its sum and its average."""
+    """Compute for each group its unchanged parts, then the sum and the average of each float column."""
 
     parts: int
-    columns: tuple[Summed, ...]
+    columns: tuple[FloatColumn, ...]
 
     @property
     def lanes(self) -> int:
-        """How many lanes come out."""
+        """The number of output lanes."""
         return self.parts + 2 * len(self.columns)
 
     def evaluate(self, keys: Ints, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
-        """Corrections of the groups of some keys; their rows are parts and the values of one outlier."""
+        """Return the corrections of some groups. Their input rows consist of parts and the values of one outlier."""
 
         def call(index: int, values: Ints, counts: Ints) -> tuple[Ints, Ints]:
             return self._sum(values, counts), np.ones(1, np.int64)
@@ -94,43 +95,43 @@ class ExactSums:
         return evaluate_with(call, times, inputs, outputs)
 
     def _sum(self, rows: Ints, counts: Ints) -> Ints:
-        made = np.empty((self.lanes, 1), np.int64)
-        made[: self.parts] = rows[: self.parts, :1]
+        output = np.empty((self.lanes, 1), np.int64)
+        output[: self.parts] = rows[: self.parts, :1]
         for index, column in enumerate(self.columns):
             present = int(rows[column.at, 0])
             values = np.ascontiguousarray(rows[self.parts + column.value])
             odd = split(values, column.type_)[1]
             whole = _of_parts(rows[column.at + 1 : column.at + 1 + FLOAT_PARTS, 0])
             outliers = [] if odd is None else zip(from_lane(values[odd]).tolist(), counts[odd].tolist(), strict=True)
-            total, strange = _add(whole, list(outliers))
+            total, special = _add(whole, list(outliers))
             at = self.parts + 2 * index
             for lane, count in ((at, 1), (at + 1, present)):
-                value = rounded(total, count) if strange is None and present else strange
-                made[lane] = to_lane_one(value) if present and value is not None else NULL
-        return made
+                value = round_to_float(total, count) if special is None and present else special
+                output[lane] = to_lane_one(value) if present and value is not None else NULL
+        return output
 
 
 def _of_parts(parts: Ints) -> int:
-    """What some accumulated parts stand for, in whole numbers of 2^-1074."""
+    """Return the value of accumulated parts as an integer multiple of 2^-1074."""
     total = sum(part << (32 * index) for index, part in enumerate(parts.tolist()))
-    return int(total) << (LEAST - FLOAT_BITS_BELOW)
+    return int(total) << (LEAST_EXPONENT - FLOAT_BITS_BELOW)
 
 
 def _add(total: int, outliers: list[tuple[float, int]]) -> tuple[int, float | None]:
-    """The exact sum; and what it is instead, if something infinite or not a number is in it."""
-    strange: float | None = None
+    """Return the exact sum, and infinity or NaN if an outlier makes the sum that."""
+    special: float | None = None
     for value, count in outliers:
         if math.isfinite(value):
             top, bottom = value.as_integer_ratio()
-            total += count * ((top << LEAST) // bottom)
+            total += count * ((top << LEAST_EXPONENT) // bottom)
         elif count:
-            strange = value if strange is None else strange + value  # inf + -inf and NaN + x are NaN
-    return total, strange
+            special = value if special is None else special + value  # inf + -inf and NaN + x are NaN
+    return total, special
 
 
-def rounded(total: int, count: int) -> float:
-    """The float nearest to total × 2^-1074 / count; infinite if it is larger than all."""
+def round_to_float(total: int, count: int) -> float:
+    """Return the float nearest to total × 2^-1074 / count; infinity if it is too large for a float."""
     try:
-        return total / (count << LEAST)
+        return total / (count << LEAST_EXPONENT)
     except OverflowError:
         return math.inf if (total < 0) == (count < 0) else -math.inf

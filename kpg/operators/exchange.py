@@ -1,9 +1,9 @@
-"""Exchange: which worker an update belongs to.
+"""Exchange: partition updates among workers by key.
 
     owner(row)  =  hash of the key's values, scaled to the number of workers
 
-Equal keys meet on one worker. The hash is of values, not of symbol ids, so that it is the same in every process.
-Updates that must repeat themselves, since they are more than there are values, are summed before they leave.
+Equal keys belong to one worker. The hash is that of values, not of symbol ids, so it is the same in every process.
+Updates that outnumber their possible values must contain duplicates; these are consolidated before they are sent.
 """
 
 from __future__ import annotations
@@ -20,19 +20,23 @@ from kpg.dataflow.channel import Split
 from kpg.kernels.partition_rows import POSITION_BITS, assign_slots, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
-MANY = 1 << 13  # updates that are put in order before they are divided
+MIN_CONSOLIDATED_UPDATES = 1 << 13  # fewer updates are sent as they are: consolidating them would not pay
 
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
-    """A function that cuts a payload into one part per worker, by its first lanes."""
+    """Return a function that partitions a payload among workers by its first lanes."""
     symbolic = tuple(schema.types[lane].is_symbolic for lane in range(key_lanes))
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
-        found = [divide(in_order(updates), symbolic, symbols, peers) for updates in updates_of(payload) if len(updates)]
-        if len(found) == 1:
-            return list(found[0])
+        partitions = [
+            partition(consolidate_repeated(updates), symbolic, symbols, peers)
+            for updates in updates_of(payload)
+            if len(updates)
+        ]
+        if len(partitions) == 1:
+            return list(partitions[0])
         return [
-            concatenate(mine) if (mine := [part for parts in found if (part := parts[peer]) is not None]) else None
+            concatenate(mine) if (mine := [part for parts in partitions if (part := parts[peer]) is not None]) else None
             for peer in range(peers)
         ]
 
@@ -42,16 +46,19 @@ def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
 def split_by_lanes(
     lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...], symbols: Symbols
 ) -> Split:
-    """The same by any lanes; where a lane is -1 the key has a constant. `types` are those of the key's lanes."""
+    """Return a function that partitions a payload by any lanes. A lane of -1 stands for the constant in its position.
+
+    `types` are the types of the key's lanes.
+    """
     symbolic = tuple(type_.is_symbolic for type_ in types)
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
         parts: list[list[Updates]] = [[] for _ in range(peers)]
         for updates in updates_of(payload):
             keys = np.empty((len(lanes), len(updates)), np.int64)
-            for place, lane in enumerate(lanes):
-                keys[place] = constants[place] if lane < 0 else updates.data[lane]
-            for mine, part in zip(parts, divide_by(updates, keys, symbolic, symbols, peers), strict=True):
+            for position, lane in enumerate(lanes):
+                keys[position] = constants[position] if lane < 0 else updates.data[lane]
+            for mine, part in zip(parts, partition_by(updates, keys, symbolic, symbols, peers), strict=True):
                 if part is not None:
                     mine.append(part)
         return [concatenate(mine) if mine else None for mine in parts]
@@ -59,36 +66,36 @@ def split_by_lanes(
     return split
 
 
-def divide(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
-    """The updates of each worker, by their first lanes; `symbolic` says which of those are text."""
-    return divide_by(updates, updates.data, symbolic, symbols, peers)
+def partition(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
+    """Return the updates of each worker, by their first lanes. `symbolic` says which of these hold symbols."""
+    return partition_by(updates, updates.data, symbolic, symbols, peers)
 
 
-def divide_by(
+def partition_by(
     updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int
 ) -> list[Updates | None]:
-    """The updates of each worker, by keys that are given for each."""
+    """Return the updates of each worker, by the keys given."""
     n = len(updates)
     if not n:
         return [None] * peers
     found = owners_of(keys, symbolic, symbols, peers)
     sizes = found.counts.tolist()
-    if max(sizes) == n:  # all are one worker's
+    if max(sizes) == n:  # all belong to one worker
         return [updates if size == n else None for size in sizes]
-    data, times, diffs = (cut(block, found, n) for block in (updates.data, updates.times, updates.diffs))
+    data, times, diffs = (partition_block(block, found, n) for block in (updates.data, updates.times, updates.diffs))
     return [
         Updates(data[peer], times[peer], diffs[peer], updates.tidy) if sizes[peer] else None for peer in range(peers)
     ]
 
 
-def in_order(updates: Updates) -> Updates:
-    """Many updates of few values sorted and summed; others as they are, since to sort once is cheaper than to merge."""
-    found = None if updates.tidy or len(updates) < MANY else consolidate_crowded(updates)
-    return updates if found is None else Updates(found.data, found.times, found.diffs, tidy=True)
+def consolidate_repeated(updates: Updates) -> Updates:
+    """Consolidate many updates with few distinct values. Others are sent as they are: sorting once is cheaper."""
+    sums = None if updates.tidy or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_crowded(updates)
+    return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, tidy=True)
 
 
-def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
-    """One contiguous block for each worker; a constant is everybody's."""
+def partition_block(block: Ints, found: Owners, n: int) -> list[Ints]:
+    """Return a contiguous block for each worker. All workers share a constant."""
     if block.shape[1] != n:
         return [block] * len(found.counts)
     lanes = block.shape[0]
@@ -103,7 +110,7 @@ def cut(block: Ints, found: Owners, n: int) -> list[Ints]:
 
 
 class Owners(NamedTuple):
-    """The worker of each row with its place among the rows of that worker, and how many rows each worker has."""
+    """The worker of each row with its position among the rows of that worker, and the row count of each worker."""
 
     slots: Ints
     counts: Ints
@@ -115,7 +122,7 @@ class Owners(NamedTuple):
 
 
 def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Owners:
-    """Whose each row is, by its first lanes."""
+    """Return the owner of each row, by its first lanes."""
     keys = data
     if any(symbolic):
         keys = np.ascontiguousarray(data[: len(symbolic)]).copy()

@@ -1,6 +1,8 @@
-"""Inspect: the same stream, shown to a function as it passes.
+"""Inspect: pass the stream on unchanged, and call a function of the user with its updates.
 
-output  =  input
+    output  =  input
+
+An exception of the function ends the dataflow with an error, because some updates were not inspected.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from kpg.operators.payload import updates_of
 
 
 class Inspect(Operator):
-    """Calls a function with each bundle of updates, lanes in the order asked for."""
+    """Call a function with each bundle of updates, with lanes in a given order."""
 
     def __init__(self, name: str, function: Callable[[Updates], Any], lanes: tuple[int, ...]) -> None:
         super().__init__(name)
@@ -26,12 +28,12 @@ class Inspect(Operator):
         for message in inputs[0]:
             for updates in updates_of(message.payload):
                 if len(updates):
-                    self._show(Updates(updates.data[self.lanes], updates.times, updates.diffs))
+                    self._call(Updates(updates.data[self.lanes], updates.times, updates.diffs))
             self.send(message.payload, message.times)
         return False
 
-    def _show(self, updates: Updates) -> None:
+    def _call(self, updates: Updates) -> None:
         try:
             self.function(updates)
-        except Exception as error:  # a user's function: the answer cannot be trusted to have been seen
+        except Exception as error:  # a user's function
             raise DataError(f"the function given to inspect() raised {type(error).__name__}: {error}") from None

@@ -1,11 +1,11 @@
-"""Into, around and out of a loop.
+"""The operators of a loop: enter it, feed back to it, leave it.
 
     enter     (t)     → (t, 0)
     feedback  (t, r)  → (t, r + 1)
     leave     (t, r)  → (t)
 
-A loop is  variable = enter(source) + feedback(result − enter(source)),  which settles when result = variable. Any two
-updates that cancel must meet before they go round again, so a cycle without an arrangement on it is consolidated.
+A loop is  variable = enter(source) + feedback(result − enter(source)).  It reaches its fixpoint when result = variable.
+Updates that cancel must be consolidated before they are fed back, so a cycle without an arrangement has a consolidate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpg.operators.payload import updates_of
 
 
 class Enter(Operator):
-    """The updates of a collection, in round 0 of a loop."""
+    """Send the updates of a collection in round 0 of a loop."""
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
@@ -30,7 +30,7 @@ class Enter(Operator):
 
 
 class EnterArranged(Operator):
-    """The batches of an arrangement, unchanged and shared: readers see a missing coordinate as zero."""
+    """Send the batches of an arrangement unchanged. Readers treat a missing coordinate as zero."""
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
@@ -39,7 +39,7 @@ class EnterArranged(Operator):
 
 
 class Leave(Operator):
-    """The updates of a loop, without their round: outside, all rounds of a time are one."""
+    """Send the updates of a loop without their round: outside, the rounds of an epoch are one time."""
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
@@ -50,7 +50,7 @@ class Leave(Operator):
 
 
 class Feedback(Operator):
-    """The result of a loop's body, one round later; refuses to pass a limit of rounds."""
+    """Send the result of a loop's body in the next round. Raise TooManyRounds beyond a limit."""
 
     def __init__(self, name: str, max_rounds: int) -> None:
         super().__init__(name)
@@ -74,14 +74,14 @@ class Feedback(Operator):
 
 
 def append_zero(times: Ints) -> Ints:
-    """The times with one more coordinate, zero."""
+    """Return the times with a zero appended."""
     extended = np.zeros((times.shape[0] + 1, times.shape[1]), np.int64)
     extended[:-1] = times
     return extended
 
 
 def drop_last(times: Ints) -> Ints:
-    """The times without their last coordinate; one column if they are all alike."""
+    """Return the times without their last coordinate, as a constant if all are equal."""
     kept = times[:-1]
     if kept.shape[1] > 1 and (kept == kept[:, :1]).all():
         return kept[:, :1].copy()

@@ -1,9 +1,9 @@
-"""Operators that look at one update at a time: select, filter, negate, flat_map, and whatever is made of them.
+"""Linear operators: select, filter, negate, flat_map and others that process each update independently.
 
     output  =  the sum over updates of f(update),   f applied to whole columns
 
-A `Linear` operator runs a list of stages, each a function from updates to updates, so that a chain of them costs one
-step. Stages keep or advance times. Rows on which an expression fails leave through port 1 as errors.
+A `Linear` operator runs a list of stages. Each stage is a function from updates to updates, and a chain of stages costs
+one step. Stages keep or advance times. A row on which an expression fails leaves through port 1 as an error row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kpg.operators.payload import updates_of
 
 
 class LinearStage(Protocol):
-    """One function from updates to updates."""
+    """A function from updates to updates."""
 
     @property
     def fallible(self) -> bool:
@@ -33,24 +33,24 @@ class LinearStage(Protocol):
 
     @property
     def width(self) -> int:
-        """The width of the diffs that come out; 0 if it does not change."""
+        """The width of the output diffs; 0 if it is that of the input."""
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        """The updates that come out; failing rows are given to `fail`."""
+        """Return the output updates, and report failing rows to `fail`."""
 
 
 class ErrorReport(Protocol):
-    """Where a stage reports the rows it fails on."""
+    """Receives the rows on which a stage fails."""
 
-    def rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
-        """Take the rows where `failed`; `reason(row)` says why."""
+    def report_rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+        """Report the rows where `failed` is true. `reason(row)` returns the reason."""
 
-    def errors(self, updates: Updates) -> None:
-        """Take updates of errors that have their numbers already."""
+    def report_errors(self, updates: Updates) -> None:
+        """Report updates of errors that have symbols already."""
 
 
 class InfallibleStage:
-    """A stage that never fails and leaves diffs as wide as they are."""
+    """A stage that never fails and does not change the width of diffs."""
 
     __slots__ = ()
 
@@ -64,21 +64,21 @@ class InfallibleStage:
 
 
 class Linear(Operator):
-    """A chain of stages as one operator; port 1 carries the errors of fallible ones."""
+    """A chain of stages as one operator. Port 1 carries the errors of its fallible stages."""
 
     def __init__(
         self,
         name: str,
         stages: Sequence[LinearStage],
         failures: ErrorRows | None = None,
-        meanings: Sequence[Schema] = (),
+        schemas: Sequence[Schema] = (),
     ) -> None:
         super().__init__(name)
         self.stages = tuple(stages)
         self.failures = failures
-        self._meanings = tuple(meanings)  # what the lanes are that each stage reads
-        self._stage = 0
-        self._times: Times = ()
+        self._schemas = tuple(schemas)  # of the input of each stage
+        self._stage = 0  # the index of the stage in progress
+        self._times: Times = ()  # of the message in progress
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
@@ -92,23 +92,23 @@ class Linear(Operator):
                     self.send(updates, message.times)
         return False
 
-    def rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+    def report_rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
         """Send the errors of failed rows."""
-        assert self.failures is not None, f"{self.name} was said not to fail"
+        assert self.failures is not None, f"{self.name} has a fallible stage but no error rows"
         rows = keep(updates, failed)
         reasons = [reason(row) for row in np.flatnonzero(failed).tolist()]
-        place, meaning = (self.dataflow.id, self.index), self._meanings[self._stage]
-        numbers = self.failures.intern(self.name, place, reasons, rows.data, meaning)
-        self.errors(Updates(numbers.reshape(1, -1), rows.times, rows.diffs))
+        operator_id, schema = (self.dataflow.id, self.index), self._schemas[self._stage]
+        symbols = self.failures.intern(self.name, operator_id, reasons, rows.data, schema)
+        self.report_errors(Updates(symbols.reshape(1, -1), rows.times, rows.diffs))
 
-    def errors(self, updates: Updates) -> None:
+    def report_errors(self, updates: Updates) -> None:
         """Send updates of errors."""
         self.send(updates, self._times, port=1)
 
 
 @dataclass(frozen=True, slots=True)
 class PickStage(InfallibleStage):
-    """Some lanes, in some order."""
+    """Keep some lanes, in a given order."""
 
     lanes: tuple[int, ...]
 
@@ -121,7 +121,7 @@ class PickStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class ComputeStage:
-    """One lane per bound expression."""
+    """Compute one lane for each bound expression."""
 
     expressions: tuple[BoundExpression, ...]
 
@@ -139,7 +139,7 @@ class ComputeStage:
             data[lane] = result.values
             if result.failed is not None and result.failed.any():
                 fresh = result.failed if failed is None else result.failed & ~failed
-                fail.rows(updates, fresh, result.reason)
+                fail.report_rows(updates, fresh, result.reason)
                 failed = result.failed if failed is None else failed | result.failed
         computed = Updates(data, updates.times, updates.diffs)
         return computed if failed is None else keep(computed, ~failed)
@@ -147,10 +147,10 @@ class ComputeStage:
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
-    """The rows on which a bound expression is true: not false, not null. It may read some of the lanes only."""
+    """Keep the rows on which a bound expression is true: not false, not null. It may read a range of lanes only."""
 
     expression: BoundExpression
-    lanes: tuple[int, int] | None = None  # from, to
+    lanes: tuple[int, int] | None = None  # first and end of the range it reads
 
     width = 0
 
@@ -163,14 +163,14 @@ class FilterStage:
         result = self.expression.evaluate(data)
         mask = result.values == 1
         if result.failed is not None and result.failed.any():
-            fail.rows(updates, result.failed, result.reason)
+            fail.report_rows(updates, result.failed, result.reason)
             mask &= ~result.failed
         return updates if mask.all() else keep(updates, mask)
 
 
 @dataclass(frozen=True, slots=True)
 class NegateStage(InfallibleStage):
-    """Every diff negated."""
+    """Negate every diff."""
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         return Updates(updates.data, updates.times, -updates.diffs)
@@ -178,7 +178,7 @@ class NegateStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class ComplementStage(InfallibleStage):
-    """Some lanes with their order turned round: the largest value becomes the first."""
+    """Reverse the order of some lanes: the largest value becomes the smallest."""
 
     lanes: tuple[int, ...]
 
@@ -191,7 +191,7 @@ class ComplementStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class ExplodeStage(InfallibleStage):
-    """As many copies of each row as a lane says; that lane is dropped."""
+    """Multiply the diff of each row by the value of a lane, and drop that lane."""
 
     lane: int
     kept: tuple[int, ...]
@@ -203,9 +203,9 @@ class ExplodeStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class FlatMapStage:
-    """Each row becomes any number of rows: `function(data)` returns positions of rows, and a row of data for each.
+    """Replace each row by any number of rows. `function(data)` returns the input position and the data of each.
 
-    If it raises, the rows are halved until those at fault are alone; only they fail, with the exception as reason.
+    If it raises, the rows are halved until the failing ones are alone. Only these fail, for the reason it raised.
     """
 
     function: Callable[[Ints], tuple[Ints, Ints]]
@@ -215,16 +215,16 @@ class FlatMapStage:
     width = 0
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        given = np.ascontiguousarray(updates.data[list(self.lanes)])
+        columns = np.ascontiguousarray(updates.data[list(self.lanes)])
         parts: list[tuple[Ints, Ints]] = []
         reasons: dict[int, str] = {}
         pending = [(0, len(updates))]
         while pending:
             start, stop = pending.pop()
             try:
-                rows, data = self.function(np.ascontiguousarray(given[:, start:stop]))
+                rows, data = self.function(np.ascontiguousarray(columns[:, start:stop]))
                 parts.append((rows + start, data))
-            except Exception as error:  # whatever a user's function raises is the row's failure
+            except Exception as error:  # any exception of a user's function is the failure of the row
                 if stop - start == 1:
                     reasons[start] = f"{type(error).__name__}: {error}"
                 else:
@@ -233,7 +233,7 @@ class FlatMapStage:
         if reasons:
             failed = np.zeros(len(updates), np.bool_)
             failed[list(reasons)] = True
-            fail.rows(updates, failed, reasons.__getitem__)
+            fail.report_rows(updates, failed, reasons.__getitem__)
         if not parts:
             return take(updates, np.empty(0, np.int64))
         taken = take(updates, np.concatenate([rows for rows, _ in parts]))
@@ -242,7 +242,7 @@ class FlatMapStage:
 
 @dataclass(frozen=True, slots=True)
 class DelayStage:
-    """One coordinate of each time raised to the value of a bound expression, where that is later."""
+    """Advance one coordinate of each time to the value of a bound expression, where that is later."""
 
     expression: BoundExpression
     coordinate: int
@@ -260,5 +260,5 @@ class DelayStage:
         delayed = Updates(updates.data, times, updates.diffs)
         if result.failed is None or not result.failed.any():
             return delayed
-        fail.rows(updates, result.failed, result.reason)
+        fail.report_rows(updates, result.failed, result.reason)
         return keep(delayed, ~result.failed)

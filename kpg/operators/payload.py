@@ -1,6 +1,6 @@
-"""What messages carry: `Updates` on the stream of a collection, batches on the stream of an arrangement.
+"""The payload of messages: `Updates` on the stream of a collection, batches on the stream of an arrangement.
 
-A batch is updates that happen to be sorted, so any operator on collections reads the stream of an arrangement too.
+The updates of a batch are sorted updates, so an operator on collections can also read the stream of an arrangement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Payload: TypeAlias = Updates | Batches
 
 
 def updates_of(payload: Payload) -> list[Updates]:
-    """The updates of a message, however they came."""
+    """Return the updates of a payload of either kind."""
     if isinstance(payload, Updates):
         return [payload]
     return [batch.updates for batch in payload]

@@ -1,16 +1,18 @@
-"""Reduce: a function of each key's group, kept right at every time.
+"""Reduce: maintain a function of each key's group at every time.
 
     output at t  =  { (k, w) : w in f(values of k in the input at t) }       for every t not beyond the input frontier
 
-A group's output can change at times at which no input does: at joins of times. The operator therefore keeps *pending*
-(key, time) pairs, and in each step does, for the keys with new input or pending work that is now due:
+The output of a group can change at a time at which no input changes: at the join of two input times. The operator
+therefore keeps *pending* (key, time) pairs. In each step it computes, for the keys with new input or due pending times:
 
     interesting  =  the new and due times, closed under join with the key's input and output times
-    now          =  those not beyond upper: evaluate f there, subtract what the output already says, emit the correction
-    later        =  the others: pending, with a capability held
+    now          =  those not beyond upper: evaluate f there, subtract the present output, send the correction
+    later        =  the others: they become pending, and the operator holds a capability for them
 
-Input history is read through the batches acknowledged, output history from the operator's own trace; both are advanced
-to the meet of the asking times. The output is itself sealed in batches, so it is an arrangement that others share.
+It reads the input history from the acknowledged batches and the output history from its own trace, both advanced to the
+meet of the times in question. The output is sealed in batches too, so it is an arrangement that others can share.
+The driver in this file decides *when* and *for which keys*; a `Tactic` (kpg.operators.tactic) computes the corrections.
+Cost: proportional to the histories of the changed keys as of the times in question.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.corrections import Corrections
-from kpg.operators.tactic import Outcome, Question, Tactic
+from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
 from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
@@ -43,7 +45,7 @@ ONE = constant((1,))
 
 
 class Reduce(Publisher):
-    """Maintains a function of each group, at any depth of time."""
+    """Maintain a function of each group, at any depth of time."""
 
     waits_for_frontier = True
 
@@ -54,27 +56,27 @@ class Reduce(Publisher):
         self.input = TraceInput(arranged, f"{name} (input)")
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
-        self.grown = True  # nothing was ever taken away
-        self.early: list[Updates] = []  # of one time each, which is not complete here yet: an import, while peers lag
+        self.never_retracted = True  # the input has had insertions only
+        self.early: list[Updates] = []  # each at one time that is not complete yet: from an import, while peers lag
 
     def follow_frontiers(self) -> None:
-        """Tie the traces' logical since to what may still be asked, once the operator is placed."""
+        """Tie the logical since of both traces to the earliest times that a later step may evaluate."""
         depth = self.input.trace_depth
         assert self.input.handle is not None
-        self.input.handle.follow(lambda: self._askable().truncate(depth))
-        self.output.follow(self._askable)
+        self.input.handle.follow(lambda: self._since().truncate(depth))
+        self.output.follow(self._since)
 
-    def _askable(self) -> Frontier:
+    def _since(self) -> Frontier:
         frontier = self.frontier(0)
         return frontier.meet(Frontier(self.held)) if self.held else frontier
 
     def step(self, inputs: Inputs) -> bool:
         if inputs[0]:
-            # Held before the frontier is asked for: what this step sends may come round a loop to its own input.
+            # Hold before reading the frontier: what this step sends may come back to its own input through a loop.
             self.hold(minimal([*self.held, *[time for message in inputs[0] for time in message.times]]))
         upper = self.frontier(0)
         if self.dataflow.worker.peers > 1:
-            upper = upper.join(self.upper)  # what was complete here before stays so
+            upper = upper.join(self.upper)  # times that were complete on this worker stay complete
         arrived, self.early = self.early, []
         for message in inputs[0]:
             for batch in message.payload:
@@ -82,13 +84,13 @@ class Reduce(Publisher):
                     arrived.append(batch.updates)
             last = message.payload[-1].upper
             self.input.acknowledge(last)
-            # A batch is complete on this worker even when peers lag behind and hold the frontier back.
+            # The batch is complete on this worker, even if peers lag and hold back the frontier.
             upper = upper.join(last.extend(self.depth))
-        self._reduce([updates for updates in arrived if not self._waits(updates, upper)], upper)
+        self._reduce([updates for updates in arrived if not self._keep_early(updates, upper)], upper)
         return False
 
-    def _waits(self, updates: Updates, upper: Frontier) -> bool:
-        """Whether new rows are all of one time beyond upper: they are looked at later, as new as they are now."""
+    def _keep_early(self, updates: Updates, upper: Frontier) -> bool:
+        """Keep new updates for a later step if all are at one time beyond upper. Return whether they were kept."""
         if updates.times.shape[1] > 1 or not upper.beyond(self._time_of(updates)):
             return False
         self.early.append(updates)
@@ -98,28 +100,28 @@ class Reduce(Publisher):
         return tuple(extend(updates.times, self.depth)[:, 0].tolist())
 
     def _reduce(self, arrived: list[Updates], upper: Frontier) -> None:
-        waiting = len(self.pending)
+        pending_before = len(self.pending)
         seeds, self.pending = self._seeds(arrived, upper)
         inserted = all((updates.diffs > 0).all() for updates in arrived)
-        self.grown = self.grown and inserted
+        self.never_retracted = self.never_retracted and inserted
         if len(seeds):
-            if seeds.times.shape[1] == 1:  # each pair once, so each key
+            if seeds.times.shape[1] == 1:  # pairs are distinct, so keys are too
                 keys, offsets = seeds.data, np.arange(len(seeds) + 1)
             else:
                 keys, offsets = distinct_keys(seeds, self.key_lanes)
-            nothing_due = len(self.pending) == waiting  # a due time may take away what insertions would not
-            monotone, grown = nothing_due and inserted, nothing_due and self.grown
+            nothing_due = len(self.pending) == pending_before  # a due time may retract where insertions would not
+            monotone, never_retracted = nothing_due and inserted, nothing_due and self.never_retracted
             inputs, outputs = self.input.batches(), self.output.batches(None)
-            question = Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper, grown)
-            outcome = self.tactic.correct(question)
-            if len(outcome.late_keys):
-                self._postpone(keys, outcome)
-            if len(outcome.corrections):
-                self._publish(keys, outcome.corrections, upper)
-        waiting_for = [self._time_of(updates) for updates in self.early]
+            task = ReduceTask(keys, offsets, seeds.times, monotone, inputs, outputs, upper, never_retracted)
+            result = self.tactic.correct(task)
+            if len(result.pending_keys):
+                self._postpone(keys, result)
+            if len(result.corrections):
+                self._publish(keys, result.corrections, upper)
+        held = [self._time_of(updates) for updates in self.early]
         if len(self.pending):
-            waiting_for += earliest(self.pending.times)
-        self.hold(minimal(waiting_for))
+            held += earliest(self.pending.times)
+        self.hold(minimal(held))
 
     def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
         data = np.take(keys, corrections.key_index, axis=1)
@@ -131,32 +133,32 @@ class Reduce(Publisher):
         self.output.set_physical(upper)
 
     def _seeds(self, arrived: list[Updates], upper: Frontier) -> tuple[Updates, Updates]:
-        """The (key, time) pairs to look at now, sorted and each once; and those that stay pending."""
-        due, rest = self.pending, self.pending
+        """Return the (key, time) pairs to evaluate now, sorted and distinct, and the pairs that stay pending."""
+        due, later = self.pending, self.pending
         if len(self.pending):
             late = beyond(self.pending.times, upper)
-            due, rest = keep(self.pending, ~late), keep(self.pending, late)
+            due, later = keep(self.pending, ~late), keep(self.pending, late)
         depth, keys = self.depth, self.key_lanes
         parts = [Updates(u.data[:keys], extend(u.times, depth), ONE) for u in arrived]
-        if len(arrived) == 1 and arrived[0].times.shape[1] == 1:  # sorted, and of one time: its keys are the seeds
+        if len(arrived) == 1 and arrived[0].times.shape[1] == 1:  # sorted and at one time: its keys are the seeds
             parts = [Updates(self._keys_of(arrived[0]), parts[0].times, ONE)]
             if not len(due):
-                return parts[0], rest
+                return parts[0], later
         if len(due):
             parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
-        return (consolidate_all(parts) if parts else no_updates(keys, depth)), rest
+        return (consolidate_all(parts) if parts else no_updates(keys, depth)), later
 
     def _keys_of(self, news: Updates) -> Ints:
-        """The keys of new rows of one time, without those to which these make no difference."""
+        """Return the keys of new rows at one time, without keys that the tactic knows to be unaffected."""
         if news.lanes == self.key_lanes:
             return news.data
         keys, offsets = distinct_keys(news, self.key_lanes)
-        seen = Updates(news.data, extend(news.times, self.depth), news.diffs)
-        chosen = self.tactic.moved(seen, keys, offsets, self.output.batches(None))
+        extended = Updates(news.data, extend(news.times, self.depth), news.diffs)
+        chosen = self.tactic.affected_keys(extended, keys, offsets, self.output.batches(None))
         return keys if chosen is None or len(chosen) == keys.shape[1] else keys.take(chosen, axis=1)
 
-    def _postpone(self, keys: Ints, outcome: Outcome) -> None:
-        later = Updates(np.take(keys, outcome.late_keys, axis=1), outcome.late_times, ONE)
+    def _postpone(self, keys: Ints, result: ReduceResult) -> None:
+        later = Updates(np.take(keys, result.pending_keys, axis=1), result.pending_times, ONE)
         pending = consolidate_all([self.pending, later])
         self.pending = Updates(pending.data, spread(pending.times, len(pending)), ONE)
 
@@ -175,7 +177,7 @@ class Reduce(Publisher):
 
 
 def beyond(times: Ints, frontier: Frontier) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which columns of `times` are beyond a frontier."""
+    """Return which columns of `times` are beyond a frontier."""
     result = np.zeros(times.shape[1], np.bool_)
     for element in frontier:
         result |= (times >= constant(element)).all(axis=0)
@@ -183,7 +185,7 @@ def beyond(times: Ints, frontier: Frontier) -> np.ndarray[tuple[int], np.dtype[n
 
 
 def extend(times: Ints, depth: int) -> Ints:
-    """The times with zeros for the coordinates of the loops around the reader."""
+    """Return the times with `depth` coordinates. The new ones, of the loops around the reader, are zero."""
     if times.shape[0] == depth:
         return times
     extended = np.zeros((depth, times.shape[1]), np.int64)
@@ -192,7 +194,7 @@ def extend(times: Ints, depth: int) -> Ints:
 
 
 def shrink(block: Ints) -> Ints:
-    """One column where all are alike; else as kernels want it."""
+    """Return a constant if all columns are equal, otherwise a contiguous block, as kernels need it."""
     if block.shape[1] > 1 and block[0, 0] == block[0, -1] and (block == block[:, :1]).all():
         return block[:, :1].copy()
     return np.ascontiguousarray(block)
@@ -201,7 +203,7 @@ def shrink(block: Ints) -> Ints:
 def reduce(
     dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, policy: MergePolicy
 ) -> tuple[Reduce, Arranged]:
-    """Add a reduction of an arrangement by its key; its output is an arrangement by the same key."""
+    """Add a reduction of an arrangement by its key. Its output is an arrangement by the same key."""
     depth = arranged.depth
     spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))

@@ -1,11 +1,11 @@
-"""Saturate: a recursion as one operator.
+"""Saturate: a recursion as one operator, evaluated semi-naively.
 
     output i, accumulated to t  =  the least relation i that the rules derive from the inputs, accumulated to t
 
-Input i are rows of relation i from outside, each once; each derived relation has an output. A time is worked off once
-all inputs have passed it, in order of time, from what changed at it. It holds no updates but those that wait: its
-relations are sets of row numbers, with a level each where rows may go (`kpg.seminaive`). A system that only grows takes
-rows as often as they come, and refuses to lose one.
+Input i receives the rows of relation i from outside, each row once. Each derived relation has an output. When all
+inputs have passed a time, the operator computes its changes from the changes of the inputs at that time, in order of
+time. It keeps no updates except waiting ones: its relations are sets of row codes, with a level for each row if rows
+can be deleted (`kpg.seminaive`). An insert-only system accepts repeated rows and raises InsertOnly on a deletion.
 """
 
 from __future__ import annotations
@@ -29,52 +29,54 @@ from kpg.trace.batcher import Batcher
 
 
 class Saturate(Operator):
-    """Keeps the least relations that some rules derive."""
+    """Maintain the least relations that some rules derive."""
 
     waits_for_frontier = True
 
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
         self.schemas = schemas  # of each relation
-        self.growth = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
+        self.fixpoint = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
-    def passed(self) -> Frontier:
-        """What may still arrive at any input."""
+    def input_frontier(self) -> Frontier:
+        """Return the meet of the frontiers of all inputs."""
         upper = CLOSED
         for index in range(len(self.batchers)):
             upper = upper.meet(self.frontier(index))
         return upper
 
     def is_due(self) -> bool:
-        passed = self.passed()
-        return any(not passed.beyond(time) for time in self.held)
+        frontier = self.input_frontier()
+        return any(not frontier.beyond(time) for time in self.held)
 
     def step(self, inputs: Inputs) -> bool:
         for batcher, messages in zip(self.batchers, inputs, strict=True):
             for message in messages:
                 push(batcher, message.payload)
-        passed = self.passed()
-        if any(not passed.beyond(time) for time in self.usable):
-            sealed = [batcher.seal(passed) for batcher in self.batchers]
-            for time in sorted({int(time) for each in sealed if len(each) for time in np.unique(each.times)}):
-                self._work_off([rows_at(each, time) for each in sealed], time)
+        frontier = self.input_frontier()
+        if any(not frontier.beyond(time) for time in self.usable):
+            sealed = [batcher.seal(frontier) for batcher in self.batchers]
+            for time in sorted({int(time) for part in sealed if len(part) for time in np.unique(part.times)}):
+                self._apply([rows_at(part, time) for part in sealed], time)
         pending = CLOSED
         for batcher in self.batchers:
             pending = pending.meet(batcher.pending())
         self.hold(pending.elements)
         return False
 
-    def _work_off(self, changes: list[RowChange | None], time: int) -> None:
-        """Send what follows from the changes of one time."""
-        if isinstance(self.growth, MaintainedFixpoint):
-            for port, (came, went) in enumerate(self.growth.change(changes)):
+    def _apply(self, changes: list[RowChange | None], time: int) -> None:
+        """Send the changes of the derived relations at one time, given the changes of the inputs."""
+        if isinstance(self.fixpoint, MaintainedFixpoint):
+            for port, (came, went) in enumerate(self.fixpoint.change(changes)):
                 self._send(came, time, 1, port)
                 self._send(went, time, -1, port)
             return
-        if any(each is not None and each.removed.shape[1] for each in changes):
-            raise InsertOnly("a row was taken away from an insert-only program", hint=HINT)
-        for port, came in enumerate(self.growth.insert([None if each is None else each.added for each in changes])):
+        if any(change is not None and change.removed.shape[1] for change in changes):
+            raise InsertOnly("a row was removed from an insert-only program", hint=HINT)
+        for port, came in enumerate(
+            self.fixpoint.insert([None if change is None else change.added for change in changes])
+        ):
             self._send(came, time, 1, port)
 
     def _send(self, rows: NewRows, time: int, diff: int, port: int) -> None:
@@ -87,18 +89,18 @@ class Saturate(Operator):
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         for relation, (schema, batcher) in enumerate(zip(self.schemas, self.batchers, strict=True)):
-            if any(type_.is_symbolic for type_ in schema.types):  # others are not worth looking at
+            if any(type_.is_symbolic for type_ in schema.types):  # only symbols are of interest to the caller
                 yield from ((schema, updates) for updates in batcher.parts())
-                for rows in self.growth.rows_of(relation):
+                for rows in self.fixpoint.rows_of(relation):
                     yield schema, Updates(rows, constant((0,)), constant((1,)), False)
 
     def release(self) -> None:
-        self.growth = type(self.growth)(self.growth.system)
-        self.batchers = [Batcher(arity, 1) for arity in self.growth.system.arities]
+        self.fixpoint = type(self.fixpoint)(self.fixpoint.system)
+        self.batchers = [Batcher(arity, 1) for arity in self.fixpoint.system.arities]
 
 
 def rows_at(updates: Updates, time: int) -> RowChange | None:
-    """The rows that came and went at a time; None if there are none."""
+    """Return the rows inserted and deleted at a time; None if there are none."""
     if not len(updates):
         return None
     if updates.times.shape[1] == 1 and updates.diffs.shape[1] == 1:
@@ -115,11 +117,11 @@ def rows_at(updates: Updates, time: int) -> RowChange | None:
     )
 
 
-HINT = "Run the program without insert-only, if rows are to be removed."
+HINT = "Run the program without insert-only if rows must be removable."
 
 
 def saturate(dataflow: Dataflow, system: RuleSystem, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:
-    """Add a recursion over growing collections; the streams of its derived relations."""
+    """Add a recursion. Return the streams of its derived relations."""
     operator = Saturate(system, schemas)
     dataflow.add(operator, [(stream, LocalPact()) for stream in streams], depth=1, ports=system.derived)
     return [Stream(((operator, port),), 1) for port in range(system.derived)]

@@ -1,9 +1,9 @@
-"""Waiting until times are complete: what arrange and consolidate have in common.
+"""Seal complete times of an input: the common part of arrange and consolidate.
 
-    seal(operator, batcher, messages)  →  what is complete, sorted and consolidated; its upper; the times to send it at
+    seal(operator, batcher, messages)  →  the complete updates, sorted and consolidated; their upper; their times
 
-The operator still has to hold what the batcher keeps (`hold_pending`), after it has sent what came out. Messages are
-let go of as they are taken in, so that a large load is not in memory twice while it is sorted.
+After it has sent the result, the operator must hold the times of the updates that stay in the batcher (`hold_pending`).
+Each message is dropped as soon as its updates are in the batcher, so a large load is not in memory twice.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class SealedInput(NamedTuple):
 
 
 def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> SealedInput | None:
-    """Take in what arrived; give up what the frontier has passed, if there is something."""
+    """Push the messages, and return the updates that the frontier has passed, or None if there are none."""
     arrived = bool(messages)
     messages.reverse()
     while messages:
         push(batcher, messages.pop().payload)
     if arrived and operator.is_cyclic:
-        # Held before the frontier is asked for: what is sent may come round to this very input.
+        # Hold before reading the frontier: what this step sends may come back to this input through a loop.
         hold_pending(operator, batcher)
     frontier = operator.frontier(0)
-    # In a loop only times that were held when the frontier was asked for: it may have passed those of messages.
+    # In a loop, only times that were held when the frontier was read: it may have passed those of messages.
     usable = operator.held if operator.is_cyclic else operator.usable
     ready = tuple([time for time in usable if not frontier.beyond(time)])
     if not ready:
@@ -45,12 +45,12 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> Seale
 
 
 def hold_pending(operator: Operator, batcher: Batcher) -> None:
-    """Hold the times at which a batcher keeps updates."""
+    """Hold the minimal times of the updates in a batcher."""
     operator.hold(batcher.pending().elements)
 
 
 def push(batcher: Batcher, payload: Payload) -> None:
-    """Give the updates of a message to a batcher, saying when they are sorted already."""
+    """Push the updates of a payload, and say if they are sorted already."""
     if isinstance(payload, Updates):
         if len(payload):
             batcher.push(payload, payload.tidy)

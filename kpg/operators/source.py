@@ -1,8 +1,8 @@
-"""Where updates enter: the place in a dataflow for what is fed to it from outside.
+"""Source: the operator through which updates enter a dataflow.
 
-    output  =  what was fed, at the times it was fed at
+    output  =  the updates that were fed, at their times
 
-`Dataflow.feed` sends on the source's behalf, so a source is never stepped.
+`Dataflow.feed` sends directly to the readers of the source, so a source is never stepped.
 """
 
 from __future__ import annotations
@@ -14,4 +14,4 @@ class Source(Operator):
     """The input operator of a relation, and the head of an imported arrangement."""
 
     def step(self, inputs: Inputs) -> bool:
-        raise AssertionError("a source has nothing to do")
+        raise AssertionError("a source is never stepped")

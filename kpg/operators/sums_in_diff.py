@@ -1,9 +1,9 @@
-"""Sums in the diff: rows become lanes that add up, and accumulated lanes become the sums people asked for.
+"""Sums in the diff: one stage moves values into lanes of the diff, another computes sums from accumulated diffs.
 
     into:    (key, v), diff      →  (key), (diff, diff × parts of v ...)
     out of:  (key, accumulated)  →  (key, count, sum, average ...)
 
-Between the two lies an ordinary reduction over wide diffs, so sums are maintained in time proportional to the change.
+Between the two is an ordinary reduction over wide diffs, so sums are maintained in time proportional to the change.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Type
 from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
-from kpg.operators.exact_float_sums import mark
+from kpg.operators.exact_float_sums import outlier_marks
 from kpg.operators.linear import ErrorReport
 
 
 @dataclass(frozen=True, slots=True)
-class IntoDiff:
-    """Key lanes stay; the diff becomes (count, parts of each summed column), and a mark if floats are among them.
+class IntoDiffStage:
+    """Keep the key lanes. The diff becomes (count, parts of each summed column), and a mark if some are floats.
 
-    A row with a float that has no parts is counted, marked, and leaves by port 1 as it is: see kpg.operators.exact_float_sums.
+    A row with an outlier, a float without parts, is counted and marked, and leaves through port 1 unchanged: see
+    kpg.operators.exact_float_sums.
     """
 
     keys: tuple[int, ...]
@@ -33,7 +34,7 @@ class IntoDiff:
 
     @property
     def floats(self) -> tuple[int, ...]:
-        """The lanes of floats."""
+        """The lanes of float columns."""
         return tuple(lane for lane, type_ in self.columns if type_.kind == "float64")
 
     fallible = False
@@ -55,16 +56,16 @@ class IntoDiff:
         if self.floats:
             diffs[at] = 0
         if odd.any():
-            diffs[at] = mark(updates.data[list(self.floats)], odd) * diff
+            diffs[at] = outlier_marks(updates.data[list(self.floats)], odd) * diff
             outliers = keep(updates, odd)
             kept = np.ascontiguousarray(outliers.data[[*self.keys, *self.floats]])
-            fail.errors(Updates(kept, outliers.times, outliers.diffs))
+            fail.report_errors(Updates(kept, outliers.times, outliers.diffs))
         return Updates(updates.data[list(self.keys)], updates.times, diffs)
 
 
 @dataclass(frozen=True, slots=True)
 class SumColumn:
-    """One output of a sum: what is asked (count, sum, avg) of which column's type, and where its parts begin."""
+    """One output column: its kind (count, sum, avg), the type of its input column, and the first lane of its parts."""
 
     kind: str
     type_: Type
@@ -72,10 +73,10 @@ class SumColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class OutOfDiff:
-    """Accumulated lanes, after `key_lanes` lanes of key, read as counts, sums and averages.
+class OutOfDiffStage:
+    """Compute counts, sums and averages from accumulated lanes, which follow `key_lanes` lanes of the key.
 
-    `exact` says where sum and average of a column of floats are to be found instead, by where its parts begin.
+    `exact` maps the first lane of a float column's parts to the lane with its exact sum, which is used instead.
     """
 
     key_lanes: int
@@ -86,12 +87,12 @@ class OutOfDiff:
     width = 0
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        there = updates.data[self.key_lanes] != 0  # a group whose counts cancel is not there, whatever its sums
-        if not there.all():
-            updates = keep(updates, there)
+        present = updates.data[self.key_lanes] != 0  # a group with a count of zero does not exist, even if sums remain
+        if not present.all():
+            updates = keep(updates, present)
         data = np.empty((self.key_lanes + len(self.wanted), len(updates)), np.int64)
         data[: self.key_lanes] = updates.data[: self.key_lanes]
-        bad = np.zeros(len(updates), np.bool_)
+        overflow = np.zeros(len(updates), np.bool_)
         exact = dict(self.exact)
         for index, wanted in enumerate(self.wanted):
             at = self.key_lanes + wanted.at
@@ -105,12 +106,12 @@ class OutOfDiff:
             else:
                 sums, failed = total(parts, wanted.type_)
                 data[self.key_lanes + index] = sums
-                bad |= failed
+                overflow |= failed
                 if wanted.type_.kind == "decimal":
-                    most = 10**wanted.type_.precision
-                    bad |= (sums >= most) | ((sums <= -most) & (sums != NULL))
-        made = Updates(data, updates.times, updates.diffs)
-        if not bad.any():
-            return made
-        fail.rows(updates, bad, lambda row: "the sum does not fit its type")
-        return keep(made, ~bad)
+                    limit = 10**wanted.type_.precision
+                    overflow |= (sums >= limit) | ((sums <= -limit) & (sums != NULL))
+        totals = Updates(data, updates.times, updates.diffs)
+        if not overflow.any():
+            return totals
+        fail.report_rows(updates, overflow, lambda row: "the sum does not fit its type")
+        return keep(totals, ~overflow)

@@ -1,11 +1,11 @@
-"""Count, distinct and sums where times are totally ordered: no output trace, nothing pending.
+"""Sweep: count, distinct and sums for totally ordered times, without an output trace and pending times.
 
     output at t  =  f(Σ diffs of k in the input at t)
 
-In a total order every new time is after all old ones, so the sum before is one number per key, read from the input's
-own trace, and the corrections are the old value out and the new value in at each new time. A batch at one time, as
-nearly all are, is swept in a single pass over its keys and the trace. Refused inside loops, where times are only
-partially ordered (`reduce` is for those).
+In a total order every new time is after all old ones. So the sum before is one number for each key, read from the
+input's own trace, and the corrections at each new time retract the old value and insert the new one. A batch at one
+time, as nearly all are, needs a single pass over its keys and the trace. Raises BadPlan inside loops, where times are
+partially ordered; `reduce` is for those.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ ROWS_ARE_KEYS = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A function of accumulated diffs: PRESENCE where lane 0 is at least so much, or the SUMS themselves."""
+    """A function of accumulated diffs: PRESENCE (whether lane 0 is at least `at_least`), or the SUMS themselves."""
 
     kind: int
     at_least: int = 0
 
     def correct(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """What changes when sorted updates follow some batches: sorted by key, value and time."""
+        """Return the corrections when sorted updates follow some batches, sorted by key, value and time."""
         if updates.times.shape[1] == 1:
-            return self.at_once(updates, key_lanes, before)
+            return self.at_single_time(updates, key_lanes, before)
         return self.over_times(updates, key_lanes, before)
 
-    def at_once(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """The same for updates of one constant time."""
+    def at_single_time(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """Return the corrections for updates at one constant time."""
         if updates.data.shape[0] == key_lanes:
-            keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is there once
+            keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is distinct
         else:
             keys, offsets = distinct_keys(updates, key_lanes)
         old = accumulate(before, keys, updates.width)
@@ -67,7 +67,7 @@ class Sweep:
         return Updates(used(data, n), updates.times, shrunk(diffs, n))
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """The same for updates of different times."""
+        """Return the corrections for updates at several times."""
         keys, offsets = distinct_keys(updates, key_lanes)
         sums = accumulate(before, keys, updates.width)
         if self.kind == SUMS:
@@ -78,23 +78,25 @@ class Sweep:
         else:
             made = sweep_presence(self.at_least, offsets, updates.times, updates.diffs, sums)
         data = np.empty((key_lanes + made.data.shape[0], len(made)), np.int64)
-        np.take(keys, made.key_index, axis=1, out=data[:key_lanes], mode="clip")  # without a copy to check first
+        np.take(
+            keys, made.key_index, axis=1, out=data[:key_lanes], mode="clip"
+        )  # "clip" avoids the copy that checking indices would need
         data[key_lanes:] = made.data
         return Updates(data, shrink(made.times), shrink(made.diffs))
 
 
 def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
-    """What changes in sums, if the times of each key come in order: as those of rows without values do."""
+    """Return the corrections of sums if the times of each key are in order, as in rows without values; else None."""
     lanes, most = keys.shape[0], 2 * len(updates)
     data, times, diffs = room(lanes + before.shape[0], most), room(1, most), room(1, most)
     values = data[lanes:]
     n = sums_changes_of_batch(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
-    del values  # nobody may look at memory that is given back
+    del values  # `used` gives back memory, so nothing else may refer to it
     return None if n < 0 else Updates(used(data, n), shrunk(times, n), shrunk(diffs, n))
 
 
 class SweepReduce(Operator):
-    """Maintains a function of each key's accumulated diff, for times of one coordinate."""
+    """Maintain a function of each key's accumulated diff, for times with one coordinate."""
 
     def __init__(self, name: str, arranged: Arranged, sweep: Sweep) -> None:
         super().__init__(name)
@@ -110,7 +112,7 @@ class SweepReduce(Operator):
         self.upper = START
 
     def follow_frontiers(self) -> None:
-        """Tie the trace's logical since to what may still be asked, once the operator is placed."""
+        """Tie the logical since of the trace to the input frontier."""
         assert self.input.handle is not None
         self.input.handle.follow(lambda: self.frontier(0))
 
@@ -126,7 +128,7 @@ class SweepReduce(Operator):
         return False
 
     def _correct(self, batches: Batches) -> Updates:
-        """What changes when these batches follow the acknowledged ones, in this order."""
+        """Return the corrections when these batches follow the acknowledged ones."""
         before, parts = self.input.batches(), []
         for batch in batches:
             parts.append(self.sweep.correct(batch.updates, self.key_lanes, before))
@@ -142,6 +144,6 @@ class SweepReduce(Operator):
 
 
 def sweep_reduce(dataflow: Dataflow, name: str, arranged: Arranged, sweep: Sweep) -> Stream:
-    """Add a sweep over an arrangement; its stream carries batches by the same key."""
+    """Add a sweep over an arrangement. Its stream carries batches by the same key."""
     operator = SweepReduce(name, arranged, sweep)
     return dataflow.add(operator, [(arranged.stream, LocalPact())], depth=1)

@@ -1,7 +1,8 @@
-"""What a reduction asks of the code that computes it: which keys, at which times, from which batches.
+"""Tactics: how a reduction computes the corrections of its output, given keys, times and batches.
 
-The driver (`reduce`) decides *when* and *what*; a tactic does it in columns. The general tactic brings whole histories
-together and replays them, whatever the function; others are quicker at what they can do and leave the rest to it.
+The driver (kpg.operators.reduce) decides *when* and *for which keys*; a tactic computes in columns. The general tactic
+gathers and replays whole histories, for any function. Special tactics are faster for some cases and leave the others to
+the general one.
 """
 
 from __future__ import annotations
@@ -26,72 +27,72 @@ Evaluate: TypeAlias = Callable[
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Which groups to look at: per key the times at which its output may change."""
+class ReduceTask:
+    """The groups to evaluate: for each key, the times at which its output may change (seeds)."""
 
     keys: Ints  # int64[key lanes, m], sorted, distinct
-    offsets: Ints  # int64[m + 1]: where each key's seeds begin
-    seeds: Ints  # int64[depth, n or 1]: per key sorted, distinct
-    monotone: bool  # only insertions came, and no time that was put off is due
+    offsets: Ints  # int64[m + 1]: the first seed of each key
+    seeds: Ints  # int64[depth, n or 1]: sorted and distinct for each key
+    monotone: bool  # all new updates are insertions, and no pending time is due
     inputs: tuple[Batch, ...]
     outputs: tuple[Batch, ...]
     upper: Frontier
-    grown: bool = False  # monotone, and nothing was ever taken away before
+    never_retracted: bool = False  # monotone, and all earlier updates were insertions too
 
     @property
     def depth(self) -> int:
-        """How many coordinates a time has."""
+        """The number of coordinates of a time."""
         return int(self.seeds.shape[0])
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """Corrections of the output, and the times (by key number) at which to look again."""
+class ReduceResult:
+    """The corrections of the output, and the times at which keys (by number) must be evaluated again."""
 
     corrections: Corrections
-    late_keys: Ints
-    late_times: Ints
+    pending_keys: Ints
+    pending_times: Ints
 
 
 class Tactic(Protocol):
-    """How a function of groups is computed."""
+    """A way to compute a function of groups."""
 
-    def correct(self, question: Question) -> Outcome:
-        """The corrections at all interesting times not beyond the question's upper, and the times that are."""
+    def correct(self, task: ReduceTask) -> ReduceResult:
+        """Return the corrections at all interesting times not beyond the task's upper, and the times beyond it."""
 
-    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
-        """Which keys are to be asked about for their new rows, all of one time; None for all of them.
+    def affected_keys(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
+        """Return the numbers of the keys whose output may change, given new rows at one time; None for all keys.
 
-        The rows of each key begin at its offset. A key may be left out if its output is the same at every time.
+        The new rows of each key begin at its offset.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTactic:
-    """The general tactic: gather histories, find the interesting times, evaluate a function at each."""
+    """The general tactic: gather histories, find the interesting times, and evaluate a function at each."""
 
     evaluate: Evaluate
     out_values: int  # lanes of the output after its key
 
-    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
+    def affected_keys(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
         return None
 
-    def correct(self, question: Question) -> Outcome:
-        keys, depth = question.keys, question.depth
-        seeds = spread(question.seeds, int(question.offsets[-1]))
+    def correct(self, task: ReduceTask) -> ReduceResult:
+        keys, depth = task.keys, task.depth
+        seeds = spread(task.seeds, int(task.offsets[-1]))
         floor: Time = tuple(seeds.min(axis=1).tolist())
-        inputs = gather(question.inputs, keys, floor, depth)
-        if question.outputs:
-            outputs = gather(question.outputs, keys, floor, depth)
+        inputs = gather(task.inputs, keys, floor, depth)
+        if task.outputs:
+            outputs = gather(task.outputs, keys, floor, depth)
         else:
             outputs = no_history(keys.shape[1], self.out_values, depth)
-        times = interesting_times(question.offsets, seeds, inputs, outputs, question.upper)
-        late_keys = np.repeat(np.arange(keys.shape[1]), np.diff(times.pending_offsets))
-        return Outcome(self.evaluate(keys, times, inputs, outputs), late_keys, times.pending_times)
+        times = interesting_times(task.offsets, seeds, inputs, outputs, task.upper)
+        pending_keys = np.repeat(np.arange(keys.shape[1]), np.diff(times.pending_offsets))
+        return ReduceResult(self.evaluate(keys, times, inputs, outputs), pending_keys, times.pending_times)
 
 
 def no_history(keys: int, values: int, depth: int) -> KeyHistory:
-    """The history of keys of which nothing was ever said."""
+    """Return the empty history of some keys."""
     return KeyHistory(
         np.zeros(keys + 1, np.int64),
         np.empty((values, 0), np.int64),

@@ -1,7 +1,8 @@
-"""First rows by the order of text: symbols are ordered by rank while a group is looked at, and never stored so.
+"""First rows of groups in the order of text. Symbols are replaced by their ranks during the evaluation only.
 
-Ranks change when new symbols come, ids do not; so traces hold ids, and only the histories of the keys at hand are
-turned into ranks, sorted, evaluated and turned back.
+The ranks of symbols change when new symbols are added, their ids do not. So traces hold ids; the histories of the keys
+of a task are converted to ranks, sorted, evaluated and converted back.
+Cost: a sort of these histories.
 """
 
 from __future__ import annotations
@@ -27,38 +28,38 @@ def first_by_rank(
     inputs: KeyHistory,
     outputs: KeyHistory,
 ) -> Corrections:
-    """The first rows of each group, where some of the leading value lanes are symbols."""
+    """Evaluate the first rows of each group, where some of the leading value lanes are symbols."""
     ranks = symbols.ranks()
     ids = np.empty_like(ranks)
     ids[ranks] = np.arange(len(ranks))
-    turned = [_resort(run, ranks, ranked, descending) for run in (inputs, outputs)]
-    made = evaluate_first(limit, copies, times, *turned)
-    data = made.data.copy()
+    ranked_runs = [_resort(run, ranks, ranked, descending) for run in (inputs, outputs)]
+    corrections = evaluate_first(limit, copies, times, *ranked_runs)
+    data = corrections.data.copy()
     for lane, (is_symbol, down) in enumerate(zip(ranked, descending, strict=True)):
         if down:
             np.invert(data[lane], out=data[lane])
         if is_symbol:
-            data[lane] = _look_up(ids, data[lane])
-    order = np.lexsort((*made.times[::-1], *data[::-1], made.key_index))
+            data[lane] = _map_symbols(ids, data[lane])
+    order = np.lexsort((*corrections.times[::-1], *data[::-1], corrections.key_index))
     return Corrections(
-        made.key_index[order],
+        corrections.key_index[order],
         np.ascontiguousarray(data[:, order]),
-        np.ascontiguousarray(made.times[:, order]),
-        np.ascontiguousarray(made.diffs[:, order]),
+        np.ascontiguousarray(corrections.times[:, order]),
+        np.ascontiguousarray(corrections.diffs[:, order]),
     )
 
 
-def by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
-    """The order of rows by their values, where lanes alone would put text in the order it came in."""
+def order_by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
+    """Return the order of rows by value. The order of lanes would put text in the order of its symbols' creation."""
     lanes = [
-        _look_up(symbols.ranks(), lane) if type_.is_symbolic else lane
+        _map_symbols(symbols.ranks(), lane) if type_.is_symbolic else lane
         for lane, type_ in zip(data, schema.types, strict=True)
     ]
     return np.lexsort(lanes[::-1])
 
 
-def _look_up(table: Ints, lane: Ints) -> Ints:
-    """The table at each value, null staying null."""
+def _map_symbols(table: Ints, lane: Ints) -> Ints:
+    """Return the table's entry for each value; null stays null."""
     null = lane == NULL
     return np.where(null, NULL, table[np.where(null, 0, lane)]) if len(table) else lane
 
@@ -67,7 +68,7 @@ def _resort(run: KeyHistory, ranks: Ints, ranked: tuple[bool, ...], descending: 
     data = run.data.copy()
     for lane, (is_symbol, down) in enumerate(zip(ranked, descending, strict=True)):
         if is_symbol:
-            data[lane] = _look_up(ranks, data[lane])
+            data[lane] = _map_symbols(ranks, data[lane])
         if down:
             np.invert(data[lane], out=data[lane])
     key_of = np.repeat(np.arange(len(run.offsets) - 1), np.diff(run.offsets))

@@ -1,7 +1,8 @@
-"""A side: one input of an operator that reads a trace while batches of it still come.
+"""TraceInput: an input of an operator that receives the batches of a trace and also reads the trace.
 
-A shared trace may hold batches that an operator has not been sent yet. What it has been sent it *acknowledges*; it
-reads through the upper acknowledged, and the physical since of its handle is kept there: no merge blurs the line.
+A shared trace may hold batches that the operator has not received yet. The operator *acknowledges* the batches that it
+has processed and reads the trace through the acknowledged upper. The physical since of its handle stays there, so no
+merge crosses it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from kpg.trace.handle import TraceHandle
 
 
 class TraceInput:
-    """What an operator knows of one input: its trace, and how far it has acknowledged its batches."""
+    """The trace of one input, and the upper through which its batches are acknowledged."""
 
     def __init__(self, arranged: Arranged, name: str) -> None:
         self.handle: TraceHandle | None = arranged.handle.clone(name)
@@ -22,19 +23,19 @@ class TraceInput:
         self.acknowledged: Frontier | None = None
 
     def batches(self) -> tuple[Batch, ...]:
-        """The acknowledged batches."""
+        """Return the acknowledged batches."""
         if self.handle is None or self.acknowledged is None:
             return ()
         return self.handle.batches(self.acknowledged)
 
     def acknowledge(self, upper: Frontier) -> None:
-        """Count batches through `upper` as met."""
+        """Acknowledge the batches through `upper`."""
         self.acknowledged = upper
         if self.handle is not None:
             self.handle.set_physical(upper)
 
     def release(self) -> None:
-        """Let go of the trace."""
+        """Release the trace."""
         if self.handle is not None:
             self.handle.release()
             self.handle = None

@@ -23,7 +23,7 @@ from kpg.columns.schema import INT64, Schema
 from kpg.dataflow.channel import FollowPact, LocalPact, Pact
 from kpg.dataflow.graph import Stream
 from kpg.errors import BadPlan
-from kpg.operators.choose_extender import WEIGHED, ChooseExtender, ChosenStage
+from kpg.operators.choose_extender import COUNT_LANES, ChooseExtender, ChosenStage
 from kpg.operators.delta_source import DeltaSource
 from kpg.operators.half_join import ExtenderIndex, HalfJoin
 from kpg.plan import nodes
@@ -188,8 +188,8 @@ def _extend_across_workers(
 
 
 def _weighed_schema(schema: Schema) -> Schema:
-    names = tuple(f"weighed {lane}" for lane in range(WEIGHED))
-    return Schema(names + schema.names, (INT64,) * WEIGHED + schema.types)
+    names = tuple(f"weighed {lane}" for lane in range(COUNT_LANES))
+    return Schema(names + schema.names, (INT64,) * COUNT_LANES + schema.types)
 
 
 def _propose(

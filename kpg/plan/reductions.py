@@ -13,7 +13,7 @@ from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
 from kpg.operators.iterate import Feedback
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
-from kpg.operators.python_reducer import PythonReducer, SplitFailures
+from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
 from kpg.operators.reduce import reduce
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic, Tactic
@@ -159,4 +159,4 @@ def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
     tactic = ReplayTactic(reducer.evaluate, 1 + len(outputs))
     reduced = maintain_reduction(renderer, node, arrangement, raw, "reduce", None, tactic, share=False)
-    return renderer.add_stages(reduced, [SplitFailures(len(node.keys))], "reduced", node.schema)
+    return renderer.add_stages(reduced, [SplitFailuresStage(len(node.keys))], "reduced", node.schema)

@@ -18,7 +18,7 @@ from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
 from kpg.operators.consolidate import Consolidate
 from kpg.operators.exchange import split_by_key, split_by_lanes
 from kpg.operators.half_join import Floor
-from kpg.operators.import_ import import_arrangement
+from kpg.operators.import_arrangement import import_arrangement
 from kpg.plan import nodes
 from kpg.plan.placement import Placed, after_stages
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement

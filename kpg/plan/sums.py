@@ -14,10 +14,10 @@ from kpg.columns.exact_sums import part_count
 from kpg.columns.schema import INT64, Schema
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Stream
-from kpg.operators.exact_float_sums import ExactSums, Marked, Summed, Unmarked
+from kpg.operators.exact_float_sums import ExactSums, FloatColumn, MarkedGroupsStage, UnmarkedGroupsStage
 from kpg.operators.join import join
 from kpg.operators.linear import Linear
-from kpg.operators.sums_in_diff import IntoDiff, OutOfDiff, SumColumn
+from kpg.operators.sums_in_diff import IntoDiffStage, OutOfDiffStage, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic
 from kpg.plan import nodes
@@ -38,7 +38,7 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
         starts[column] = at
         at += part_count(type_)
     index = rendered.schema.index
-    into = IntoDiff(tuple(map(index, node.keys)), tuple((index(column), type_) for column, type_ in types.items()))
+    into = IntoDiffStage(tuple(map(index, node.keys)), tuple((index(column), type_) for column, type_ in types.items()))
     keys = rendered.schema.select(node.keys)
     exploded = _into_diff(renderer, rendered, into, keys)
     arrangement = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
@@ -50,17 +50,17 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
         SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
         for kind, column in requested
     )
-    totals = OutOfDiff(len(keys), outputs)
+    totals = OutOfDiffStage(len(keys), outputs)
     if not into.floats:
         return renderer.add_stages(summed, [totals], "total", node.schema)
     floats = [column for column, type_ in types.items() if type_.kind == "float64"]
-    columns = tuple(Summed(starts[column], value, types[column]) for value, column in enumerate(floats))
-    ordinary = renderer.add_stages(summed, [Unmarked(len(keys) + at), totals], "total", node.schema)
+    columns = tuple(FloatColumn(starts[column], value, types[column]) for value, column in enumerate(floats))
+    ordinary = renderer.add_stages(summed, [UnmarkedGroupsStage(len(keys) + at), totals], "total", node.schema)
     exact = _with_outliers(renderer, node, summed, exploded, ExactSums(at, columns), outputs)
     return renderer.rendered(ordinary.stream.concat(exact.stream), node.schema, ordinary.loop)
 
 
-def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiff, keys: Schema) -> Rendered:
+def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiffStage, keys: Schema) -> Rendered:
     depth = rendered.stream.depth
     ports = 2 if into.floats else 1
     stream = renderer.dataflow.add(Linear("sum", [into]), [(rendered.stream, LocalPact())], depth=depth, ports=ports)
@@ -78,7 +78,7 @@ def _with_outliers(
     """Sum the groups that have outliers together with their outliers."""
     keys = exploded.schema
     first, values = len(keys), len(sums.columns)
-    marked = renderer.add_stages(summed, [Marked(first + sums.parts, first)], "marked", summed.schema)
+    marked = renderer.add_stages(summed, [MarkedGroupsStage(first + sums.parts, first)], "marked", summed.schema)
     groups = renderer.arrange_rendered(marked, node.keys, "arrange groups with outliers")
     left = Stream(((exploded.stream.ports[0][0], 1),), exploded.stream.depth)
     outliers = renderer.arrange_rendered(
@@ -94,7 +94,7 @@ def _with_outliers(
     tactic = ReplayTactic(sums.evaluate, sums.lanes)
     exact_sums = maintain_reduction(renderer, node, arrangement, raw, "sum exactly", None, tactic, share=False)
     exact = tuple((column.at, sums.parts + 2 * index) for index, column in enumerate(sums.columns))
-    return renderer.add_stages(exact_sums, [OutOfDiff(first, outputs, exact)], "total", node.schema)
+    return renderer.add_stages(exact_sums, [OutOfDiffStage(first, outputs, exact)], "total", node.schema)
 
 
 def _numbered(name: str, count: int) -> Schema:

@@ -109,7 +109,7 @@ def frontiers_only_advance() -> Iterator[None]:
 
     def frontier(self: Operator, input_index: int = 0) -> Frontier:
         now = ask(self, input_index)
-        if self.dataflow._early is None:  # before, the dataflow is being built
+        if self.dataflow._fed_early is None:  # before, the dataflow is being built
             before = told.setdefault((id(self), input_index), now)
             assert before.precedes(now), f"the frontier of {self.name} went back from {before} to {now}"
             told[id(self), input_index] = now

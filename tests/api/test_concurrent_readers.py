@@ -11,7 +11,7 @@ from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import LocalPact
 from kpg.operators.arrange import Publisher
 from kpg.operators.deliver_updates import DeliverUpdates
-from kpg.operators.import_ import import_arrangement
+from kpg.operators.import_arrangement import import_arrangement
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.key_history import read

@@ -11,7 +11,7 @@ from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels.new_keys import new_keys
 from kpg.kernels.unchanged_minimum import keys_with_changed_minimum
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
-from kpg.operators.tactic import Outcome, Question
+from kpg.operators.tactic import ReduceResult, ReduceTask
 from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, frontiers, times
 from kpg.trace.batch import Batch
@@ -106,7 +106,7 @@ def test_short_histories_are_corrected_as_the_twin_says(
     upper = data.draw(frontiers(depth))
     in_parts = [inputs[: len(inputs) // 2], inputs[len(inputs) // 2 :]] if cut else [inputs]
     batches = tuple(batch_of(part, in_values, depth, 1) for part in in_parts)
-    question = Question(
+    question = ReduceTask(
         np.zeros((1, 1), np.int64),
         np.array([0, len(seeds)]),
         block_of(seeds, depth),
@@ -123,7 +123,7 @@ def test_short_histories_are_corrected_as_the_twin_says(
             found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True
         )
     ]
-    late = sorted(map(tuple, made.late_times.T.tolist()))
+    late = sorted(map(tuple, made.pending_times.T.tolist()))
     assert (corrections, late) == twins.one_pass_corrections(kind, at_least, seeds, inputs, outputs, upper)
 
 
@@ -138,11 +138,13 @@ def first_seen(
     data = block_of([(0, value) for value in there], 2)
     updates = Updates(data, constant(time), diffs)
     batch = Batch(updates, 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
-    question = Question(np.zeros((1, 1), np.int64), np.array([0, 1]), constant(seed), True, (batch,), (), upper)
+    question = ReduceTask(np.zeros((1, 1), np.int64), np.array([0, 1]), constant(seed), True, (batch,), (), upper)
     made = OnePassTactic(kind, at_least, values, values, 1, Never()).correct(question)
     found = made.corrections
     corrections = zip(found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True)
-    return [(*value, *when, count) for value, when, count in corrections], list(map(tuple, made.late_times.T.tolist()))
+    return [(*value, *when, count) for value, when, count in corrections], list(
+        map(tuple, made.pending_times.T.tolist())
+    )
 
 
 @given(
@@ -178,5 +180,5 @@ class Never:
     def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: tuple[Batch, ...]) -> Ints | None:
         raise AssertionError("nobody asks it")
 
-    def correct(self, question: Question) -> Outcome:
+    def correct(self, question: ReduceTask) -> ReduceResult:
         raise AssertionError("a short history was called long")

@@ -1,4 +1,4 @@
-"""The reduction as an operator: what it keeps pending, what it may take for granted (A5.10, A5.11, A5.12)."""
+"""The reduce operator: its pending times and its frontiers (A5.10, A5.11, A5.12)."""
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
 
 
-def test_a_retraction_that_had_to_wait_is_not_taken_for_an_insertion():
-    """A5.10: at (2, 2) nothing arrives; it is the join of times at which rows came and went."""
+def test_a_retraction_at_a_pending_time_is_not_taken_for_an_insertion():
+    """A5.10: no update arrives at (2, 2), the join of times at which rows were inserted and deleted."""
     with kpg.open(coordinates=2) as db:
         rows = db.input("rows", x=int)
-        there = rows.distinct().output()
+        present = rows.distinct().output()
         for time, diff, until in [
             ((1, 0), 1, (0, 0)),
             ((2, 0), -1, (0, 1)),
@@ -36,22 +36,22 @@ def test_a_retraction_that_had_to_wait_is_not_taken_for_an_insertion():
             db.advance_to(until)
             db.idle()
         db.advance_to((3, 3))
-        assert there.rows(as_of=(2, 2)) == [(8,)]
+        assert present.rows(as_of=(2, 2)) == [(8,)]
 
 
 class Lagging(Reduce):
-    """A reduction that is told of frontiers by the test, as one of several workers whose peers lag behind."""
+    """A reduce whose input frontier the test sets, as if its peers lagged behind."""
 
-    told = Frontier([(0, 0)])
+    input_frontier = Frontier([(0, 0)])
 
     def frontier(self, input_index: int = 0) -> Frontier:
-        return self.told
+        return self.input_frontier
 
 
-def test_what_was_complete_here_stays_complete_while_peers_lag_behind():
-    """A5.10, A1.8: a batch is complete on its worker before the frontier of all workers says so.
+def test_times_that_were_complete_on_a_worker_stay_complete_while_peers_lag():
+    """A5.10, A1.8: a batch is complete on its worker before the frontier of all workers passes it.
 
-    Then the frontier passes (1, 1), which is pending, while it still stands at (0, 2), long complete here.
+    Then the frontier passes (1, 1), which is pending, while it is still at (0, 2), which was complete here before.
     """
     dataflow = Dataflow(Worker(0, 2, SimulatedNetwork(2).ends[0]), 0, "lagging")
     stream = dataflow.add_source(Source("rows"), lambda: CLOSED, depth=2)
@@ -70,7 +70,7 @@ def test_what_was_complete_here_stays_complete_while_peers_lag_behind():
         operator.queues[0].append(Message((time,), (batch,)))
         operator.run()
     assert operator.held == ((1, 1),)
-    operator.told = Frontier([(0, 2), (2, 0)])
+    operator.input_frontier = Frontier([(0, 2), (2, 0)])
     assert operator.is_due()
     operator.run()
     assert operator.held == ()

@@ -1,7 +1,7 @@
 """Diffs of any abelian group of tuples of int64: here (sum, count), through the engine's operators (A2.3).
 
-A group needs only addition, negation and a zero: an update is gone when *all* of its lanes are zero. Lanes of one side
-of a join multiply those of the other, so a plain count on the other side scales the tuple.
+A group needs only addition, negation and a zero: an update cancels when *all* of its lanes are zero. A join multiplies
+the lanes of both sides, so a plain count on one side scales the tuple on the other.
 """
 
 from collections import defaultdict
@@ -30,11 +30,11 @@ wide = st.lists(st.tuples(st.tuples(st.integers(0, 2), st.integers(0, 1)), times
 plain = st.lists(st.tuples(st.tuples(st.integers(0, 2)), times, st.sampled_from([1, -1, 2])), max_size=5)
 
 
-class Listen(Operator):
-    """Remembers what arrives."""
+class Record(Operator):
+    """Keeps the updates that arrive."""
 
     def __init__(self) -> None:
-        super().__init__("listen")
+        super().__init__("record")
         self.found: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = []
 
     def step(self, inputs: Inputs) -> bool:
@@ -56,7 +56,7 @@ def columns(updates, lanes, width):
 
 
 def at(updates, time):
-    """The collection at a time: each row with its diff, the zero of the group left out."""
+    """Return the collection at a time: each row with its diff, without the zero of the group."""
     total = defaultdict(lambda: (0, 0))
     for row, when, diff in updates:
         if when <= time:
@@ -69,7 +69,7 @@ def test_tuples_of_sum_and_count_are_diffs_like_any_other(rows, weights, cuts):
     """A2.3: consolidated, negated, arranged and joined, cut into batches anywhere."""
     with kpg.open() as db:
         source, other = Source("rows"), Source("weights")
-        kept, negated, joined = Listen(), Listen(), Listen()
+        kept, negated, joined = Record(), Record(), Record()
 
         def build(dataflow):
             renderer = Renderer(dataflow, db.context)
@@ -104,16 +104,16 @@ def test_tuples_of_sum_and_count_are_diffs_like_any_other(rows, weights, cuts):
         assert len({(row, time) for row, time, _ in kept.found}) == len(kept.found), "equal (row, time) are one update"
 
 
-def test_an_update_is_gone_only_when_every_lane_of_its_diff_is_zero():
-    """A2.3: a count of zero with a sum of five is something."""
+def test_an_update_cancels_only_when_every_lane_of_its_diff_is_zero():
+    """A2.3: a count of zero with a sum of five is not zero."""
     rows = [((1, 1), 0, (5, 1)), ((1, 1), 0, (0, -1)), ((2, 2), 0, (3, 1)), ((2, 2), 0, (-3, -1))]
 
     found = consolidate(columns(rows, 2, 2))
     assert found.data.tolist() == [[1], [1]] and found.diffs.tolist() == [[5], [0]]
 
 
-def test_sums_ride_in_the_diff_of_an_arrangement():
-    """A2.3: what people ask with aggregate() keeps one row a group, whatever number of rows and sums it has."""
+def test_sums_are_lanes_of_the_diff_of_an_arrangement():
+    """A2.3: aggregate() keeps one row for each group, for any number of rows and sums."""
     with kpg.open() as db:
         orders = db.input("orders", who=int, amount=int)
         answer = orders.group_by("who").aggregate(n="count", total=("sum", "amount")).output("answer")

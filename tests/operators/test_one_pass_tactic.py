@@ -1,8 +1,8 @@
-"""The quick tactic, call by call, on real batches: right after every call at every time not beyond its upper.
+"""The one-pass tactic on real batches: after every call, the output is right at every time not beyond its upper.
 
-for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
+    for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
 
-The scratch space is also made tiny, so that most keys are hard and go to the general tactic.
+The limit on history rows is also made tiny, so that most keys go to the general tactic.
 """
 
 from functools import partial
@@ -16,10 +16,9 @@ from kpg.algebra.frontier import Frontier, representative
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, constant, spread
-from kpg.operators import corrections
-from kpg.operators import one_pass_tactic as reacting
+from kpg.operators import corrections, one_pass_tactic
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, SUMS, OnePassTactic
-from kpg.operators.tactic import Question, ReplayTactic, Tactic
+from kpg.operators.tactic import ReduceTask, ReplayTactic, Tactic
 from kpg.testing import kernel_twins as naive
 from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.batch import Batch
@@ -31,7 +30,7 @@ Update = tuple[Row, Time, Row]  # key and values, time, diff
 
 
 def batch_of(updates: list[Update], lanes: int, depth: int, width: int, lower: Frontier, upper: Frontier) -> Batch:
-    """Some updates as a batch by the first lane."""
+    """Return some updates as a batch with the first lane as its key."""
     n = len(updates)
     blocks = [
         np.array([update[i] for update in updates], np.int64).reshape(n, size).T.copy()
@@ -42,35 +41,35 @@ def batch_of(updates: list[Update], lanes: int, depth: int, width: int, lower: F
 
 
 class Caller:
-    """The bookkeeping of a reduce around a tactic: batches of input and output, and what is pending."""
+    """The state that a reduce keeps around a tactic: batches of input and output, and pending times."""
 
     def __init__(self, tactic: Tactic, depth: int, lanes: int, out_lanes: int, width: int) -> None:
         self.tactic, self.depth, self.lanes, self.out_lanes, self.width = tactic, depth, lanes, out_lanes, width
         self.inputs: list[Batch] = []
         self.outputs: list[Batch] = []
         self.pending: set[tuple[int, Time]] = set()
-        self.grown = True
+        self.never_retracted = True
 
     def compact(self, since: Frontier) -> None:
-        """What a trace may do when all later questions are beyond since: fewer batches, later times."""
+        """Compact the batches, as a trace may if all later tasks are beyond since."""
         for batches, lanes, width in ((self.inputs, self.lanes, self.width), (self.outputs, self.out_lanes, 1)):
-            moved = [(d, representative(since, t), r) for batch in batches for d, t, r in unpack(batch.updates)]
-            batches[:] = [batch_of(moved, lanes, self.depth, width, Frontier.start(self.depth), since)]
+            compacted = [(d, representative(since, t), r) for batch in batches for d, t, r in unpack(batch.updates)]
+            batches[:] = [batch_of(compacted, lanes, self.depth, width, Frontier.start(self.depth), since)]
 
-    def unmoved(self) -> set[int]:
-        """The keys of the last input batch to which it makes no difference, if it is of one time."""
+    def unaffected(self) -> set[int]:
+        """Return the keys that the last input batch, if it has a single time, does not affect."""
         updates = self.inputs[-1].updates
         if updates.times.shape[1] > 1 or not len(updates):
             return set()
         keys, offsets = distinct_keys(updates, 1)
-        chosen = self.tactic.moved(updates, keys, offsets, tuple(self.outputs))
+        chosen = self.tactic.affected_keys(updates, keys, offsets, tuple(self.outputs))
         return set() if chosen is None else set(keys[0].tolist()) - set(keys[0, chosen].tolist())
 
     def call(self, news: list[Update], lower: Frontier, upper: Frontier) -> list[Update]:
-        """One call with the updates of [lower, upper); its corrections."""
+        """Call the tactic with the updates of [lower, upper) and return its corrections."""
         self.inputs.append(batch_of(news, self.lanes, self.depth, self.width, lower, upper))
         due = {(k, t) for k, t in self.pending if not upper.beyond(t)}
-        asked = sorted({(d[0], t) for d, t, _ in news if d[0] not in self.unmoved()} | due)
+        asked = sorted({(d[0], t) for d, t, _ in news if d[0] not in self.unaffected()} | due)
         self.pending -= due
         if not asked:
             return []
@@ -79,13 +78,14 @@ class Caller:
         keys, offsets = distinct_keys(seeds, 1)
         monotone = not due and all(all(r > 0 for r in diff) for _, _, diff in news)
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
-        self.grown = self.grown and all(all(r > 0 for r in diff) for _, _, diff in news)
-        grown = monotone and self.grown
-        made = self.tactic.correct(Question(keys, offsets, seeds.times, monotone, inputs, outputs, upper, grown))
-        for index, time in zip(made.late_keys.tolist(), map(tuple, made.late_times.T.tolist()), strict=True):
+        self.never_retracted = self.never_retracted and all(all(r > 0 for r in diff) for _, _, diff in news)
+        never_retracted = monotone and self.never_retracted
+        task = ReduceTask(keys, offsets, seeds.times, monotone, inputs, outputs, upper, never_retracted)
+        result = self.tactic.correct(task)
+        for index, time in zip(result.pending_keys.tolist(), map(tuple, result.pending_times.T.tolist()), strict=True):
             assert upper.beyond(time)
             self.pending.add((int(keys[0, index]), time))
-        found = made.corrections
+        found = result.corrections
         all_times, all_diffs = spread(found.times, len(found)), spread(found.diffs, len(found))
         order = [(k, *v, *t) for k, v, t in zip(found.key_index, found.data.T, all_times.T, strict=True)]
         assert order == sorted(order), "corrections come sorted, as a batch needs them"
@@ -137,10 +137,10 @@ def simulate(data: st.DataObject, tactic: Tactic, f: object, depth: int, out_val
     assert not caller.pending
 
 
-@pytest.fixture(params=[96, 3], ids=["roomy", "tiny"])
-def space(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How much scratch there is: enough, or so little that most keys are hard."""
-    monkeypatch.setattr(reacting, "SPACE", request.param)
+@pytest.fixture(params=[96, 3], ids=["usual", "tiny"])
+def max_history_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The limit on history rows: the usual one, or so small that most keys exceed it."""
+    monkeypatch.setattr(one_pass_tactic, "MAX_HISTORY_ROWS", request.param)
     return int(request.param)
 
 
@@ -149,25 +149,25 @@ def general(evaluate: object, out_values: int) -> ReplayTactic:
     return ReplayTactic(lambda keys, times, inputs, outputs: evaluate(times, inputs, outputs), out_values)  # type: ignore[operator]
 
 
-@pytest.mark.usefixtures("space")
+@pytest.mark.usefixtures("max_history_rows")
 @given(data=st.data(), depth=depths(), at_least=st.integers(1, 2))
 def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
-    """A5.10 A5.13: distinct and threshold at any depth, pending joins, compacted histories, hard keys."""
+    """A5.10 A5.13: distinct and threshold at any depth, pending joins, compacted histories, long histories."""
     tactic = OnePassTactic(PRESENCE, at_least, 0, 0, 1, general(partial(corrections.evaluate_presence, at_least), 0))
     simulate(data, tactic, naive.presence(at_least), depth, 0)
 
 
-def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A5.10: few keys are made to be many, so that every call of an input that only grew goes that way."""
+def test_without_retractions_a_key_is_searched_in_the_output_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5.10: the minimum number of keys is set to one, so every call without retractions takes this path."""
     asked: list[bool] = []
-    looked = reacting._unseen
+    insert_new_keys = one_pass_tactic._insert_new_keys
 
-    def counted(question: Question) -> object:
-        asked.append(question.grown)
-        return looked(question)
+    def counted(task: ReduceTask) -> object:
+        asked.append(task.never_retracted)
+        return insert_new_keys(task)
 
-    monkeypatch.setattr(reacting, "MANY", 1)
-    monkeypatch.setattr(reacting, "_unseen", counted)
+    monkeypatch.setattr(one_pass_tactic, "MIN_KEYS_FOR_NEW_KEYS", 1)
+    monkeypatch.setattr(one_pass_tactic, "_insert_new_keys", counted)
 
     @given(data=st.data(), depth=depths(), at_least=st.sampled_from([1, 1, 2]))
     def right(data: st.DataObject, depth: int, at_least: int) -> None:
@@ -187,7 +187,7 @@ def test_while_nothing_goes_a_key_is_looked_for_in_the_output_alone(monkeypatch:
     assert caller.call([((0,), (1,), (1,))], second, third) == [] and asked == [True, True]
 
 
-@pytest.mark.usefixtures("space")
+@pytest.mark.usefixtures("max_history_rows")
 @given(data=st.data(), depth=depths(), width=st.integers(1, 2))
 def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width: int) -> None:
     """A5.10 A5.13: count, and sums in the diff."""
@@ -195,7 +195,7 @@ def test_sums_are_right_after_every_call(data: st.DataObject, depth: int, width:
     simulate(data, tactic, naive.sums, depth, width, width)
 
 
-@pytest.mark.usefixtures("space")
+@pytest.mark.usefixtures("max_history_rows")
 @given(data=st.data(), depth=depths())
 def test_the_first_value_is_right_after_every_call(data: st.DataObject, depth: int) -> None:
     """A5.10: min, max and argmin."""
@@ -203,19 +203,19 @@ def test_the_first_value_is_right_after_every_call(data: st.DataObject, depth: i
     simulate(data, tactic, naive.first(1), depth, 1)
 
 
-def test_the_first_value_stays_where_only_later_ones_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A5.10: few keys are made to be enough, so that groups are left out whenever a batch is of one time."""
+def test_the_first_value_stays_where_only_larger_ones_are_inserted_and_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5.10: the minimum number of keys is set to one, so groups are left out whenever a batch has one time."""
     left_out = 0
-    unmoved = Caller.unmoved
+    unaffected = Caller.unaffected
 
     def counted(caller: Caller) -> set[int]:
         nonlocal left_out
-        found = unmoved(caller)
+        found = unaffected(caller)
         left_out += len(found)
         return found
 
-    monkeypatch.setattr(reacting, "SOME", 1)
-    monkeypatch.setattr(Caller, "unmoved", counted)
+    monkeypatch.setattr(one_pass_tactic, "MIN_KEYS_FOR_MINIMUM", 1)
+    monkeypatch.setattr(Caller, "unaffected", counted)
 
     @given(data=st.data(), depth=depths())
     def right(data: st.DataObject, depth: int) -> None:

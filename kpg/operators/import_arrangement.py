@@ -1,9 +1,11 @@
-"""Import: an arrangement of another dataflow, mirrored into this one.
+"""Import an arrangement of another dataflow into this one.
 
-First come the batches that the trace already holds, in one message, their times advanced to the since of the handle
-used: earlier times were forgotten and must not be presented as if they had been. Then come new batches as they are
-sealed. What the importing dataflow reads is the same trace: nothing is copied but, at most, a column of times, or a
-batch of which something was only there before since.
+    the imported stream, accumulated to t  =  the arrangement, accumulated to t        for every t beyond the since
+
+The first message has the batches that the trace already holds, with times advanced to the since of the handle: the
+trace no longer distinguishes earlier times. Then new batches follow as the publisher seals them.
+Cost: both dataflows read the same trace. An import copies at most a column of times, or a batch in which advancing
+makes equal rows cancel.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from kpg.trace.merger import empty_after, merge_now
 
 
 def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
-    """Mirror what `publisher` arranges, as seen by `handle`, into a dataflow."""
+    """Import the arrangement of `publisher` into a dataflow, as of the since of `handle`."""
     if publisher.dataflow.failure is not None:
         raise publisher.dataflow.failure
     spine = handle.spine
@@ -32,10 +34,10 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     since = handle.since
     stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth, opening=since.elements)
     held = handle.batches(None)
-    history = [advanced(batch, since) for batch in held if len(batch)]
+    history = [advance_batch(batch, since) for batch in held if len(batch)]
     if history and not len(held[-1]):
-        history.append(held[-1])  # its upper: all that was said until then is here, whatever peers have yet to say
-    assert len(since) == 1, f"{name} is imported as of one time, not {since}"
+        history.append(held[-1])  # for its upper: this worker has all updates before it, even if peers lag
+    assert len(since) == 1, f"{name} can be imported as of one time only, not {since}"
     if history:
         dataflow.feed(source, Message(since.elements, tuple(history)))
     publisher.importers.append(source)
@@ -43,24 +45,24 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
         dataflow.events.built.append(Imports(source.entity, publisher.entity))
     publisher.dataflow.readers.append(dataflow)
 
-    def forget() -> None:
+    def unregister() -> None:
         publisher.importers.remove(source)
         publisher.dataflow.readers.remove(dataflow)
 
-    dataflow.on_drop.append(forget)
+    dataflow.on_drop.append(unregister)
     own = handle.clone(f"building {dataflow.name}")
     return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
 
 
-def advanced(batch: Batch, since: Frontier) -> Batch:
-    """The batch as a reader at `since` may see it."""
+def advance_batch(batch: Batch, since: Frontier) -> Batch:
+    """Return the batch with its times advanced to `since`."""
     if since.precedes(batch.lower) or since.precedes(batch.since):
         return batch
     updates = batch.updates
     if updates.times.shape[1] > 1 and (updates.data[:, 1:] == updates.data[:, :-1]).all(axis=0).any():
-        return merge_now(batch, empty_after(batch), since)  # equal rows come together at one time
+        return merge_now(batch, empty_after(batch), since)  # equal rows may now have equal times
     floor = constant(since.elements[0])
-    past = updates.depth == 1 and batch.upper.precedes(since)  # all of it lies there, so it has one time
+    past = updates.depth == 1 and batch.upper.precedes(since)  # all its times are before since, so it has one time
     times = floor if past else np.maximum(updates.times, floor)
     description = Description(batch.lower, batch.upper, since)
     return Batch(Updates(updates.data, times, updates.diffs), batch.key_lanes, description)

@@ -1,11 +1,11 @@
-"""Work under way is sent whole and once, small slices of the same times together, about a slice a step."""
+"""Deferred work is sent completely and once, about one slice in each step, and small slices together."""
 
 import numpy as np
 import pytest
 
 from kpg.columns.updates import Updates, constant
-from kpg.operators import futures
-from kpg.operators.futures import Futures
+from kpg.operators import deferred_work
+from kpg.operators.deferred_work import DeferredWork
 
 
 def rows(first: int, count: int) -> Updates:
@@ -14,22 +14,22 @@ def rows(first: int, count: int) -> Updates:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], tuple[tuple[int, ...], ...]]]:
-    monkeypatch.setattr(futures, "SLICE", 20)
-    monkeypatch.setattr(futures, "LARGE", 5)
+    monkeypatch.setattr(deferred_work, "SLICE_UPDATES", 20)
+    monkeypatch.setattr(deferred_work, "LARGE_SLICE_UPDATES", 5)
     return []
 
 
-def step(queue: Futures[list[Updates]], sent: list) -> None:
-    """Each work is a list of slices."""
+def step(queue: DeferredWork[list[Updates]], sent: list) -> None:
+    """Send one slice. Each item of work is a list of slices."""
 
     def next_slice(work: list[Updates], budget: int) -> tuple[Updates | None, int]:
         return (work[0], len(work.pop(0))) if work else (None, 0)
 
-    queue.work_off(next_slice, lambda updates, times: sent.append((updates.data[0].tolist(), times)))
+    queue.send_slice(next_slice, lambda updates, times: sent.append((updates.data[0].tolist(), times)))
 
 
 def test_small_slices_of_the_same_times_are_one_message_and_a_large_one_is_not_copied(sent):
-    queue: Futures[list[Updates]] = Futures()
+    queue: DeferredWork[list[Updates]] = DeferredWork()
     large = rows(2, 5)
     queue.append([rows(0, 2), large, rows(7, 1)], ((0,),))
     queue.append([rows(8, 0), rows(8, 2)], ((0,),))
@@ -39,8 +39,8 @@ def test_small_slices_of_the_same_times_are_one_message_and_a_large_one_is_not_c
     assert not queue and queue.times() == ()
 
 
-def test_a_step_ends_when_about_a_slice_was_sent_and_the_rest_is_held(sent):
-    queue: Futures[list[Updates]] = Futures()
+def test_a_step_ends_after_about_one_slice_and_the_remaining_times_stay_held(sent):
+    queue: DeferredWork[list[Updates]] = DeferredWork()
     queue.append([rows(0, 12), rows(12, 12), rows(24, 3)], ((4,),))
     queue.append([rows(27, 1)], ((2,),))
     step(queue, sent)

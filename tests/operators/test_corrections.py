@@ -1,6 +1,8 @@
-"""Reduce call by call: after each call the output is right at every time not beyond its upper.
+"""The primitives of reduce: after each call, the output is right at every time not beyond its upper.
 
-for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
+    for all t not beyond upper:   accumulate(output, t)  ==  f(accumulate(input, t))
+
+The updates, uppers and compactions are random.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ KEYS = 2
 
 
 class Reduce:
-    """The bookkeeping of a reduce: histories of input and output, pending times; optionally compacted."""
+    """The state that a reduce keeps: histories of input and output, and pending times."""
 
     def __init__(self, evaluate: Evaluate, depth: int, lanes: int, out_lanes: int, width: int) -> None:
         self.evaluate, self.depth, self.lanes, self.out_lanes, self.width = evaluate, depth, lanes, out_lanes, width
@@ -33,13 +35,13 @@ class Reduce:
         self.pending: list[list[Time]] = [[] for _ in range(KEYS)]
 
     def compact(self, since: Frontier) -> None:
-        """What a trace may do when all later questions are beyond since."""
+        """Compact the histories, as a trace may if all later calls are beyond since."""
         for histories in (self.inputs, self.outputs):
             for history in histories:
                 history[:] = naive.consolidate((v, representative(since, t), r) for v, t, r in history)
 
     def call(self, news: list[list[naive.Update]], lower: Frontier, upper: Frontier) -> list[list[naive.Update]]:
-        """One call with the updates of [lower, upper); the corrections by key."""
+        """Evaluate the updates of [lower, upper) and return the corrections of each key."""
         for history, new in zip(self.inputs, news, strict=True):
             history += new
         seeds = [sorted({t for _, t, _ in new} | set(p)) for new, p in zip(news, self.pending, strict=True)]
@@ -93,7 +95,7 @@ def simulate(
 
 @given(st.data(), depths(), st.integers(1, 2))
 def test_presence_is_right_after_every_call(data: st.DataObject, depth: int, at_least: int) -> None:
-    """A5.10 A5.13: distinct and threshold at any depth, with joins left for later and histories compacted."""
+    """A5.10 A5.13: distinct and threshold at any depth, with pending joins and compacted histories."""
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_presence(at_least, times, inputs, outputs)
@@ -138,17 +140,17 @@ def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: 
     simulate(data, evaluate, denotation, depth, 1, 1)
 
 
-def test_a_reducer_that_changes_its_mind_is_corrected_by_subtraction() -> None:
-    """A5.11: what was put out before is read from the output history, not asked of the function again."""
+def test_a_nondeterministic_reducer_is_corrected_by_subtraction() -> None:
+    """A5.11: the earlier output is read from the output history; the function is not called again."""
     answers = iter(range(100))
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
-        def whimsical(
+        def nondeterministic(
             key: int, values: corrections.Ints, counts: corrections.Ints
         ) -> tuple[corrections.Ints, corrections.Ints]:
             return np.array([[next(answers)]]), np.array([1])
 
-        return corrections.evaluate_with(whimsical, times, inputs, outputs)
+        return corrections.evaluate_with(nondeterministic, times, inputs, outputs)
 
     reduce = Reduce(evaluate, 1, 1, 1, 1)
     for epoch in range(5):
@@ -159,27 +161,27 @@ def test_a_reducer_that_changes_its_mind_is_corrected_by_subtraction() -> None:
 
 
 def test_output_is_corrected_where_only_output_had_changed() -> None:
-    """A5.11 A5.10: output times are joined too: a reducer's whim may outlive the input it came with."""
+    """A5.11 A5.10: output times are joined too: an output can outlive the input times that caused it."""
     answers = iter(range(100))
 
-    def whimsical(
+    def nondeterministic(
         key: int, values: corrections.Ints, counts: corrections.Ints
     ) -> tuple[corrections.Ints, corrections.Ints]:
         return np.array([[next(answers)]]), np.array([1])
 
-    reduce = Reduce(lambda *run: corrections.evaluate_with(whimsical, *run), 2, 1, 1, 1)
+    reduce = Reduce(lambda *run: corrections.evaluate_with(nondeterministic, *run), 2, 1, 1, 1)
     reduce.call([[((0,), (0, 0), (1,)), ((1,), (0, 3), (1,)), ((1,), (1, 3), (-1,))], []],
                 Frontier.start(2), Frontier.at((2, 0)))  # fmt: skip
     reduce.compact(Frontier.at((2, 0)))
-    assert {t for _, t, _ in reduce.inputs[0]} == {(2, 0)}  # what came at round 3 is forgotten
-    assert {t for _, t, _ in reduce.outputs[0]} == {(2, 0), (2, 3)}  # what was answered then is not
+    assert {t for _, t, _ in reduce.inputs[0]} == {(2, 0)}  # the input of round 3 has cancelled
+    assert {t for _, t, _ in reduce.outputs[0]} == {(2, 0), (2, 3)}  # the output of round 3 has not
     reduce.call([[((2,), (2, 1), (1,))], []], Frontier.at((2, 0)), Frontier.at((3, 0)))
     for time in ((2, 0), (2, 1), (2, 3)):
         assert list(naive.collection(reduce.outputs[0], time).values()) == [(1,)]
 
 
 def test_pending_times_stay_few() -> None:
-    """A5.10: a key with a history of many rounds waits for one time, not for all its joins."""
+    """A5.10: a key with a history of many rounds has one pending time, not all its joins."""
     reduce = Reduce(lambda *run: corrections.evaluate_presence(1, *run), 2, 1, 0, 1)
     rounds: list[naive.Update] = [((r,), (0, r), (1,)) for r in range(50)]
     reduce.call([rounds, []], Frontier.start(2), Frontier.at((1, 0)))

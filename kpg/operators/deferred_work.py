@@ -1,0 +1,76 @@
+"""Deferred work: output that an operator has begun to produce and sends in slices over several steps.
+
+A huge output neither blocks the worker nor fills memory, because a step ends after about `SLICE_UPDATES` updates and
+the operators downstream reduce these first. An item holds the batches it reads and the times it may send at. Items are
+processed in the order in which they were added. Small slices at the same times are sent as one message.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kpg.algebra.frontier import minimal
+from kpg.columns.updates import Updates, concatenate
+from kpg.dataflow.operator import Times
+
+SLICE_UPDATES = 1 << 20  # sent in one step, before other operators run
+LARGE_SLICE_UPDATES = 1 << 14  # sent as a message of its own: copying them into a larger one would cost more
+
+Work = TypeVar("Work")
+
+
+@dataclass(slots=True)
+class DeferredItem(Generic[Work]):
+    """Some work in progress, and the times its updates may be sent at."""
+
+    work: Work
+    times: Times
+
+
+class DeferredWork(Generic[Work]):
+    """A queue of the work that an operator has begun."""
+
+    def __init__(self) -> None:
+        self._queue: deque[DeferredItem[Work]] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def append(self, work: Work, times: Times) -> None:
+        """Add some work at the end."""
+        self._queue.append(DeferredItem(work, times))
+
+    def clear(self) -> None:
+        """Drop all work."""
+        self._queue.clear()
+
+    def times(self) -> Times:
+        """Return the minimal times at which something may still be sent."""
+        return minimal(time for item in self._queue for time in item.times) if self._queue else ()
+
+    def send_slice(
+        self, next_slice: Callable[[Work, int], tuple[Updates | None, int]], send: Callable[[Updates, Times], None]
+    ) -> None:
+        """Do and send about one slice. `next_slice(work, budget)` returns updates, or None at the end, and the cost."""
+        budget = SLICE_UPDATES
+        parts: list[Updates] = []
+        times: Times = ()
+        while self._queue and budget > 0:
+            item = self._queue[0]
+            if parts and item.times != times:
+                send(concatenate(parts), times)
+                parts = []
+            times = item.times
+            updates, cost = next_slice(item.work, budget)
+            budget -= cost
+            if updates is None:
+                self._queue.popleft()
+            elif len(updates) >= LARGE_SLICE_UPDATES:
+                send(updates, times)
+            elif len(updates):
+                parts.append(updates)
+        if parts:
+            send(concatenate(parts), times)
