@@ -143,7 +143,7 @@ class Insert(Publisher):
         return False
 
     def _continue_trace(self, batch: Batch) -> Batch:
-        """Return the batch with the trace's upper as its lower. The updates between had cancelled, or there were none."""
+        """Return the batch with the trace's upper as its lower. Updates between had cancelled, if any."""
         if batch.lower == self.upper:
             return batch
         return Batch(batch.updates, batch.key_lanes, Description(self.upper, batch.upper, batch.since))

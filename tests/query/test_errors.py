@@ -96,7 +96,9 @@ def test_a_recursion_that_does_not_end_is_stopped_and_named():
         running = InstalledProgram(db, program, max_rounds=40)
         running.state_facts()
         db.advance()
-        with pytest.raises(kpg.TooManyRounds, match=r"the recursion of n \(endless.dl:4:1\) did not reach a fixed point within 40"):
+        with pytest.raises(
+            kpg.TooManyRounds, match=r"the recursion of n \(endless.dl:4:1\) did not reach a fixed point within 40"
+        ):
             running.rows("n")
 
 
