@@ -26,10 +26,10 @@ from kpg.dataflow.operator import Message
 from kpg.errors import StorageError
 from kpg.operators.arrange import Arrange
 from kpg.operators.source import Source
-from kpg.storage.checkpoint import Content
+from kpg.storage.checkpoint import RelationContent
 from kpg.storage.record import Origin, Transaction
-from kpg.storage.recovery import Recovered, settle
-from kpg.storage.storage import Pending, Storage
+from kpg.storage.recovery import Recovered, batch_complete_updates
+from kpg.storage.storage import PendingTransaction, Storage
 from kpg.storage.transaction_log import Durability
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -49,7 +49,7 @@ class DurableStore:
         self._symbols = symbols
         self._checkpoint_bytes = checkpoint_bytes
         self._next_checkpoint = checkpoint_bytes
-        self._pending: Pending | None = None
+        self._pending: PendingTransaction | None = None
         self._numbers: dict[str, int] = {}
 
     # Relations
@@ -65,8 +65,8 @@ class DurableStore:
 
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
         """Put the rows that were found into the new arrangement of a relation."""
-        relation = self.storage.take(name)
-        settle(relation, relation.later, Frontier(now))  # the clock may have passed some while nobody asked
+        relation = self.storage.take_relation(name)
+        batch_complete_updates(relation, relation.later, Frontier(now))  # the clock may have passed some while nobody asked
         spine = installed.handle.spine
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)
@@ -138,11 +138,11 @@ class DurableStore:
             self.storage.close()
 
 
-def content(installed: InstalledArrangement) -> Content:
+def content(installed: InstalledArrangement) -> RelationContent:
     """The rows of a relation's arrangement, and what it holds for later times."""
     publisher = installed.publisher
     later = publisher.batcher.parts() if isinstance(publisher, Arrange) else []
-    return Content(installed.schema.names, installed.handle.batches(None), later)
+    return RelationContent(installed.schema.names, installed.handle.batches(None), later)
 
 
 def after(db: Database) -> Time:

@@ -20,7 +20,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import partition
-from kpg.storage.recovery import Recovered, settle
+from kpg.storage.recovery import Recovered, batch_complete_updates
 from kpg.storage.storage import Storage
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -51,12 +51,12 @@ class RankDurable(DurableStore):
         pending = self._pending
         if pending is not None:
             self.wait()
-            self.storage.take_back(db.time, pending.transaction.origins)
+            self.storage.undo(db.time, pending.transaction.origins)
 
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
         """Put the rows that all ranks found into the new arrangement of a relation, each where it belongs."""
-        relation = self.storage.take(name)
-        settle(relation, relation.later, Frontier(now))  # the clock may have passed some, here or on another rank
+        relation = self.storage.take_relation(name)
+        batch_complete_updates(relation, relation.later, Frontier(now))  # the clock may have passed some, here or on another rank
         lanes = [relation.order.index(column) for column in installed.schema.names]
         spine = installed.handle.spine
         kept = [reordered(batch.updates, lanes) for batch in relation.batches]

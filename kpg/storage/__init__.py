@@ -1,1 +1,1 @@
-"""Storage: what a db keeps in a directory so that an acknowledged transaction outlives its process."""
+"""Storage: the files in a directory that let an acknowledged transaction outlive its process."""

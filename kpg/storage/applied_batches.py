@@ -1,7 +1,8 @@
-"""Which batches of which writers were applied: what makes a writer that repeats itself exact.
+"""The set of writers' batches that were applied, so that a batch sent twice is applied once.
 
-Kept as ranges of whole numbers for each source, so a writer that counts up takes two numbers however long it runs. Of
-writers, the last `WRITERS` that wrote are remembered: one that was silent while so many others wrote is a new one.
+Each source's batch numbers are kept as ranges, so a writer that counts up takes two numbers however long it runs. The
+set remembers the `MAX_WRITERS` sources that wrote last: a writer that was silent while that many others wrote counts as
+a new one.
 """
 
 from __future__ import annotations
@@ -11,52 +12,54 @@ from collections.abc import Mapping, Sequence
 
 from kpg.storage.record import Origin
 
-WRITERS = 100_000
+MAX_WRITERS = 100_000  # bounds the manifest, which lists every range: a few megabytes
 
 
 class AppliedBatches:
     """A set of origins."""
 
-    def __init__(self, ranges: Mapping[str, Sequence[Sequence[int]]] | None = None, writers: int = WRITERS) -> None:
-        self._writers = writers
-        self._ranges: dict[str, list[list[int]]] = {}  # who wrote last comes last
+    def __init__(
+        self, ranges: Mapping[str, Sequence[Sequence[int]]] | None = None, max_writers: int = MAX_WRITERS
+    ) -> None:
+        self._max_writers = max_writers
+        self._ranges: dict[str, list[list[int]]] = {}  # the source that wrote last comes last
         for source, pairs in (ranges or {}).items():
             self._ranges[source] = [[int(low), int(high)] for low, high in pairs]
 
     def __contains__(self, origin: Origin) -> bool:
         ranges = self._ranges.get(origin.source, [])
-        place = bisect_right(ranges, origin.batch, key=lambda pair: pair[0]) - 1
-        return place >= 0 and origin.batch <= ranges[place][1]
+        index = bisect_right(ranges, origin.batch, key=lambda pair: pair[0]) - 1
+        return index >= 0 and origin.batch <= ranges[index][1]
 
     def add(self, origin: Origin) -> None:
-        """Remember one more."""
+        """Add one origin."""
         if origin in self:
             return
         ranges = self._ranges[origin.source] = self._ranges.pop(origin.source, [])
-        if len(self._ranges) > self._writers:
+        if len(self._ranges) > self._max_writers:
             del self._ranges[next(iter(self._ranges))]
-        place = bisect_right(ranges, origin.batch, key=lambda pair: pair[0])
-        ranges.insert(place, [origin.batch, origin.batch])
-        if place + 1 < len(ranges) and ranges[place + 1][0] == origin.batch + 1:
-            ranges[place][1] = ranges.pop(place + 1)[1]
-        if place and ranges[place - 1][1] == origin.batch - 1:
-            ranges[place - 1][1] = ranges.pop(place)[1]
+        index = bisect_right(ranges, origin.batch, key=lambda pair: pair[0])
+        ranges.insert(index, [origin.batch, origin.batch])
+        if index + 1 < len(ranges) and ranges[index + 1][0] == origin.batch + 1:
+            ranges[index][1] = ranges.pop(index + 1)[1]
+        if index and ranges[index - 1][1] == origin.batch - 1:
+            ranges[index - 1][1] = ranges.pop(index)[1]
 
     def discard(self, origin: Origin) -> None:
-        """Forget one, if it is there."""
+        """Remove one origin, if the set has it."""
         if origin in self:
             ranges = self._ranges[origin.source]
-            place = bisect_right(ranges, origin.batch, key=lambda pair: pair[0]) - 1
-            low, high = ranges[place]
-            ranges[place : place + 1] = [
+            index = bisect_right(ranges, origin.batch, key=lambda pair: pair[0]) - 1
+            low, high = ranges[index]
+            ranges[index : index + 1] = [
                 pair for pair in ([low, origin.batch - 1], [origin.batch + 1, high]) if pair[0] <= pair[1]
             ]
 
     def latest(self, source: str) -> int | None:
-        """The greatest batch of a source that was applied."""
+        """Return the greatest applied batch of a source."""
         ranges = self._ranges.get(source)
         return ranges[-1][1] if ranges else None
 
     def to_json(self) -> dict[str, list[list[int]]]:
-        """As it is kept in a manifest."""
+        """Return the ranges by source, as a manifest keeps them."""
         return {source: [list(pair) for pair in ranges] for source, ranges in self._ranges.items()}

@@ -1,79 +1,78 @@
-"""The files of a directory of any filesystem of `pyarrow.fs`.
+"""The files of a directory on any filesystem of `pyarrow.fs`.
 
-Each segment takes one frame, a write is as durable as the filesystem makes a closed file, and nothing keeps a second
-process out.
+Each segment of the log takes one frame. A write is as durable as the filesystem makes a closed file. No lock keeps a
+second process out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyarrow import fs
 
-from kpg.storage.file_store import Bytes, removing, unavailable
+from kpg.storage.file_store import Bytes, unavailable_on_error
 
 
 class ArrowFiles:
-    """A directory of any filesystem that Arrow knows."""
+    """A directory on a filesystem that Arrow knows."""
 
-    grows = False
+    can_append = False
 
-    def __init__(self, filesystem: Any, place: str) -> None:
-        self.place = place.rstrip("/")
+    def __init__(self, filesystem: Any, path: str) -> None:
+        self.location = path.rstrip("/")
         self._fs = filesystem
-        try:
-            self._fs.create_dir(self.place, recursive=True)
-        except OSError as error:
-            raise unavailable(f"cannot open {self.place}", error) from None
+        with unavailable_on_error(f"cannot open {self.location}"):
+            self._fs.create_dir(self.location, recursive=True)
 
     def names(self) -> list[str]:
-        """All files."""
-        found = self._fs.get_file_info(fs.FileSelector(self.place, allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+        """Return the names of all files, sorted."""
+        entries = self._fs.get_file_info(fs.FileSelector(self.location, allow_not_found=True))
+        return sorted(entry.base_name for entry in entries if entry.type == fs.FileType.File)
 
     def read(self, name: str) -> bytes:
-        """A whole file."""
-        try:
-            with self._fs.open_input_file(self._path(name)) as file:
-                return bytes(file.read())
-        except OSError as error:
-            raise unavailable(f"cannot read {self._path(name)}", error) from None
+        """Return the content of a file."""
+        path = self._path(name)
+        with unavailable_on_error(f"cannot read {path}"), self._fs.open_input_file(path) as file:
+            return bytes(file.read())
 
     def write(self, name: str, parts: Sequence[Bytes]) -> None:
-        """A new file: whole when it is closed, where the filesystem says so; a checksum finds it out if not."""
-        try:
-            with self._fs.open_output_stream(self._path(name), compression=None) as file:
-                for part in parts:
-                    file.write(part)
-        except OSError as error:
-            raise unavailable(f"cannot write {self._path(name)}", error) from None
+        """Create a file. If the filesystem leaves it incomplete, its checksum reveals that to the reader."""
+        path = self._path(name)
+        with (
+            unavailable_on_error(f"cannot write {path}"),
+            self._fs.open_output_stream(path, compression=None) as file,
+        ):
+            for part in parts:
+                file.write(part)
 
     def remove(self, name: str) -> None:
-        """Let go of a file; one that is not there is none the worse."""
-        with removing(self._path(name)):
-            self._fs.delete_file(self._path(name))
+        """Remove a file if it exists."""
+        path = self._path(name)
+        with unavailable_on_error(f"cannot remove {path}"), suppress(FileNotFoundError):
+            self._fs.delete_file(path)
 
-    def cut(self, name: str, size: int) -> None:
-        """Keep the first bytes of a file."""
+    def truncate(self, name: str, size: int) -> None:
+        """Keep the first `size` bytes of a file; remove it if that is 0."""
         if size == 0:
             self.remove(name)
         else:
             self.write(name, [self.read(name)[:size]])
 
-    def segment(self, name: str, head: bytes) -> ArrowSegment:
-        """A new segment of the log."""
+    def create_segment(self, name: str, head: bytes) -> ArrowSegment:
+        """Create a segment of the log; its file is written with its frame."""
         return ArrowSegment(self, name, head)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no file and no lock is held."""
 
     def _path(self, name: str) -> str:
-        return f"{self.place}/{name}"
+        return f"{self.location}/{name}"
 
 
 class ArrowSegment:
-    """A segment of one frame, written when that comes."""
+    """A segment of one frame."""
 
     def __init__(self, files: ArrowFiles, name: str, head: bytes) -> None:
         self._files, self._name, self._head = files, name, head
@@ -84,12 +83,12 @@ class ArrowSegment:
         self._files.write(self._name, [self._head, *frame])
         self.end += sum(map(len, frame))
 
-    def begin(self) -> None:
-        """It was forced, as far as the filesystem does that, when it was closed."""
+    def begin_flush(self) -> None:
+        """Do nothing: closing the file forced it, as far as the filesystem does that."""
 
-    def wait(self) -> None:
-        """Likewise."""
+    def wait_flush(self) -> None:
+        """Count the frame as forced."""
         self.forced = self.end
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no file is held."""

@@ -1,10 +1,11 @@
-"""Files of updates: Parquet, a column for each lane, text by value.
+"""Batch files: updates as Parquet, a column for each lane, text by value.
 
     read_updates(write_updates(u))  ==  u        as a set of updates; in the same order if there is no text
 
-Numbers lie as their lanes do in memory, delta-encoded and not compressed further (docs/decisions/0012); text and binary
-columns are values, null among them, so a file needs no table of symbols. Times and diffs that are one number for all
-rows stay one number. Any tool that reads Parquet reads such a file.
+Numbers are stored as their lanes, delta-encoded and not compressed further (docs/decisions/0014). Text and binary
+columns are stored as values, null among them, so a file needs no symbol table. Times and diffs that are equal in all
+rows are stored once, in the metadata. Any tool that reads Parquet reads such a file. Names of columns and metadata are
+literals: they never change.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import Corrupt
 
-META = b"kpg updates"
-ROW_GROUP = 1 << 20
+METADATA_KEY = b"kpg updates"
+ROW_GROUP_ROWS = 1 << 20
 
 
 def lane_name(lane: int) -> str:
-    """What the column of a lane is called; a name of the user's might mean something to Parquet."""
+    """Return the name of a lane's column; a name of the user's might have a meaning for Parquet."""
     return f"lane {lane}"
 
 
 def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buffer:
-    """Some updates of a relation, their lanes in the order of `schema`, as the bytes of a file."""
+    """Return the content of a file for updates of a relation; their lanes are in the order of `schema`."""
     columns: dict[str, Any] = {}
     numbers: list[str] = []
     texts: list[str] = []
@@ -45,15 +46,15 @@ def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buff
         else:
             columns[label] = updates.data[lane]
             numbers.append(label)
-    meta: dict[str, Any] = {"columns": schema.names, "depth": updates.depth, "width": updates.width}
-    for what, block in (("time", updates.times), ("diff", updates.diffs)):
+    metadata: dict[str, Any] = {"columns": schema.names, "depth": updates.depth, "width": updates.width}
+    for label, block in (("time", updates.times), ("diff", updates.diffs)):
         if block.shape[1] == 1:
-            meta[what] = block[:, 0].tolist()
+            metadata[label] = block[:, 0].tolist()
             continue
         for row in range(block.shape[0]):
-            columns[f"{what} {row}"] = block[row]
-            numbers.append(f"{what} {row}")
-    table = pa.table(columns).replace_schema_metadata({META: json.dumps(meta).encode()})
+            columns[f"{label} {row}"] = block[row]
+            numbers.append(f"{label} {row}")
+    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata).encode()})
     return _write(table, numbers, texts)
 
 
@@ -66,24 +67,24 @@ def _write(table: pa.Table, numbers: list[str], texts: list[str]) -> pa.Buffer:
         use_dictionary=texts,  # type: ignore[arg-type]
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
         write_statistics=False,
-        row_group_size=ROW_GROUP,
+        row_group_size=ROW_GROUP_ROWS,
     )
     return out.getvalue()
 
 
 def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Updates:
-    """The updates of a file, sorted and consolidated if they were when it was written."""
+    """Return the updates of a file, sorted and consolidated if they were so when it was written."""
     try:
         texts = [lane_name(lane) for lane, type_ in enumerate(schema.types) if type_.is_symbolic]
         table = pq.read_table(pa.BufferReader(data), read_dictionary=texts, use_threads=False)
-        meta = json.loads((table.schema.metadata or {})[META])
+        metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
         lanes = _lanes(table, schema, symbols)
-        times = _block(table, meta, "time", "depth")
-        diffs = _block(table, meta, "diff", "width")
+        times = _block(table, metadata, "time", metadata["depth"])
+        diffs = _block(table, metadata, "diff", metadata["width"])
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise Corrupt(f"{name} cannot be read", detail=str(error)) from None
     updates = Updates(lanes, times, diffs)
-    return consolidate(updates) if texts else updates  # ids are others now, and with them the order
+    return consolidate(updates) if texts else updates  # new symbol ids mean a new order
 
 
 def _lanes(table: pa.Table, schema: Schema, symbols: Symbols) -> Ints:
@@ -99,17 +100,17 @@ def _lanes(table: pa.Table, schema: Schema, symbols: Symbols) -> Ints:
     return lanes
 
 
-def _block(table: pa.Table, meta: dict[str, Any], what: str, height: str) -> Ints:
-    if what in meta:
-        return np.array(meta[what], np.int64).reshape(meta[height], 1)
-    block = np.empty((meta[height], table.num_rows), np.int64)
-    for row in range(meta[height]):
-        _fill(block[row], table.column(f"{what} {row}"))
+def _block(table: pa.Table, metadata: dict[str, Any], label: str, height: int) -> Ints:
+    if label in metadata:
+        return np.array(metadata[label], np.int64).reshape(height, 1)
+    block = np.empty((height, table.num_rows), np.int64)
+    for row in range(height):
+        _fill(block[row], table.column(f"{label} {row}"))
     return block
 
 
 def _fill(out: Ints, column: Any) -> None:
-    at = 0
+    filled = 0
     for chunk in column.chunks:
-        out[at : at + len(chunk)] = chunk.to_numpy()
-        at += len(chunk)
+        out[filled : filled + len(chunk)] = chunk.to_numpy()
+        filled += len(chunk)

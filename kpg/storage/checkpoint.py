@@ -1,7 +1,7 @@
-"""Checkpoints: write the batches that are not in a file yet, then a manifest, then let go of what no manifest needs.
+"""Checkpoints: write the batches that have no file yet, then a manifest, then remove the files that none needs.
 
-Until the manifest is in place the checkpoint did not happen, and after it, it did: there is nothing between. Files that
-an interrupted one leaves are overwritten or collected by the next. Cost: the bytes of the new batches, once each.
+The checkpoint takes effect when its manifest is in place, and not before. The next checkpoint overwrites or removes the
+files that an interrupted one leaves. Cost: the bytes of the new batches, once each.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kpg.columns.updates import Updates
 from kpg.errors import Unavailable
 from kpg.storage.batch_files import write_updates
 from kpg.storage.file_store import Files
-from kpg.storage.manifest import Manifest, StoredBatch, StoredFile, manifest_name, number_of, to_bytes
-from kpg.storage.transaction_log import drop_before
+from kpg.storage.manifest import Manifest, StoredBatch, StoredFile, manifest_name, manifest_number, to_bytes
+from kpg.storage.transaction_log import remove_segments_before
 from kpg.trace.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """The rows of a relation: batches in the order of time, their lanes in `order`, and what waits for later times."""
+class RelationContent:
+    """The rows of a relation: batches in the order of time, their lanes in `order`, and updates at later times."""
 
     order: tuple[str, ...]
     batches: Sequence[Batch]
@@ -34,67 +34,67 @@ class Content:
 class CheckpointWriter:
     """Writes updates to files, each once."""
 
-    def __init__(self, files: Files, known: Iterable[tuple[Updates, StoredFile]]) -> None:
+    def __init__(self, files: Files, stored: Iterable[tuple[Updates, StoredFile]]) -> None:
         self._files = files
-        self._known: WeakKeyDictionary[Updates, StoredFile] = WeakKeyDictionary()
-        for updates, file in known:
-            self._known[updates] = file
-        self._fresh: list[tuple[Updates, StoredFile]] = []
+        self._stored: WeakKeyDictionary[Updates, StoredFile] = WeakKeyDictionary()
+        for updates, file in stored:
+            self._stored[updates] = file
+        self._new: list[tuple[Updates, StoredFile]] = []  # of the checkpoint under way
         self._number = 0
 
     def begin(self, number: int) -> None:
-        """Name what is written from now on after a manifest."""
+        """Begin the checkpoint of a manifest number, after which its files are named."""
         self._number = number
-        self._fresh = []
+        self._new = []
 
-    def batches(self, batches: Sequence[Batch], schema: Schema, symbols: Symbols) -> tuple[StoredBatch, ...]:
-        """Batches, and where they lie."""
+    def write_batches(self, batches: Sequence[Batch], schema: Schema, symbols: Symbols) -> tuple[StoredBatch, ...]:
+        """Write the batches that have no file yet; return where all of them are stored."""
         return tuple(
-            StoredBatch(self.file(batch.updates, schema, symbols), batch.lower, batch.upper, batch.since)
+            StoredBatch(self.write_file(batch.updates, schema, symbols), batch.lower, batch.upper, batch.since)
             for batch in batches
             if len(batch)
         )
 
-    def file(self, updates: Updates, schema: Schema, symbols: Symbols) -> StoredFile:
-        """The file of some updates, written if there is none."""
-        found = self._known.get(updates)
-        if found is None:
+    def write_file(self, updates: Updates, schema: Schema, symbols: Symbols) -> StoredFile:
+        """Return the file of some updates, written now if they have none."""
+        file = self._stored.get(updates)
+        if file is None:
             data = memoryview(write_updates(updates, schema, symbols))
-            name = f"batch-{self._number:08d}-{len(self._fresh):04d}.parquet"
-            found = StoredFile(name, data.nbytes, crc32(data), len(updates))
-            self._fresh.append((updates, found))
+            name = f"batch-{self._number:08d}-{len(self._new):04d}.parquet"
+            file = StoredFile(name, data.nbytes, crc32(data), len(updates))
+            self._new.append((updates, file))
             self._files.write(name, [data])
-        return found
+        return file
 
-    def end(self) -> int:
-        """The manifest is in place: what was written need not be again. How many files those were."""
-        for updates, file in self._fresh:
-            self._known[updates] = file
-        return len(self._fresh)
+    def finish(self) -> int:
+        """Remember the new files, now that the manifest is in place; return their number."""
+        for updates, file in self._new:
+            self._stored[updates] = file
+        return len(self._new)
 
-    def give_up(self) -> None:
-        """There will be no manifest: remove what was written."""
-        for _, file in self._fresh:
+    def abandon(self) -> None:
+        """Remove the new files, because the manifest could not be written."""
+        for _, file in self._new:
             try:
                 self._files.remove(file.name)
             except Unavailable:
                 pass  # the next checkpoint tries again
 
 
-def publish(files: Files, manifest: Manifest) -> None:
+def write_manifest(files: Files, manifest: Manifest) -> None:
     """Put a manifest in place."""
     files.write(manifest_name(manifest.number), [to_bytes(manifest)])
 
 
-def collect(files: Files, kept: Mapping[int, Manifest]) -> None:
-    """Remove what no kept manifest needs: other manifests first, then their files, then the log before them."""
+def remove_unneeded_files(files: Files, kept: Mapping[int, Manifest]) -> None:
+    """Remove all that no kept manifest needs: other manifests first, then batch files, then segments of the log."""
     needed = {name for manifest in kept.values() for name in manifest.files}
     names = files.names()
     for name in names:
-        number = number_of(name)
+        number = manifest_number(name)
         if number is not None and number not in kept:
             files.remove(name)
     for name in names:
         if name.startswith("batch-") and name not in needed:
             files.remove(name)
-    drop_before(files, min(manifest.log for manifest in kept.values()))
+    remove_segments_before(files, min(manifest.log for manifest in kept.values()))

@@ -1,10 +1,10 @@
-"""A directory as it is found: its manifests, its log, and what they add up to.
+"""A directory before the db continues from it: its manifests, its log, and the content they add up to.
 
-    Directory(files, coordinates)     the manifests that can be read; a new directory gets its first
-    durable_frontier()                how far everything acknowledged is on disk
-    find(symbols, upto, checkpoint)   everything acknowledged, once each, from the newest manifest that will do
+    Directory(files, coordinates)        read the manifests; a new directory gets its first
+    durable_frontier()                   the frontier up to which all acknowledged transactions are on disk
+    load(symbols, upto, checkpoint)      all acknowledged transactions, once each, from the newest usable manifest
 
-Nothing is changed here but that first manifest: who goes on from what was found says so in the log.
+Reading changes nothing but that first manifest. `Storage`, which continues from the content, notes so in the log.
 """
 
 from __future__ import annotations
@@ -12,59 +12,59 @@ from __future__ import annotations
 from kpg.algebra.frontier import Frontier
 from kpg.columns.symbols import Symbols
 from kpg.errors import Corrupt, SchemaMismatch, StorageError, Unavailable
-from kpg.storage.checkpoint import publish
+from kpg.storage.checkpoint import write_manifest
 from kpg.storage.file_store import Files
-from kpg.storage.manifest import Manifest, frontier_from_json, number_of
+from kpg.storage.manifest import Manifest, frontier_from_json, manifest_number
 from kpg.storage.record import decode_note, is_note, upper_of
-from kpg.storage.recovery import LogReplay, Recovered, Rejected, manifests
-from kpg.storage.transaction_log import first_of, read_log
+from kpg.storage.recovery import LogReplay, Recovered, UnusableManifest, read_manifests
+from kpg.storage.transaction_log import first_frame_of, read_log
 
 
 class Directory:
-    """What lies in a place, before anybody goes on from it."""
+    """The manifests and the log of one directory."""
 
     def __init__(self, files: Files, coordinates: int) -> None:
         self.files = files
         self.coordinates = coordinates
         self.trouble: str | None = None  # what was wrong with the newest manifest
-        self.number = 0  # of the newest manifest or file of one, readable or not
-        self._manifests = self._look()
+        self.number = 0  # of the newest manifest file, readable or not
+        self._manifests = self._readable_manifests()
 
-    def _look(self) -> list[Manifest]:
-        """The manifests that can be read, newest first; a new directory gets its first."""
-        found = list(manifests(self.files))
-        good = [each for each in found if isinstance(each, Manifest)]
-        bad = [each for each in found if isinstance(each, Corrupt)]
-        if bad and not good:
-            raise bad[0]
-        if bad and isinstance(found[0], Corrupt):
-            self.trouble = f"{found[0].what}; recovered from the manifest before it"
-        self.number = max([number_of(name) or 0 for name in self.files.names()], default=0)
-        if not good:
-            good = [self._create()]
-        if good[0].coordinates != self.coordinates:
+    def _readable_manifests(self) -> list[Manifest]:
+        """Return the readable manifests, newest first; create the first one of a new directory."""
+        results = list(read_manifests(self.files))
+        readable = [result for result in results if isinstance(result, Manifest)]
+        errors = [result for result in results if isinstance(result, Corrupt)]
+        if errors and not readable:
+            raise errors[0]
+        if errors and isinstance(results[0], Corrupt):
+            self.trouble = f"{results[0].what}; recovered from the manifest before it"
+        self.number = max([manifest_number(name) or 0 for name in self.files.names()], default=0)
+        if not readable:
+            readable = [self._create_manifest()]
+        if readable[0].coordinates != self.coordinates:
             raise SchemaMismatch(
-                f"{self.files.place} has times of {good[0].coordinates} coordinate(s), not {self.coordinates}",
-                hint=f"Open it with coordinates={good[0].coordinates}.",
+                f"{self.files.location} has times of {readable[0].coordinates} coordinate(s), not {self.coordinates}",
+                hint=f"Open it with coordinates={readable[0].coordinates}.",
             )
-        return good
+        return readable
 
-    def _create(self) -> Manifest:
+    def _create_manifest(self) -> Manifest:
         names = self.files.names()
-        if any(first_of(name) is not None for name in names):
-            raise Corrupt(f"{self.files.place} has a log but no manifest", hint="Restore the directory from a copy.")
+        if any(first_frame_of(name) is not None for name in names):
+            raise Corrupt(f"{self.files.location} has a log but no manifest", hint="Restore the directory from a copy.")
         if names:
             raise Unavailable(
-                f"{self.files.place} is not empty, and not a db",
+                f"{self.files.location} is not empty, and not a db",
                 detail=f"It holds {', '.join(names[:3])}.",
                 hint="Choose an empty directory.",
             )
-        made = Manifest(0, self.coordinates, Frontier.start(self.coordinates), log=1)
-        publish(self.files, made)
-        return made
+        manifest = Manifest(0, self.coordinates, Frontier.start(self.coordinates), log=1)
+        write_manifest(self.files, manifest)
+        return manifest
 
     def durable_frontier(self) -> Frontier:
-        """Up to where everything acknowledged is on disk."""
+        """Return the frontier up to which all acknowledged transactions are on disk."""
         frontier = self._manifests[0].frontier
         for group in read_log(self.files, self._manifests[0].log):
             for record in group:
@@ -75,43 +75,43 @@ class Directory:
         return frontier
 
     def checkpoints(self) -> list[Frontier]:
-        """How far each manifest that can be read has come, newest first."""
+        """Return the frontier of each readable manifest, newest first."""
         return [manifest.frontier for manifest in self._manifests]
 
-    def find(self, symbols: Symbols, upto: Frontier | None, checkpoint: Frontier | None) -> tuple[Recovered, bool]:
-        """Everything acknowledged, or what is complete up to a frontier: whether that leaves something out.
+    def load(self, symbols: Symbols, upto: Frontier | None, checkpoint: Frontier | None) -> tuple[Recovered, bool]:
+        """Return all acknowledged transactions, or those complete up to a frontier, and whether that leaves some out.
 
-        Given a checkpoint, only manifests of that frontier will do: workers that exchange rows after they have logged
-        them must all begin from the same one.
+        Given a checkpoint, only manifests of that frontier are used: workers that exchange rows after logging them
+        must all begin from the same one.
         """
-        troubles: list[Exception] = []
+        failures: list[Exception] = []
         for manifest in self._manifests:
             if checkpoint is not None and manifest.frontier != checkpoint:
                 continue
             try:
                 replay, next_frame = self._replay(manifest, symbols)
                 cut = upto is not None and replay.cut(upto)
-                found = replay.finish(self.files, next_frame)
-            except (Rejected, StorageError) as error:
-                troubles.append(error)
+                recovered = replay.load(self.files, next_frame)
+            except (UnusableManifest, StorageError) as error:
+                failures.append(error)
                 continue
-            if troubles:
-                self.trouble = f"{troubles[0]}; recovered from manifest {manifest.number}"
-            return found, cut
-        raise self._hopeless(troubles)
+            if failures:
+                self.trouble = f"{failures[0]}; recovered from manifest {manifest.number}"
+            return recovered, cut
+        raise self._no_usable_manifest(failures)
 
-    def _hopeless(self, troubles: list[Exception]) -> Exception:
-        """The error that says why no manifest would do: the newest's, if it is about a file."""
-        if not troubles:
-            return Corrupt(f"{self.files.place} has no such checkpoint", detail="Another worker begins from it.")
-        if isinstance(troubles[0], StorageError):
-            return troubles[0]
-        return Corrupt(f"{self.files.place} cannot be recovered", detail="; ".join(map(str, troubles)))
+    def _no_usable_manifest(self, failures: list[Exception]) -> Exception:
+        """Return the error to raise if no manifest can be used: the newest one's, if that is about a file."""
+        if not failures:
+            return Corrupt(f"{self.files.location} has no such checkpoint", detail="Another worker begins from it.")
+        if isinstance(failures[0], StorageError):
+            return failures[0]
+        return Corrupt(f"{self.files.location} cannot be recovered", detail="; ".join(map(str, failures)))
 
     def _replay(self, manifest: Manifest, symbols: Symbols) -> tuple[LogReplay, int]:
         replay, next_frame = LogReplay(manifest, symbols), manifest.log
         for group in read_log(self.files, manifest.log):
             next_frame += 1
             for record in group:
-                replay.take(record)
+                replay.apply(record)
         return replay, next_frame

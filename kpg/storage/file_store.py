@@ -1,72 +1,92 @@
-"""The files of a directory: written whole and never changed, except for the segment of the log that is written to.
+"""The contract for the files of a directory: written whole and never changed, except the log segment being written.
 
-    write(name, parts)     after it the file is there whole, also after a power cut; until then it is not there at all
-    segment(name, head)    a file that grows by frames, each forced to disk when asked
+    write(name, parts)            the file exists whole after it, even after a power cut; before it, not at all
+    create_segment(name, head)    a file that grows by frames, each forced to disk on request
 
-This is the contract; kpg.storage.local_files keeps it on this machine, kpg.storage.arrow_files as well as a filesystem
-of Arrow does.
+kpg.storage.local_files keeps the contract on this machine; kpg.storage.arrow_files keeps it as well as a filesystem of
+Arrow does. Errors of the system become Unavailable in one place, `unavailable_on_error`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import errno
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from kpg.errors import Unavailable
 
 Bytes = bytes | memoryview
 
+_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 class Segment(Protocol):
     """A file that grows by frames."""
 
-    end: int
-    forced: int
+    end: int  # bytes written
+    forced: int  # bytes known to be on disk
 
-    def append(self, frame: Sequence[bytes]) -> None: ...
+    def append(self, frame: Sequence[bytes]) -> None:
+        """Write a frame, given in parts; it is not on disk yet."""
+        ...
 
-    def begin(self) -> None: ...
+    def begin_flush(self) -> None:
+        """Start to force the appended frames to disk, without waiting."""
+        ...
 
-    def wait(self) -> None: ...
+    def wait_flush(self) -> None:
+        """Wait until the frames appended before `begin_flush` are on disk."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the file."""
+        ...
 
 
 class Files(Protocol):
     """The files of one directory, by name."""
 
-    place: str
-    grows: bool  # whether a segment can take a second frame
+    location: str  # the directory, as messages show it
+    can_append: bool  # whether a segment can take a second frame
 
-    def names(self) -> list[str]: ...
+    def names(self) -> list[str]:
+        """Return the names of all files, sorted."""
+        ...
 
-    def read(self, name: str) -> bytes: ...
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        ...
 
-    def write(self, name: str, parts: Sequence[Bytes]) -> None: ...
+    def write(self, name: str, parts: Sequence[Bytes]) -> None:
+        """Create a file, whole and on disk when this returns."""
+        ...
 
-    def remove(self, name: str) -> None: ...
+    def remove(self, name: str) -> None:
+        """Remove a file if it exists."""
+        ...
 
-    def cut(self, name: str, size: int) -> None: ...
+    def truncate(self, name: str, size: int) -> None:
+        """Keep the first `size` bytes of a file; remove it if that is 0."""
+        ...
 
-    def segment(self, name: str, head: bytes) -> Segment: ...
+    def create_segment(self, name: str, head: bytes) -> Segment:
+        """Create a segment of the log that begins with `head`."""
+        ...
 
-    def close(self) -> None: ...
-
-
-def unavailable(what: str, error: OSError) -> Unavailable:
-    """The error for something that the system refused."""
-    full = error.errno in (28, 122, 27)  # no space, over quota, file too large
-    hint = "Free some space and try again; what was acknowledged is safe." if full else None
-    return Unavailable(what, detail=f"{error.strerror or error}.", hint=hint)
+    def close(self) -> None:
+        """Give up the directory."""
+        ...
 
 
 @contextmanager
-def removing(path: str) -> Iterator[None]:
-    """For letting go of a file: one that is not there is none the worse."""
+def unavailable_on_error(what: str, undo: Callable[[], object] | None = None) -> Iterator[None]:
+    """Turn an OSError of the block into Unavailable with the message `what`, after calling `undo`."""
     try:
         yield
-    except FileNotFoundError:
-        pass
     except OSError as error:
-        raise unavailable(f"cannot remove {path}", error) from None
+        if undo is not None:
+            undo()
+        full = error.errno in _DISK_FULL
+        hint = "Free some space and try again; acknowledged transactions are safe." if full else None
+        raise Unavailable(what, detail=f"{error.strerror or error}.", hint=hint) from None

@@ -1,10 +1,10 @@
-"""Forcing a file to disk, so that something else can be done meanwhile.
+"""Forcing a file to disk while the caller does something else.
 
-    flush = flusher(); flush.begin(fd); ...; flush.wait()        after this the bytes written before begin are on disk
+    flush = make_flush(); flush.begin(fd); ...; flush.wait()      then the bytes written before `begin` are on disk
 
-With glibc the system's own `aio_fsync` does it on a thread of the C library, which needs no interpreter lock: a thread
-of ours would wait for that lock longer than for the disk. Elsewhere `wait` does it in place. Errors come from `wait`.
-One flush at a time for each object.
+With glibc, the system's own `aio_fsync` forces the file on a thread of the C library. That thread needs no interpreter
+lock; a Python thread would wait for that lock longer than for the disk. On other systems `wait` forces the file itself.
+Errors come from `wait`. Each object has one flush under way at a time.
 """
 
 from __future__ import annotations
@@ -17,23 +17,27 @@ import platform
 import sys
 from typing import Any, Protocol
 
-from kpg.storage.forks import FORKS
+from kpg.storage.forks import FORK_COUNT
 
-_NOTIFY_AT = 44  # of struct aiocb with 64-bit pointers: sigev_notify
+_SIGEV_NOTIFY_OFFSET = 44  # of the field sigev_notify in struct aiocb, with 64-bit pointers
 _SIGEV_NONE = 1
-_AIOCB_BYTES = 512  # more than any release needs
+_AIOCB_BYTES = 512  # more than struct aiocb takes in any release of glibc
 
 
 class Flush(Protocol):
-    """Forces one file at a time."""
+    """Forces one file at a time to disk."""
 
-    def begin(self, fd: int) -> None: ...
+    def begin(self, fd: int) -> None:
+        """Start to force a file."""
+        ...
 
-    def wait(self) -> None: ...
+    def wait(self) -> None:
+        """Wait until the file is on disk; return at once if none was begun."""
+        ...
 
 
-class InPlace:
-    """Forces when waited for."""
+class BlockingFlush:
+    """Forces the file in `wait`."""
 
     def __init__(self) -> None:
         self._fd = -1
@@ -43,14 +47,14 @@ class InPlace:
         self._fd = fd
 
     def wait(self) -> None:
-        """Force it."""
+        """Force the file."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             force(fd)
 
 
-class Meanwhile:
-    """Forces on a thread of the C library."""
+class BackgroundFlush:
+    """Forces the file on a thread of the C library."""
 
     def __init__(self, libc: Any) -> None:
         self._fsync, self._error, self._return = libc.aio_fsync, libc.aio_error, libc.aio_return
@@ -58,51 +62,56 @@ class Meanwhile:
         self._fd = -1
         self._block = ctypes.create_string_buffer(_AIOCB_BYTES)
         self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self._block))
-        self._flying = False
+        self._under_way = False
 
     def begin(self, fd: int) -> None:
-        """Have the file forced."""
-        self.wait()  # an interrupted caller may have left one
+        """Start to force a file."""
+        self.wait()  # an interrupted caller may have left a flush under way
         if fd != self._fd:
             ctypes.memset(self._block, 0, _AIOCB_BYTES)
             ctypes.c_int.from_buffer(self._block, 0).value = self._fd = fd
-            ctypes.c_int.from_buffer(self._block, _NOTIFY_AT).value = _SIGEV_NONE
+            ctypes.c_int.from_buffer(self._block, _SIGEV_NOTIFY_OFFSET).value = _SIGEV_NONE
         if self._fsync(os.O_DSYNC, self._block) != 0:
-            force(fd)  # no thread to be had: here and now
+            force(fd)  # the C library has no thread for it
             return
-        self._flying = True
+        self._under_way = True
 
     def wait(self) -> None:
-        """Wait until it is."""
-        if not self._flying:
+        """Wait until the file is on disk."""
+        if not self._under_way:
             return
         while (state := self._error(self._block)) == errno.EINPROGRESS:
             self._suspend(self._list, 1, None)
-        self._flying = False
+        self._under_way = False
         self._return(self._block)
         if state:
             raise OSError(state, os.strerror(state))
 
     def __del__(self) -> None:
-        if self._flying:  # the C library still writes to our memory
+        if self._under_way:  # the C library still writes to this object's memory
             with contextlib.suppress(OSError):
                 self.wait()
 
 
 def force(fd: int) -> None:
-    """Force the data of a file, and what is needed to find them, to disk."""
+    """Force a file's data to disk, and the metadata needed to read them."""
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
     else:
         os.fsync(fd)
 
 
-def flusher() -> Flush:
-    """The best there is here; a child by fork must not use the C library's threads, which its parent may have begun."""
-    if FORKS[0]:
-        return InPlace()
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if hasattr(libc, "aio_fsync"):
-            return Meanwhile(libc)
-    return InPlace()
+def has_background_flush() -> bool:
+    """Return whether this system can force files on a thread of the C library."""
+    return sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32
+
+
+def make_flush() -> Flush:
+    """Return the best flush of this system.
+
+    A forked child must not use the C library's threads: its parent may have started them, and they do not survive.
+    """
+    if FORK_COUNT[0] or not has_background_flush():
+        return BlockingFlush()
+    libc = ctypes.CDLL(None, use_errno=True)
+    return BackgroundFlush(libc) if hasattr(libc, "aio_fsync") else BlockingFlush()

@@ -1,15 +1,15 @@
-"""Whether this process was forked off from another: locks, and threads of the C library, are not inherited."""
+"""The number of forks since this module was imported: a child inherits neither locks nor threads of the C library."""
 
 from __future__ import annotations
 
 import os
 
-FORKS = [0]  # how many forks lie between this process and the one that imported this
+FORK_COUNT = [0]  # forks between the process that imported this module and this one; a list, so that importers see it
 
 
-def _forked() -> None:
-    FORKS[0] += 1
+def _count_fork() -> None:
+    FORK_COUNT[0] += 1
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_count_fork)

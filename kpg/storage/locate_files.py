@@ -1,4 +1,4 @@
-"""Which files a place has: those of this machine, or of another filesystem that Arrow knows."""
+"""From a path or URI to the files of its directory: on this machine, or on another filesystem that Arrow knows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kpg.storage.file_store import Files
 from kpg.storage.local_files import LocalFiles
 
 
-def open_files(place: str | os.PathLike[str], filesystem: Any = None) -> Files:
-    """The files of a directory: a path of this machine, a URI that Arrow knows, or a path of the given filesystem."""
-    where = os.fspath(place)
+def open_files(location: str | os.PathLike[str], filesystem: Any = None) -> Files:
+    """Open a directory: a path on this machine, a URI that Arrow knows, or a path on the given filesystem."""
+    path = os.fspath(location)
     if filesystem is not None:
-        return ArrowFiles(filesystem, where)
-    if "://" in where:
+        return ArrowFiles(filesystem, path)
+    if "://" in path:
         try:
-            filesystem, where = fs.FileSystem.from_uri(where)
+            filesystem, path = fs.FileSystem.from_uri(path)
         except (OSError, ValueError) as error:
-            raise Unavailable(f"cannot open {os.fspath(place)}", detail=str(error)) from None
-        return LocalFiles(where) if isinstance(filesystem, fs.LocalFileSystem) else ArrowFiles(filesystem, where)
-    return LocalFiles(where)
+            raise Unavailable(f"cannot open {os.fspath(location)}", detail=str(error)) from None
+        return LocalFiles(path) if isinstance(filesystem, fs.LocalFileSystem) else ArrowFiles(filesystem, path)
+    return LocalFiles(path)

@@ -1,7 +1,7 @@
 """One process, and in it one db, for each directory.
 
-The lock is the system's (`lockf`), so it ends with the process that holds it, however that ends: a dead owner's lock is
-simply free. It does not pass to children made by fork. The file tells others who holds it.
+The lock is the system's (`lockf`), so it ends with the process that holds it, however that process ends. Children made
+by fork do not inherit it. The file names the process that holds it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Lock:
     """Holds a directory until released."""
 
     NAME: ClassVar[str] = "LOCK"
-    _held: ClassVar[set[tuple[int, int]]] = set()  # by this process, which the system would let in twice
+    _held: ClassVar[set[tuple[int, int]]] = set()  # by this process: the system would grant it the same lock twice
 
-    def __init__(self, place: str) -> None:
-        path = os.path.join(place, Lock.NAME)
+    def __init__(self, directory: str) -> None:
+        path = os.path.join(directory, Lock.NAME)
         if os.path.exists(path) and _identity(os.stat(path)) in Lock._held:
-            # Not opened even to look: to close any descriptor of the file would free the lock.
-            raise InUse(f"{place} is open in this process already", hint="Close that db first.")
+            # Do not even open the file: closing any descriptor of it would free the lock.
+            raise InUse(f"{directory} is open in this process already", hint="Close that db first.")
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._file = _identity(os.fstat(self._fd))
         try:
@@ -38,8 +38,8 @@ class Lock:
             owner = os.pread(self._fd, 200, 0).decode(errors="replace").strip()
             os.close(self._fd)
             raise InUse(
-                f"{place} is open in another process",
-                detail=f"It says: {owner or 'nothing yet'}.",
+                f"{directory} is open in another process",
+                detail=f"Its owner is {owner or 'not known yet'}.",
                 hint="Close the db there, or end that process; then its lock is free.",
             ) from None
         Lock._held.add(self._file)
@@ -47,7 +47,7 @@ class Lock:
         os.pwrite(self._fd, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the directory."""
         Lock._held.discard(self._file)
         os.close(self._fd)
 

@@ -1,8 +1,9 @@
-"""Manifests: what a directory holds as of a frontier, beside which only later frames of the log count.
+"""Manifests: the content of a directory as of a frontier. Beside it only later frames of the log count.
 
-A manifest is one line of JSON and one line with its checksum, in a file of its own number; the newest that can be read
-counts. It names every file of batches with its checksum, so whatever it promises can be checked. Two are kept: should
-the newest or a file of it be damaged, the one before and a longer stretch of the log give the same.
+A manifest is one line of JSON and one line with its checksum, in a file of its own number; the newest readable one
+counts. It names every batch file with its checksum, so a reader can check all it promises. Two manifests are kept: if
+the newest or one of its files is damaged, the one before it and a longer stretch of the log give the same content. All
+member names are literals: they never change.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FORMAT, VERSION = "kpg storage", 1
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of updates: its name, size and checksum."""
+    """A file of updates: its name, size, checksum and row count."""
 
     name: str
     bytes: int
@@ -42,7 +43,7 @@ class StoredBatch:
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A relation: its columns and key, the order of its lanes in files, its batches, and what waits for later times."""
+    """A relation: its columns and key, the column order of its files, its batches, and its updates at later times."""
 
     id: int
     schema: Schema
@@ -59,7 +60,7 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What there is at a frontier; the log goes on with frame `log`."""
+    """The content of a directory at a frontier; the log goes on with frame `log`."""
 
     number: int
     coordinates: int
@@ -74,56 +75,58 @@ class Manifest:
 
     @property
     def files(self) -> set[str]:
-        """The names of all files it needs."""
+        """The names of all batch files it needs."""
         return {file.name for relation in self.relations.values() for file in relation.files}
 
 
 def manifest_name(number: int) -> str:
-    """What a manifest is called."""
+    """Return the file name of a manifest."""
     return f"manifest-{number:08d}.json"
 
 
-def number_of(name: str) -> int | None:
-    """The number of a manifest, by its name; None for other files."""
+def manifest_number(name: str) -> int | None:
+    """Return the number of a manifest by its file name, None for other files."""
     digits = name.removeprefix("manifest-").removesuffix(".json")
     return int(digits) if name == f"manifest-{digits}.json" and digits.isdecimal() else None
 
 
 def to_bytes(manifest: Manifest) -> bytes:
-    """The file of a manifest."""
+    """Return the content of a manifest's file."""
     body = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     return b"%s\n%08x\n" % (body, crc32(body))
 
 
 def from_bytes(data: bytes, name: str) -> Manifest:
-    """The manifest of a file, if it is whole."""
+    """Return the manifest of a file's content; raise Corrupt if it is damaged or of another version."""
     body, _, rest = data.partition(b"\n")
     if rest != b"%08x\n" % crc32(body):
         raise Corrupt(f"{name} is damaged or half written", detail="Its checksum does not fit.")
-    found = json.loads(body)
-    if found.get("format") != FORMAT or found.get("version") != VERSION:
-        known = f"{found.get('format')!r}, version {found.get('version')}"
-        raise Corrupt(f"{name} is of another version", detail=f"Found {known}; expected {FORMAT!r}, version {VERSION}.")
-    return _from_json(found)
+    written = json.loads(body)
+    if written.get("format") != FORMAT or written.get("version") != VERSION:
+        actual = f"{written.get('format')!r}, version {written.get('version')}"
+        raise Corrupt(
+            f"{name} is of another version", detail=f"Found {actual}; expected {FORMAT!r}, version {VERSION}."
+        )
+    return _from_json(written)
 
 
 def schema_to_json(schema: Schema) -> list[list[str]]:
-    """Names and types."""
+    """Return the names and types of a schema's columns."""
     return [[name, str(type_)] for name, type_ in zip(schema.names, schema.types, strict=True)]
 
 
 def schema_from_json(columns: Sequence[Sequence[str]]) -> Schema:
-    """The schema of names and types."""
+    """Return the schema of column names and types."""
     return Schema(tuple(name for name, _ in columns), tuple(parse_type(type_) for _, type_ in columns))
 
 
 def frontier_to_json(frontier: Frontier) -> list[list[int]]:
-    """Its elements."""
+    """Return the elements of a frontier."""
     return [list(time) for time in frontier]
 
 
 def frontier_from_json(elements: Sequence[Sequence[int]]) -> Frontier:
-    """The frontier of some elements."""
+    """Return the frontier of some elements."""
     return Frontier(tuple(time) for time in elements)
 
 
@@ -144,18 +147,18 @@ def _to_json(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _from_json(found: dict[str, Any]) -> Manifest:
+def _from_json(written: dict[str, Any]) -> Manifest:
     return Manifest(
-        found["number"],
-        found["coordinates"],
-        frontier_from_json(found["frontier"]),
-        found["log"],
-        found["generation"],
-        found["next_relation"],
-        {name: _relation_from_json(relation) for name, relation in found["relations"].items()},
-        found["applied"],
-        found["declarations"],
-        found["readers"],
+        number=written["number"],
+        coordinates=written["coordinates"],
+        frontier=frontier_from_json(written["frontier"]),
+        log=written["log"],
+        generation=written["generation"],
+        next_relation=written["next_relation"],
+        relations={name: _relation_from_json(relation) for name, relation in written["relations"].items()},
+        applied=written["applied"],
+        declarations=written["declarations"],
+        readers=written["readers"],
     )
 
 
@@ -170,30 +173,38 @@ def _relation_to_json(relation: StoredRelation) -> dict[str, Any]:
     }
 
 
-def _relation_from_json(found: dict[str, Any]) -> StoredRelation:
+def _relation_from_json(written: dict[str, Any]) -> StoredRelation:
     return StoredRelation(
-        found["id"],
-        schema_from_json(found["schema"]),
-        tuple(found["key"]),
-        tuple(found["order"]),
-        tuple(_batch_from_json(batch) for batch in found["batches"]),
-        tuple(_file_from_json(file) for file in found["later"]),
+        id=written["id"],
+        schema=schema_from_json(written["schema"]),
+        key=tuple(written["key"]),
+        order=tuple(written["order"]),
+        batches=tuple(_batch_from_json(batch) for batch in written["batches"]),
+        later=tuple(_file_from_json(file) for file in written["later"]),
     )
 
 
 def _batch_to_json(batch: StoredBatch) -> dict[str, Any]:
-    bounds = {name: frontier_to_json(getattr(batch, name)) for name in ("lower", "upper", "since")}
-    return {"file": _file_to_json(batch.file), **bounds}
+    return {
+        "file": _file_to_json(batch.file),
+        "lower": frontier_to_json(batch.lower),
+        "upper": frontier_to_json(batch.upper),
+        "since": frontier_to_json(batch.since),
+    }
 
 
-def _batch_from_json(found: dict[str, Any]) -> StoredBatch:
-    lower, upper, since = (frontier_from_json(found[name]) for name in ("lower", "upper", "since"))
-    return StoredBatch(_file_from_json(found["file"]), lower, upper, since)
+def _batch_from_json(written: dict[str, Any]) -> StoredBatch:
+    return StoredBatch(
+        file=_file_from_json(written["file"]),
+        lower=frontier_from_json(written["lower"]),
+        upper=frontier_from_json(written["upper"]),
+        since=frontier_from_json(written["since"]),
+    )
 
 
 def _file_to_json(file: StoredFile) -> list[Any]:
     return [file.name, file.bytes, f"{file.checksum:08x}", file.rows]
 
 
-def _file_from_json(found: list[Any]) -> StoredFile:
-    return StoredFile(found[0], found[1], int(found[2], 16), found[3])
+def _file_from_json(written: list[Any]) -> StoredFile:
+    return StoredFile(written[0], written[1], int(written[2], 16), written[3])

@@ -1,10 +1,10 @@
-"""Records: a transaction as bytes, text by value; and notes, which are JSON.
+"""Records of the log: a transaction as bytes, with text by value; or a note, which is JSON.
 
-    decode(encode(transaction, symbols), other symbols)  ==  transaction        up to the numbers of symbols
+    decode(encode(transaction, symbols), other symbols)  ==  transaction        up to the ids of symbols
 
-A transaction is all input changes of one step of the clock, on one worker: for each relation a block of lanes, times
-and diffs as they lie in memory; in place of symbol numbers stand positions in a list of the values that follow. Times
-may be later than `upper`: such updates wait. Cost: one copy of the columns, and a call per distinct text.
+A transaction holds all input changes of one step of the clock on one worker: for each relation a block of lanes, times
+and diffs as they lie in memory. Instead of symbol ids it holds positions in a list of the values, which follow the
+blocks. Times may be later than `upper`: such updates wait. Cost: one copy of the columns, and a call per distinct text.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 
-TRANSACTION, NOTE = b"T", b"N"
+TRANSACTION, NOTE = b"T", b"N"  # the first byte of a record
 Bytes = bytes | memoryview
 
 
 class Origin(NamedTuple):
-    """Whose batch a transaction is: a writer that repeats itself after a crash says so again."""
+    """The writer and batch number of a transaction: a writer that repeats a batch after a crash repeats its origin."""
 
     source: str
     batch: int
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Changes of relations, by their numbers, in the order of their schemas' columns; complete up to `upper`."""
+    """Changes by relation id, lanes in the order of the schemas' columns; complete up to `upper`."""
 
     upper: Frontier
     changes: tuple[tuple[int, Updates], ...] = ()
@@ -45,22 +45,22 @@ class Transaction:
 
 
 def encode_note(note: Mapping[str, Any]) -> bytes:
-    """A note as a record."""
+    """Return a note as a record."""
     return NOTE + json.dumps(note, separators=(",", ":")).encode()
 
 
 def is_note(record: bytes) -> bool:
-    """Whether a record is a note."""
+    """Return whether a record is a note."""
     return record[:1] == NOTE
 
 
 def decode_note(record: bytes) -> dict[str, Any]:
-    """The note of a record."""
+    """Return the note of a record."""
     return json.loads(record[1:])  # type: ignore[no-any-return]
 
 
 def encode_transaction(transaction: Transaction, schema_of: Callable[[int], Schema], symbols: Symbols) -> bytes:
-    """A transaction as a record: a header of whole numbers, then the blocks it tells the sizes of."""
+    """Return a transaction as a record: a header of integers, then the blocks whose sizes the header gives."""
     upper = transaction.upper.elements
     header = [len(upper), len(upper[0]) if upper else 0]
     blocks: list[Bytes] = []
@@ -85,10 +85,10 @@ def _encode_change(
     texts: list[tuple[int, list[int]]] = []
     values: list[bytes] = []
     if not schema.all_int64:
-        for lane, kind in enumerate(schema.types):
-            if kind.is_symbolic:
+        for lane, type_ in enumerate(schema.types):
+            if type_.is_symbolic:
                 data = data.copy() if data is updates.data else data
-                data[lane], sizes, content = _by_value(data[lane], symbols)
+                data[lane], sizes, content = _text_block(data[lane], symbols)
                 texts.append((lane, sizes))
                 values.append(np.cumsum([0, *sizes], dtype="<i8").tobytes())
                 values.append(content)
@@ -96,16 +96,16 @@ def _encode_change(
     header += [relation, *data.shape, *times.shape, *diffs.shape, len(texts)]
     for lane, sizes in texts:
         header += [lane, len(sizes), sum(sizes)]
-    blocks += [_bytes(data), _bytes(times), _bytes(diffs), *values]
+    blocks += [_block_bytes(data), _block_bytes(times), _block_bytes(diffs), *values]
 
 
-def _bytes(block: Ints) -> Bytes:
-    """What a block lies in, copied if it is small: to copy a large one once, into the record, is enough."""
+def _block_bytes(block: Ints) -> Bytes:
+    """Return the bytes of a block: a copy of a small one, a view of a large one, which the record copies once."""
     return block.tobytes() if block.size < 1 << 16 else block.data.cast("B")
 
 
-def _by_value(lane: Ints, symbols: Symbols) -> tuple[Ints, list[int], bytes]:
-    """Positions in the distinct values (NULL stays), the values' sizes in bytes, and the values."""
+def _text_block(lane: Ints, symbols: Symbols) -> tuple[Ints, list[int], bytes]:
+    """Return each row's position among the distinct values (NULL stays), the values' sizes in bytes, and the values."""
     distinct, inverse = symbols.distinct(lane)
     present = distinct != NULL
     position = np.where(present, np.cumsum(present) - 1, NULL)
@@ -114,49 +114,49 @@ def _by_value(lane: Ints, symbols: Symbols) -> tuple[Ints, list[int], bytes]:
 
 
 class RecordReader:
-    """Takes a record apart, front to back."""
+    """Reads a transaction's record, front to back."""
 
     def __init__(self, record: bytes) -> None:
         (count,) = struct.unpack_from("<Q", record, 1)
         self._numbers: Iterator[int] = iter(struct.unpack_from(f"<{count}q", record, 9))
         self._record = record
-        self._at = 9 + 8 * count
+        self._offset = 9 + 8 * count
 
     def number(self) -> int:
-        """The next number of the header."""
+        """Return the next number of the header."""
         return next(self._numbers)
 
     def numbers(self, count: int) -> list[int]:
-        """The next so many."""
+        """Return the next `count` numbers of the header."""
         return [next(self._numbers) for _ in range(count)]
 
-    def take(self, size: int) -> bytes:
-        """The next bytes of the blocks."""
-        taken = self._record[self._at : self._at + size]
-        self._at += size
-        return taken
+    def read(self, size: int) -> bytes:
+        """Return the next bytes of the blocks."""
+        content = self._record[self._offset : self._offset + size]
+        self._offset += size
+        return content
 
     def block(self, lanes: int, n: int) -> Ints:
-        """The next block of whole numbers."""
-        return np.frombuffer(self.take(8 * lanes * n), "<i8").astype(np.int64).reshape(lanes, n)
+        """Return the next block of integers."""
+        return np.frombuffer(self.read(8 * lanes * n), "<i8").astype(np.int64).reshape(lanes, n)
 
 
 def decode_transaction(record: bytes, schema_of: Callable[[int], Schema | None], symbols: Symbols) -> Transaction:
-    """The transaction of a record; changes of relations that have no schema (they were dropped) are left out."""
+    """Return the transaction of a record, without the changes of dropped relations, for which `schema_of` is None."""
     reader = RecordReader(record)
-    upper = _upper(reader)
-    origins = [(reader.number(), reader.number()) for _ in range(reader.number())]
-    named = tuple([Origin(reader.take(size).decode(), batch) for size, batch in origins])
-    found = [_decode_change(reader, schema_of, symbols) for _ in range(reader.number())]
-    return Transaction(upper, tuple([change for change in found if change is not None]), named)
+    upper = _read_upper(reader)
+    sizes_and_batches = [(reader.number(), reader.number()) for _ in range(reader.number())]
+    origins = tuple([Origin(reader.read(size).decode(), batch) for size, batch in sizes_and_batches])
+    changes = [_decode_change(reader, schema_of, symbols) for _ in range(reader.number())]
+    return Transaction(upper, tuple([change for change in changes if change is not None]), origins)
 
 
 def upper_of(record: bytes) -> Frontier:
-    """Up to where a record's transaction is complete, without reading its rows."""
-    return _upper(RecordReader(record))
+    """Return the upper of a record's transaction, without reading its rows."""
+    return _read_upper(RecordReader(record))
 
 
-def _upper(reader: RecordReader) -> Frontier:
+def _read_upper(reader: RecordReader) -> Frontier:
     count, depth = reader.numbers(2)
     return Frontier([tuple(reader.numbers(depth)) for _ in range(count)])
 
@@ -169,17 +169,17 @@ def _decode_change(
     updates = Updates(reader.block(lanes, n), reader.block(depth, time_columns), reader.block(width, diff_columns))
     schema = schema_of(relation)
     for lane, count, size in texts:
-        offsets, content = reader.take(8 * (count + 1)), reader.take(size)
+        offsets, content = reader.read(8 * (count + 1)), reader.read(size)
         if schema is not None:
             type_ = schema.types[lane].definition.large_arrow
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
             ids = symbols.intern(pa.Array.from_buffers(type_, count, buffers))
-            updates.data[lane] = numbered(updates.data[lane], ids)
+            updates.data[lane] = symbol_ids(updates.data[lane], ids)
     return None if schema is None else (relation, updates)
 
 
-def numbered(positions: Ints, ids: Ints) -> Ints:
-    """Positions in a list of values as the ids of those values; NULL stays."""
+def symbol_ids(positions: Ints, ids: Ints) -> Ints:
+    """Return the symbol ids at positions in a list of ids; NULL stays."""
     if not len(ids):
         return positions
     return np.where(positions == NULL, NULL, ids[np.maximum(positions, 0)])

@@ -3,9 +3,9 @@
     for every relation and every time t beyond `since`:
         Σ diffs of its batches and of `later` at times ≤ t   ==   Σ diffs of all acknowledged updates at times ≤ t
 
-What the log adds to a relation becomes one batch, up to the frontier of the last transaction; updates for later times
-wait. A note `cut` takes back the transactions before it that are not complete up to its frontier: how several workers
-agree on what all of them have.
+The updates that the log adds to a relation become one batch, up to the frontier of the last transaction; updates at
+later times wait. A note `cut` undoes the transactions before it that are not complete up to its frontier: this is how
+several workers agree on the transactions that all of them have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from kpg.storage.manifest import (
     StoredRelation,
     from_bytes,
     frontier_from_json,
-    number_of,
+    manifest_name,
+    manifest_number,
     schema_from_json,
 )
 from kpg.storage.named_readers import NamedReader
@@ -45,7 +46,7 @@ from kpg.trace.description import Description
 
 @dataclass(slots=True)
 class RecoveredRelation:
-    """A relation as it was stored: its rows in batches whose lanes lie in `order`, and what waits for later times."""
+    """A relation as it was stored: its rows in batches with lanes in `order`, and its updates at later times."""
 
     id: int
     schema: Schema
@@ -56,13 +57,13 @@ class RecoveredRelation:
 
     @property
     def ordered(self) -> Schema:
-        """The schema of the lanes of its batches."""
+        """The schema in the lane order of the batches."""
         return self.schema.select(self.order)
 
 
 @dataclass(slots=True)
 class Recovered:
-    """What was found: everything acknowledged up to `frontier`, each relation distinguishable from its `since` on."""
+    """All acknowledged transactions up to `frontier`; the history of each relation is exact from its `since` on."""
 
     manifest: Manifest
     frontier: Frontier
@@ -74,26 +75,27 @@ class Recovered:
     applied: AppliedBatches
     declarations: dict[str, Any]
     readers: dict[str, NamedReader]
-    files: list[tuple[Updates, StoredFile]]  # which updates lie in which file already
-    replayed: int  # transactions from the log
+    files: list[tuple[Updates, StoredFile]]  # updates that have a file already
+    replayed: int  # transactions read from the log
 
 
-class Rejected(Exception):
-    """A manifest that cannot be used, and why."""
+class UnusableManifest(Exception):
+    """Raised for a manifest that lies beyond the frontier to recover, with the reason."""
 
 
-def manifests(files: Files) -> Iterator[Manifest | Corrupt]:
-    """All manifests, newest first; in place of one that is damaged, the error."""
-    for number in sorted((n for name in files.names() if (n := number_of(name)) is not None), reverse=True):
-        name = f"manifest-{number:08d}.json"
+def read_manifests(files: Files) -> Iterator[Manifest | Corrupt]:
+    """Yield all manifests, newest first; for a damaged one, its error."""
+    numbers = (number for name in files.names() if (number := manifest_number(name)) is not None)
+    for number in sorted(numbers, reverse=True):
+        name = manifest_name(number)
         try:
-            yield from_bytes(files.read(name), f"{files.place}/{name}")
+            yield from_bytes(files.read(name), f"{files.location}/{name}")
         except Corrupt as error:
             yield error
 
 
 class LogReplay:
-    """The log, applied to what a manifest says."""
+    """Applies the records of the log to the content of a manifest."""
 
     def __init__(self, manifest: Manifest, symbols: Symbols) -> None:
         self._symbols = symbols
@@ -103,29 +105,28 @@ class LogReplay:
         self.next_relation = manifest.next_relation
         self.stored = dict(manifest.relations)
         self.declarations = dict(manifest.declarations)
-        self.readers = {name: NamedReader.from_json(each) for name, each in manifest.readers.items()}
+        self.readers = {name: NamedReader.from_json(written) for name, written in manifest.readers.items()}
         self.applied = AppliedBatches(manifest.applied)
         self.transactions: list[Transaction] = []
-        self._logged: dict[int, list[Updates]] = {}  # by relation, of the transactions that count
+        self._logged: dict[int, list[Updates]] = {}  # by relation id, of the transactions that are kept
 
-    def take(self, record: bytes) -> None:
+    def apply(self, record: bytes) -> None:
         """Apply one record."""
         if is_note(record):
-            self._note(decode_note(record))
+            self._apply_note(decode_note(record))
         else:
             transaction = decode_transaction(record, self._schema_of, self._symbols)
             self.transactions.append(transaction)
             self.frontier = self.frontier.join(transaction.upper)
 
     def _schema_of(self, relation: int) -> Schema | None:
-        return next((each.schema for each in self.stored.values() if each.id == relation), None)
+        return next((stored.schema for stored in self.stored.values() if stored.id == relation), None)
 
-    def _note(self, note: dict[str, Any]) -> None:
+    def _apply_note(self, note: dict[str, Any]) -> None:
         match note["note"]:
             case "declare":
                 schema = schema_from_json(note["schema"])
-                made = StoredRelation(note["id"], schema, tuple(note["key"]), schema.names)
-                self.stored[note["name"]] = made
+                self.stored[note["name"]] = StoredRelation(note["id"], schema, tuple(note["key"]), schema.names)
                 self.next_relation = note["id"] + 1
             case "drop":
                 self.stored.pop(note["name"], None)
@@ -141,12 +142,12 @@ class LogReplay:
                 self.cut(frontier_from_json(note["upto"]))
                 self.generation = note["generation"]
             case other:
-                raise Corrupt(f"the log has a note of an unknown kind: {other!r}", hint="Use the newer kpg.")
+                raise Corrupt(f"the log has an unknown note: {other!r}", hint="Open it with the kpg that wrote it.")
 
     def cut(self, upto: Frontier) -> bool:
-        """Take back the transactions that are not complete up to a frontier; whether there were any."""
+        """Undo the transactions that are not complete up to a frontier; return whether there were any."""
         if not self._manifest.frontier.precedes(upto):
-            raise Rejected(f"manifest {self._manifest.number} is at {self._manifest.frontier}, beyond {upto}")
+            raise UnusableManifest(f"manifest {self._manifest.number} is at {self._manifest.frontier}, beyond {upto}")
         kept = [transaction for transaction in self.transactions if transaction.upper.precedes(upto)]
         changed = len(kept) < len(self.transactions)
         self.transactions = kept
@@ -155,12 +156,12 @@ class LogReplay:
             self.frontier = self.frontier.join(transaction.upper)
         return changed
 
-    def finish(self, files: Files, next_frame: int) -> Recovered:
-        """Load the batches, and add what the log has."""
+    def load(self, files: Files, next_frame: int) -> Recovered:
+        """Load the batches from their files, and add the transactions of the log."""
         for transaction in self.transactions:
-            self._count(transaction)
-        found: list[tuple[Updates, StoredFile]] = []
-        relations = {name: self._load(stored, files, found) for name, stored in self.stored.items()}
+            self._collect(transaction)
+        loaded: list[tuple[Updates, StoredFile]] = []
+        relations = {name: self._load_relation(stored, files, loaded) for name, stored in self.stored.items()}
         start = Frontier.start(self._manifest.coordinates)
         since = {
             name: reduce(Frontier.join, [batch.since for batch in relation.batches], start)
@@ -168,39 +169,41 @@ class LogReplay:
         }
         return Recovered(
             self._manifest, self.frontier, since, next_frame, self.generation, self.next_relation, relations,
-            self.applied, self.declarations, self.readers, found, len(self.transactions),
+            self.applied, self.declarations, self.readers, loaded, len(self.transactions),
         )  # fmt: skip
 
-    def _count(self, transaction: Transaction) -> None:
+    def _collect(self, transaction: Transaction) -> None:
         for origin in transaction.origins:
             self.applied.add(origin)
         for relation, updates in transaction.changes:
             self._logged.setdefault(relation, []).append(updates)
 
-    def _load(self, stored: StoredRelation, files: Files, found: list[tuple[Updates, StoredFile]]) -> RecoveredRelation:
+    def _load_relation(
+        self, stored: StoredRelation, files: Files, loaded: list[tuple[Updates, StoredFile]]
+    ) -> RecoveredRelation:
         relation = RecoveredRelation(stored.id, stored.schema, stored.key, stored.order)
         schema = relation.ordered
-        for each in stored.batches:
-            updates = read_checked(files, each.file, schema, self._symbols)
-            found.append((updates, each.file))
-            relation.batches.append(Batch(updates, len(stored.key), Description(each.lower, each.upper, each.since)))
+        for batch in stored.batches:
+            updates = read_checked(files, batch.file, schema, self._symbols)
+            loaded.append((updates, batch.file))
+            relation.batches.append(Batch(updates, len(stored.key), Description(batch.lower, batch.upper, batch.since)))
         waiting = [read_checked(files, file, schema, self._symbols) for file in stored.later]
         order = [stored.schema.index(name) for name in schema.names]
         for updates in self._logged.pop(stored.id, []):
             lanes = updates.data if order == sorted(order) else np.ascontiguousarray(updates.data[order])
             waiting.append(Updates(lanes, updates.times, updates.diffs))
-        settle(relation, waiting, self.frontier)
+        batch_complete_updates(relation, waiting, self.frontier)
         return relation
 
 
-def settle(relation: RecoveredRelation, waiting: Iterable[Updates], frontier: Frontier) -> None:
-    """Of what waits, what is complete becomes a batch; the rest waits on."""
+def batch_complete_updates(relation: RecoveredRelation, waiting: Iterable[Updates], frontier: Frontier) -> None:
+    """Append a batch of the waiting updates before a frontier to a relation; the others keep waiting."""
     complete: list[Updates] = []
     later: list[Updates] = []
     for updates in waiting:
-        done, open_ = split(updates, frontier)
-        complete += [done] if len(done) else []
-        later += [open_] if len(open_) else []
+        before, beyond = split(updates, frontier)
+        complete += [before] if len(before) else []
+        later += [beyond] if len(beyond) else []
     relation.later = later
     if complete:
         start = Frontier.start(complete[0].depth)
@@ -211,8 +214,8 @@ def settle(relation: RecoveredRelation, waiting: Iterable[Updates], frontier: Fr
 
 
 def read_checked(files: Files, file: StoredFile, schema: Schema, symbols: Symbols) -> Updates:
-    """The updates of a file, if it is the one that was written."""
-    name = f"{files.place}/{file.name}"
+    """Return the updates of a batch file; raise Corrupt if it is not the file that was written."""
+    name = f"{files.location}/{file.name}"
     data = files.read(file.name)
     if len(data) != file.bytes or crc32(data) != file.checksum:
         raise Corrupt(f"{name} is damaged", detail="Its size or checksum does not fit the manifest.")
@@ -223,7 +226,7 @@ def read_checked(files: Files, file: StoredFile, schema: Schema, symbols: Symbol
 
 
 def split(updates: Updates, frontier: Frontier) -> tuple[Updates, Updates]:
-    """Those at times before a frontier, and those at times beyond it."""
+    """Return the updates at times before a frontier, and those at times beyond it."""
     beyond = np.zeros(updates.times.shape[1], np.bool_)
     for element in frontier:
         beyond |= (updates.times >= constant(element)).all(axis=0)

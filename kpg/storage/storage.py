@@ -1,19 +1,19 @@
-"""What a worker keeps in a directory: a log of transactions, checkpoints of its batches, and how to find them again.
+"""A worker's storage: a log of transactions and checkpoints of batches in a directory, and their recovery.
 
-    storage = Storage(place)
-    found = storage.recover(symbols)            everything acknowledged, once each
-    storage.commit(transaction, symbols)        returns when it is on disk; repeated origins have no effect
-    storage.checkpoint(contents, symbols)       shortens the log
+    storage = Storage(location)
+    recovered = storage.recover(symbols)              all acknowledged transactions, once each
+    pending = storage.append(transaction, symbols)    begin to write a transaction
+    storage.sync(pending)                             return when it is on disk
+    storage.checkpoint(contents, symbols)             shorten the log
 
-Knows relations, not dataflows: who runs dataflows says what their batches are. `commit` may be called by several
-threads at once, who then share a frame and a wait for the disk; the rest by one. Several workers agree on the meet of
-their `durable_frontier()` and each does `recover(upto=...)`, which takes back what others lack.
+Storage knows relations, not dataflows: its caller, which runs the dataflows, passes it their batches. One thread at a
+time may call it. Several workers agree on the meet of their `durable_frontier()`, and each calls `recover(upto=...)`,
+which undoes the transactions that others lack.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,16 +22,11 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
-from kpg.storage.checkpoint import CheckpointWriter, Content, collect, publish
+from kpg.storage.checkpoint import CheckpointWriter, RelationContent, remove_unneeded_files, write_manifest
 from kpg.storage.directory import Directory
-from kpg.storage.forks import FORKS
+from kpg.storage.forks import FORK_COUNT
 from kpg.storage.locate_files import open_files
-from kpg.storage.manifest import (
-    Manifest,
-    StoredRelation,
-    frontier_to_json,
-    schema_to_json,
-)
+from kpg.storage.manifest import Manifest, StoredRelation, frontier_to_json, schema_to_json
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin, Transaction, encode_note, encode_transaction
 from kpg.storage.recovery import Recovered, RecoveredRelation
@@ -39,7 +34,7 @@ from kpg.storage.transaction_log import SEGMENT_BYTES, CommitGroup, Durability, 
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingTransaction:
     """A transaction on its way to disk."""
 
     group: CommitGroup
@@ -51,25 +46,23 @@ class Storage:
 
     def __init__(
         self,
-        place: str | os.PathLike[str],
+        location: str | os.PathLike[str],
         *,
         filesystem: Any = None,
         coordinates: int = 1,
         durability: Durability = "commit",
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
-        self.files = open_files(place, filesystem)
+        self.files = open_files(location, filesystem)
         self.coordinates = coordinates
         self.durability: Durability = durability
-        self.trouble: str | None = None  # what was wrong with what was found, or with the last checkpoint
+        self.trouble: str | None = None  # what was wrong with the files at recovery, or with the last checkpoint
         self.generation = 0
         self._segment_bytes = segment_bytes
-        self._forks = FORKS[0]
-        self._lock = threading.Lock()
-        self._in_flight: dict[Origin, CommitGroup] = {}
+        self._fork_count = FORK_COUNT[0]
         self._recovered = False
         self._log: TransactionLog | None = None
-        self._bytes_before = 0
+        self._checkpointed_bytes = 0  # of the log, at the last checkpoint
         self._closed = False
         try:
             self._directory = Directory(self.files, coordinates)
@@ -80,11 +73,11 @@ class Storage:
     # Recovery
 
     def durable_frontier(self) -> Frontier:
-        """Up to where everything acknowledged is on disk."""
+        """Return the frontier up to which all acknowledged transactions are on disk."""
         return self._directory.durable_frontier() if not self._recovered else self._frontier
 
     def checkpoints(self) -> list[Frontier]:
-        """How far each manifest that can be read has come, newest first."""
+        """Return the frontier of each readable manifest, newest first."""
         return self._directory.checkpoints()
 
     def recover(
@@ -95,224 +88,191 @@ class Storage:
         generation: int | None = None,
         checkpoint: Frontier | None = None,
     ) -> Recovered:
-        """Everything acknowledged, or what is complete up to a frontier: then the rest is taken back, durably.
+        """Return all acknowledged transactions, or those complete up to a frontier; the rest is then undone, durably.
 
-        Given a checkpoint, only manifests of that frontier will do.
+        Given a checkpoint, only manifests of that frontier are used.
         """
         assert not self._recovered, "recovered already"
         try:
-            found, cut = self._directory.find(symbols, upto, checkpoint)
+            recovered, cut = self._directory.load(symbols, upto, checkpoint)
         except StorageError:
             self.close()
             raise
         self.trouble = self._directory.trouble
-        self._begin(found)
+        self._continue_from(recovered)
         if cut or (generation is not None and generation != self.generation):
-            self.generation = found.generation if generation is None else generation
-            self._note("cut", upto=frontier_to_json(self._frontier), generation=self.generation)
-        return found
+            self.generation = recovered.generation if generation is None else generation
+            self._log_note("cut", upto=frontier_to_json(self._frontier), generation=self.generation)
+        return recovered
 
-    def _begin(self, found: Recovered) -> None:
+    def _continue_from(self, recovered: Recovered) -> None:
         self._recovered = True
-        self._frontier = found.frontier
-        self.generation = found.generation
-        self.applied = found.applied
-        self.declarations = found.declarations
-        self.readers = found.readers
-        self.relations = found.relations
+        self._frontier = recovered.frontier
+        self.generation = recovered.generation
+        self.applied = recovered.applied
+        self.declarations = recovered.declarations
+        self.readers = recovered.readers
+        self.relations = recovered.relations
         self._schemas = {relation.id: relation.schema for relation in self.relations.values()}
-        self._changed: set[int] = set()  # relations whose rows are no longer just those that were found
-        self._next_relation = found.next_relation
+        self._changed: set[int] = set()  # ids of relations with rows that differ from the recovered ones
+        self._next_relation = recovered.next_relation
         self._number = self._directory.number
-        self._kept = {found.manifest.number: found.manifest}
-        self._writer = CheckpointWriter(self.files, found.files)
-        found.files = []
-        self._log = TransactionLog(self.files, found.next_frame, self.durability, self._segment_bytes)
+        self._kept = {recovered.manifest.number: recovered.manifest}
+        self._writer = CheckpointWriter(self.files, recovered.files)
+        recovered.files = []
+        self._log = TransactionLog(self.files, recovered.next_frame, self.durability, self._segment_bytes)
 
     @property
     def log(self) -> TransactionLog:
-        """Where records go."""
+        """The log, open for appending."""
         if self._log is None:
             raise Closed("the storage is closed, or was not recovered yet")
-        if self._forks != FORKS[0]:
-            raise Unavailable(f"{self.files.place} belongs to the process that opened it, not to its children")
+        if self._fork_count != FORK_COUNT[0]:
+            raise Unavailable(f"{self.files.location} belongs to the process that opened it, not to its children")
         return self._log
 
-    # What there is besides rows
+    # Relations, declarations and readers
 
     def declare(self, name: str, schema: Schema, key: tuple[str, ...]) -> int:
-        """The number of a relation; one that was stored must be declared as it was."""
-        found = self.relations.get(name)
-        if found is None:
-            number = self._next_relation
-            self._note("declare", id=number, name=name, schema=schema_to_json(schema), key=key)
+        """Return the id of a relation, a new one if it is not stored; its schema and key must be the stored ones."""
+        stored = self.relations.get(name)
+        if stored is None:
+            relation_id = self._next_relation
+            self._log_note("declare", id=relation_id, name=name, schema=schema_to_json(schema), key=key)
             self._next_relation += 1
-            self.relations[name] = RecoveredRelation(number, schema, key, schema.names)
-            self._schemas[number] = schema
-            return number
-        if (found.schema, found.key) != (schema, key):
+            self.relations[name] = RecoveredRelation(relation_id, schema, key, schema.names)
+            self._schemas[relation_id] = schema
+            return relation_id
+        if (stored.schema, stored.key) != (schema, key):
             raise SchemaMismatch(
-                f"{name} was stored otherwise",
-                detail=f"Stored: {found.schema!r}, key {found.key}. Declared: {schema!r}, key {key}.",
+                f"{name} was stored with other columns or another key",
+                detail=f"Stored: {stored.schema!r}, key {stored.key}. Declared: {schema!r}, key {key}.",
                 hint="Declare it as it was stored, or under another name.",
             )
-        return found.id
+        return stored.id
 
-    def take(self, name: str) -> RecoveredRelation:
-        """The rows of a relation as they were found; from now on whoever took them tells of them."""
-        found = self.relations[name]
-        taken = replace(found)
-        found.batches, found.later = [], []
-        self._changed.add(found.id)
+    def take_relation(self, name: str) -> RecoveredRelation:
+        """Hand over the recovered rows of a relation; from now on the caller passes its content to `checkpoint`."""
+        stored = self.relations[name]
+        taken = replace(stored)
+        stored.batches, stored.later = [], []
+        self._changed.add(stored.id)
         return taken
 
     def drop(self, name: str) -> None:
-        """Forget a relation and its rows."""
+        """Remove a relation and its rows."""
         if name not in self.relations:
             raise UndefinedName(f"no relation {name!r} is stored")
-        self._note("drop", name=name)
+        self._log_note("drop", name=name)
         del self._schemas[self.relations.pop(name).id]
 
     def register(self, name: str, value: Any) -> None:
-        """Keep something that can be written as JSON, by name."""
-        self._note("register", name=name, value=value)
+        """Keep a declaration, any value of JSON, by name."""
+        self._log_note("register", name=name, value=value)
         self.declarations[name] = value
 
     def unregister(self, name: str) -> None:
-        """Forget what was registered."""
-        self._note("unregister", name=name)
+        """Remove a declaration."""
+        self._log_note("unregister", name=name)
         self.declarations.pop(name, None)
 
     def set_reader(self, name: str, reader: NamedReader) -> None:
-        """Remember how far a reader has come."""
-        self._note("reader", name=name, **reader.to_json())
+        """Keep the time of a named reader."""
+        self._log_note("reader", name=name, **reader.to_json())
         self.readers[name] = reader
 
     def drop_reader(self, name: str) -> None:
-        """Forget a reader."""
-        self._note("drop reader", name=name)
+        """Remove a named reader."""
+        self._log_note("drop reader", name=name)
         self.readers.pop(name, None)
 
-    def _note(self, kind: str, **fields: Any) -> None:
-        self.log.sync(self.log.append(encode_note({"note": kind, **fields})))
+    def _log_note(self, note: str, **members: Any) -> None:
+        """Write a note and wait for the disk. Its name and members are literals in the log: they never change."""
+        self.log.sync(self.log.append(encode_note({"note": note, **members})))
 
     # Transactions
 
-    def was_applied(self, origin: Origin) -> bool:
-        """Whether a writer's batch is in the log or was before the last checkpoint."""
-        return origin in self.applied
-
-    def append(self, transaction: Transaction, symbols: Symbols) -> Pending:
-        """Begin to write a transaction; it counts when `sync` has returned. Raises if it cannot be written."""
+    def append(self, transaction: Transaction, symbols: Symbols) -> PendingTransaction:
+        """Begin to write a transaction, which counts when `sync` has returned. Raise if it cannot be written."""
         record = encode_transaction(transaction, self._schemas.__getitem__, symbols)
         for relation, _ in transaction.changes:
             self._changed.add(relation)
         log = self.log
-        pending = Pending(log.append(record), transaction)
-        log.begin()
+        pending = PendingTransaction(log.append(record), transaction)
+        log.begin_flush()
         if pending.group.error is not None:
             raise pending.group.error
         return pending
 
-    def sync(self, pending: Pending) -> None:
+    def sync(self, pending: PendingTransaction) -> None:
         """Wait until a transaction is on disk."""
-        try:
-            self.log.sync(pending.group)
-        except BaseException:
-            self._land(pending.transaction.origins)
-            raise
-        with self._lock:
-            upper = pending.transaction.upper
-            self._frontier = upper if self._frontier.precedes(upper) else self._frontier.join(upper)
-            for origin in pending.transaction.origins:
-                self.applied.add(origin)
-        if pending.transaction.origins:
-            self._land(pending.transaction.origins)
+        self.log.sync(pending.group)
+        upper = pending.transaction.upper
+        self._frontier = upper if self._frontier.precedes(upper) else self._frontier.join(upper)
+        for origin in pending.transaction.origins:
+            self.applied.add(origin)
 
-    def _land(self, origins: tuple[Origin, ...]) -> None:
-        with self._lock:
-            for origin in origins:
-                self._in_flight.pop(origin, None)
-
-    def commit(self, transaction: Transaction, symbols: Symbols) -> bool:
-        """Write a transaction and wait for the disk; False, and no effect, if all its origins were applied already."""
-        while True:
-            with self._lock:
-                if transaction.origins and all(origin in self.applied for origin in transaction.origins):
-                    return False
-                twin = next((self._in_flight[each] for each in transaction.origins if each in self._in_flight), None)
-                if twin is None:
-                    pending = self.append(transaction, symbols)
-                    self._in_flight.update(dict.fromkeys(transaction.origins, pending.group))
-                    break
-            self._outcome(twin)  # applied by now, or free again
-        self.sync(pending)
-        return True
-
-    def _outcome(self, group: CommitGroup) -> None:
-        """Wait until another thread's group is on disk, or is not."""
-        try:
-            self.log.sync(group)
-        except StorageError:
-            pass  # told to that thread
-
-    def take_back(self, upto: Frontier, origins: tuple[Origin, ...]) -> None:
-        """The last transaction has not happened after all, because others could not write their part of it."""
-        self._note("cut", upto=frontier_to_json(upto), generation=self.generation)
-        with self._lock:
-            self._frontier = upto
-            for origin in origins:
-                self.applied.discard(origin)
+    def undo(self, upto: Frontier, origins: tuple[Origin, ...]) -> None:
+        """Undo the last transaction, because other workers could not write their part of it."""
+        self._log_note("cut", upto=frontier_to_json(upto), generation=self.generation)
+        self._frontier = upto
+        for origin in origins:
+            self.applied.discard(origin)
 
     # Checkpoints
 
     @property
     def log_bytes(self) -> int:
-        """What was written to the log since the last checkpoint."""
-        return self.log.written_bytes - self._bytes_before
+        """The number of bytes written to the log since the last checkpoint."""
+        return self.log.written_bytes - self._checkpointed_bytes
 
-    def checkpoint(self, contents: Mapping[str, Content], symbols: Symbols) -> int:
-        """Write what is not in files yet; `contents` are the relations that were changed since recovery, complete up
-        to the durable frontier. Relations left out are kept as they were found. How many files were written."""
-        next_frame = self.log.roll()
+    def checkpoint(self, contents: Mapping[str, RelationContent], symbols: Symbols) -> int:
+        """Write the batches that have no file yet, and a manifest; return the number of files written.
+
+        `contents` has the relations that changed since recovery, complete up to the durable frontier. The others stay
+        as they were recovered.
+        """
+        next_frame = self.log.end_segment()
         number = self._number + 1
         self._writer.begin(number)
         try:
-            made = self._manifest(number, next_frame, contents, symbols)
-            publish(self.files, made)
+            manifest = self._make_manifest(number, next_frame, contents, symbols)
+            write_manifest(self.files, manifest)
         except BaseException:
-            self._writer.give_up()
+            self._writer.abandon()
             raise
         self._number = number
         previous = max(self._kept)
-        self._kept = {previous: self._kept[previous], number: made}
-        self._bytes_before = self.log.written_bytes
+        self._kept = {previous: self._kept[previous], number: manifest}
+        self._checkpointed_bytes = self.log.written_bytes
         self.trouble = None
-        written = self._writer.end()
-        collect(self.files, self._kept)
+        written = self._writer.finish()
+        remove_unneeded_files(self.files, self._kept)
         return written
 
-    def _manifest(self, number: int, next_frame: int, contents: Mapping[str, Content], symbols: Symbols) -> Manifest:
+    def _make_manifest(
+        self, number: int, next_frame: int, contents: Mapping[str, RelationContent], symbols: Symbols
+    ) -> Manifest:
         stored: dict[str, StoredRelation] = {}
         for name, relation in self.relations.items():
             content = contents.get(name)
             if content is None:
                 assert relation.id not in self._changed, f"the rows of {name} are missing"
-                content = Content(relation.order, relation.batches, relation.later)
+                content = RelationContent(relation.order, relation.batches, relation.later)
             schema = relation.schema.select(content.order)
-            batches = self._writer.batches(content.batches, schema, symbols)
-            later = tuple(self._writer.file(updates, schema, symbols) for updates in content.later)
+            batches = self._writer.write_batches(content.batches, schema, symbols)
+            later = tuple(self._writer.write_file(updates, schema, symbols) for updates in content.later)
             stored[name] = StoredRelation(relation.id, relation.schema, relation.key, content.order, batches, later)
         return Manifest(
             number, self.coordinates, self._frontier, next_frame, self.generation, self._next_relation, stored,
             self.applied.to_json(), dict(self.declarations),
-            {name: each.to_json() for name, each in self.readers.items()},
+            {name: reader.to_json() for name, reader in self.readers.items()},
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """What there is, as plain values."""
+        """Return the state of the storage as plain values."""
         return {
-            "place": self.files.place,
+            "place": self.files.location,
             "durability": self.durability,
             "frontier": frontier_to_json(self._frontier),
             "generation": self.generation,
@@ -323,7 +283,7 @@ class Storage:
         }
 
     def close(self) -> None:
-        """Write what waits, and give up the directory; may be repeated."""
+        """Write and force the waiting records, and give up the directory; a second call has no effect."""
         if self._closed:
             return
         self._closed = True

@@ -1,12 +1,12 @@
-"""The log: records in the order they were acknowledged, several to a frame when several threads wait.
+"""The log: records in the order of their acknowledgement, several to a frame when several threads wait.
 
-    group = log.append(record)      take a place in the order
-    log.begin()                     write what waits and have it forced to disk, without waiting for the disk
-    log.sync(group)                 return when the record is on disk, or raise: then it is not in the log
+    group = log.append(record)      give the record its position in the order
+    log.begin_flush()               write the waiting records and start to force them, without waiting for the disk
+    log.sync(group)                 return when the record is on disk; or raise, and then the record is not in the log
 
-While one thread waits for the disk others append; all they appended becomes the next frame. With durability "relaxed"
-a record counts when the system has it: it outlives the process, not the machine. Segments are named after their first
-frame; a new one is begun when the last is full, at each checkpoint and after each recovery.
+While one thread waits for the disk, others append; their records become the next frame (group commit). With durability
+"relaxed", a record counts once the system has it: it outlives the process, but not the machine. A segment is named
+after its first frame. The log begins a new segment when the last one is full, at each checkpoint and after recovery.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Literal
 
 from kpg.errors import Closed, Corrupt, KpgError, Unavailable
 from kpg.storage.file_store import Files, Segment
-from kpg.storage.framing import frame, scan, segment_head
+from kpg.storage.framing import encode_frame, encode_head, scan_segment
 
 Durability = Literal["commit", "relaxed"]
-SEGMENT_BYTES = 16 << 20
+SEGMENT_BYTES = 16 << 20  # a segment above this is full: recovery reads whole segments into memory
 
 
 def segment_name(first: int) -> str:
-    """What a segment is called."""
+    """Return the file name of the segment that begins with frame `first`."""
     return f"log-{first:016d}.kpg"
 
 
-def first_of(name: str) -> int | None:
-    """The first frame of a segment, by its name; None for other files."""
+def first_frame_of(name: str) -> int | None:
+    """Return the first frame of a segment by its file name, None for other files."""
     digits = name.removeprefix("log-").removesuffix(".kpg")
     return int(digits) if name == f"log-{digits}.kpg" and digits.isdecimal() else None
 
 
 class CommitGroup:
-    """Records that become one frame, and what became of them."""
+    """The records of one frame, and the outcome of writing it."""
 
     __slots__ = ("records", "done", "error")
 
@@ -46,7 +46,10 @@ class CommitGroup:
 
 
 class TransactionLog:
-    """Where records are appended."""
+    """The end of the log, where threads append records.
+
+    At any time at most one thread leads: it writes a frame or waits for the disk, on behalf of all.
+    """
 
     def __init__(
         self, files: Files, next_frame: int, durability: Durability = "commit", segment_bytes: int = SEGMENT_BYTES
@@ -57,144 +60,144 @@ class TransactionLog:
         self._segment: Segment | None = None
         self._salt = 0
         self._lock = threading.Lock()
-        self._turn = threading.Condition(self._lock)
-        self._waiting = 0  # threads that wait for their turn: mostly none, and then nobody is told
-        self._leading = False  # whether some thread writes or waits for the disk
-        self._next: CommitGroup | None = None  # what is not written yet
-        self._flying: CommitGroup | None = None  # written, perhaps not on disk
+        self._leader_done = threading.Condition(self._lock)
+        self._waiting_threads = 0  # of which mostly there are none, so that no notification is needed
+        self._has_leader = False
+        self._unwritten: CommitGroup | None = None
+        self._unforced: CommitGroup | None = None  # written, perhaps not on disk
         self._closed = self._broken = False
         self.next_frame = next_frame
         self.written_bytes = 0
-        self.frames = 0  # how many were written, each forced once
+        self.frames = 0  # frames written, each forced once
 
     def append(self, record: bytes) -> CommitGroup:
-        """Give a record its place."""
+        """Give a record its position in the log."""
         with self._lock:
             if self._closed:
                 raise Closed("the log is closed")
-            if self._next is None:
-                self._next = CommitGroup()
-            self._next.records.append(record)
-            return self._next
+            if self._unwritten is None:
+                self._unwritten = CommitGroup()
+            self._unwritten.records.append(record)
+            return self._unwritten
 
-    def begin(self) -> None:
-        """Write what waits, unless a frame is on its way already."""
+    def begin_flush(self) -> None:
+        """Write the waiting records, unless a frame is on its way to disk already."""
         with self._lock:
-            if self._leading or self._flying is not None or self._next is None:
+            if self._has_leader or self._unforced is not None or self._unwritten is None:
                 return
-            self._leading = True
+            self._has_leader = True
         try:
-            self._launch()
+            self._write_group()
         finally:
-            self._hand_over()
+            self._stop_leading()
 
     def sync(self, group: CommitGroup) -> None:
-        """Wait until a group is on disk."""
+        """Wait until a group is on disk; raise its error if it could not be written."""
         while True:
             with self._lock:
-                while self._leading and not group.done:
-                    self._waiting += 1
-                    self._turn.wait()
-                    self._waiting -= 1
+                while self._has_leader and not group.done:
+                    self._waiting_threads += 1
+                    self._leader_done.wait()
+                    self._waiting_threads -= 1
                 if group.done:
                     break
-                self._leading = True
+                self._has_leader = True
             try:
-                if self._flying is None:
-                    self._launch()
-                self._land()
+                if self._unforced is None:
+                    self._write_group()
+                self._wait_for_disk()
             finally:
-                self._hand_over()
+                self._stop_leading()
         if group.error is not None:
             raise group.error
 
-    def _hand_over(self) -> None:
+    def _stop_leading(self) -> None:
         with self._lock:
-            self._leading = False
-            if self._waiting:
-                self._turn.notify_all()
+            self._has_leader = False
+            if self._waiting_threads:
+                self._leader_done.notify_all()
 
-    def _launch(self) -> None:
-        """Write the next group; the caller leads."""
+    def _write_group(self) -> None:
+        """Write the next group as a frame; the caller leads."""
         with self._lock:
-            group, self._next = self._next, None
+            group, self._unwritten = self._unwritten, None
         assert group is not None
         try:
-            segment = self._room()
-            written = frame(group.records, self.next_frame, segment.forced, self._salt)
-            segment.append(written)
+            segment = self._current_segment()
+            frame = encode_frame(group.records, self.next_frame, segment.forced, self._salt)
+            segment.append(frame)
             if self._durability == "commit":
-                segment.begin()
+                segment.begin_flush()
         except BaseException as error:
-            self._settle(group, error)
+            self._finish_group(group, error)
             return
-        self._flying = group
+        self._unforced = group
         self.next_frame += 1
         self.frames += 1
-        self.written_bytes += sum(map(len, written))
+        self.written_bytes += sum(map(len, frame))
 
-    def _land(self) -> None:
-        """Wait for the group that was written; the caller leads."""
-        group, self._flying = self._flying, None
+    def _wait_for_disk(self) -> None:
+        """Wait until the written group is on disk; the caller leads."""
+        group, self._unforced = self._unforced, None
         if group is None:
             return
         try:
             if self._durability == "commit":
                 assert self._segment is not None
-                self._segment.wait()
+                self._segment.wait_flush()
         except BaseException as error:
-            self._settle(group, error)
+            self._finish_group(group, error)
             return
-        self._settle(group, None)
+        self._finish_group(group, None)
 
-    def _settle(self, group: CommitGroup, error: BaseException | None) -> None:
+    def _finish_group(self, group: CommitGroup, error: BaseException | None) -> None:
         with self._lock:
             group.done = True
             group.records = []
             if error is not None:
                 group.error = error if isinstance(error, KpgError) else KpgError(f"the log failed: {error!r}")
-        if error is not None and not isinstance(error, KpgError):  # Ctrl-C: how much was written is not known
-            self._broken = True
+        if error is not None and not isinstance(error, KpgError):
+            self._broken = True  # an interrupt such as Ctrl-C leaves an unknown part of the frame on disk
             raise error
 
-    def _room(self) -> Segment:
-        """The segment that takes the next frame."""
+    def _current_segment(self) -> Segment:
+        """Return the segment for the next frame, a new one if the last is full."""
         if self._broken:
-            raise Unavailable("the log was stopped in the middle", hint="Close the db and open it again.")
+            raise Unavailable("a write to the log was interrupted", hint="Close the db and open it again.")
         full = self._segment is not None and self._segment.end >= self._segment_bytes
-        if self._segment is not None and (full or (not self._files.grows and self.frames)):
+        if self._segment is not None and (full or (not self._files.can_append and self.frames)):
             self._end_segment()
         if self._segment is None:
-            head, self._salt = segment_head(self.next_frame)
-            self._segment = self._files.segment(segment_name(self.next_frame), head)
+            head, self._salt = encode_head(self.next_frame)
+            self._segment = self._files.create_segment(segment_name(self.next_frame), head)
         return self._segment
 
     def _end_segment(self) -> None:
-        """Force the segment, whatever the durability: only the last one may have a torn end."""
+        """Force and close the segment, whatever the durability: only the last segment may have a torn end."""
         segment = self._segment
         if segment is not None:
-            segment.begin()
-            segment.wait()
+            segment.begin_flush()
+            segment.wait_flush()
             segment.close()
             self._segment = None
 
-    def roll(self) -> int:
-        """End the segment, everything in it on disk; the number of the frame that comes next."""
+    def end_segment(self) -> int:
+        """End the segment with everything in it on disk; return the number of the next frame."""
         self._drain()
         self._end_segment()
         return self.next_frame
 
     def _drain(self) -> None:
-        """Wait until nothing is left to write."""
+        """Wait until every appended record is on disk."""
         while True:
             with self._lock:
-                group = self._flying or self._next
+                group = self._unforced or self._unwritten
             if group is None:
                 return
             self.sync(group)
 
     def close(self) -> None:
-        """Write what waits, force it, and take no more; may be repeated."""
+        """Write and force the waiting records, then refuse further ones; a second call has no effect."""
         if self._closed:
             return
         try:
@@ -207,26 +210,27 @@ class TransactionLog:
 
 
 def read_log(files: Files, first: int) -> Iterator[tuple[bytes, ...]]:
-    """The groups from frame `first` on; a torn end is cut off, damage elsewhere is refused."""
-    segments = sorted(number for name in files.names() if (number := first_of(name)) is not None)
+    """Yield the groups from frame `first` on. Cut off a torn end; raise Corrupt for damage elsewhere."""
+    segments = sorted(number for name in files.names() if (number := first_frame_of(name)) is not None)
     older = [number for number in segments if number <= first]
     needed = segments[max(0, len(older) - 1) :]
     expected = needed[0] if needed and needed[0] <= first else first
-    for place, number in enumerate(needed):
+    for index, number in enumerate(needed):
         name = segment_name(number)
         if number != expected:
             missing = f"frames {expected} to {number - 1}"
-            raise Corrupt(f"{files.place} lacks {missing} of its log", detail=f"The next segment is {name}.")
-        found = scan(files.read(name), f"{files.place}/{name}", number, last=place == len(needed) - 1)
-        if found.torn:
-            files.cut(name, found.end if found.groups else 0)
-        yield from found.groups[max(0, first - number) :]
-        expected = number + len(found.groups)
+            raise Corrupt(f"{files.location} lacks {missing} of its log", detail=f"The next segment is {name}.")
+        last = index == len(needed) - 1
+        segment = scan_segment(files.read(name), f"{files.location}/{name}", number, last)
+        if segment.torn:
+            files.truncate(name, segment.end if segment.groups else 0)
+        yield from segment.groups[max(0, first - number) :]
+        expected = number + len(segment.groups)
 
 
-def drop_before(files: Files, first: int) -> None:
+def remove_segments_before(files: Files, first: int) -> None:
     """Remove the segments that hold only frames before `first`."""
-    segments = sorted(number for name in files.names() if (number := first_of(name)) is not None)
+    segments = sorted(number for name in files.names() if (number := first_frame_of(name)) is not None)
     for number, following in zip(segments, segments[1:], strict=False):
         if following <= first:
             files.remove(segment_name(number))

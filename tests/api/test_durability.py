@@ -12,7 +12,7 @@ from pyarrow import fs
 import kpg
 from kpg import col
 from kpg.algebra.frontier import CLOSED, Frontier
-from tests.storage.places import copy_of, files_of, flip
+from tests.storage.directories import copy_of, files_of, flip
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -191,7 +191,7 @@ def test_another_schema_is_refused_and_says_what_is_stored(tmp_path):
         edges_of(db)
     with kpg.open(tmp_path) as db:
         for columns in ({"src": int, "name": str}, {"src": int}, {"name": str | None, "src": int}):
-            with pytest.raises(kpg.SchemaMismatch, match="edges was stored otherwise") as error:
+            with pytest.raises(kpg.SchemaMismatch, match="edges was stored with other columns or another key") as error:
                 db.input("edges", **columns)
             assert "name: string?" in (error.value.detail or "")
         edges_of(db)

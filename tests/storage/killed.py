@@ -1,9 +1,9 @@
-"""A process that forks children, who transact on a directory until they are killed.
+"""A process that forks children, which transact on a directory until they are killed.
 
-Reads lines of JSON: where, a seed, and at which call of which function of the system the child kills itself (or none:
-then somebody else does, and a child that is done waits for it). A child says who it is before anything else, and
-"ack n" when transaction n has returned. What transaction n does is a function of n alone, so whoever reads the
-directory afterwards can tell which prefix of them is there.
+It reads lines of JSON: a directory, a seed, and the call of a system function at which the child kills itself (or null:
+then the test kills it, and a child that has finished waits for that). A child prints its process id first, and "ack n"
+when transaction n has returned. Transaction n is a function of n alone, so a reader of the directory can tell how many
+of them it holds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ STEPS = 40
 
 
 def changes(n: int) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """What transaction n inserts, and what it removes."""
+    """Return the rows that transaction n inserts, and those it removes."""
     inserted = [(n, f"text {n % 5}")] * (1 + n % 2)
     removed = [(n - 3, f"text {(n - 3) % 5}")] if n % 4 == 3 else []
     return inserted, removed
 
 
 def after(count: int) -> Counter[tuple[int, str]]:
-    """The rows after the first transactions."""
+    """Return the rows after the first `count` transactions."""
     rows: Counter[tuple[int, str]] = Counter()
     for n in range(count):
         inserted, removed = changes(n)
@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def die_at(name: str, call: int, moment: str) -> None:
-    """Have the process killed before, in the middle of, or after the so-and-so-manyth call of a function of `os`."""
+    """Kill this process before, amid or after a call of a function of `os`, counted from 1."""
     real: Callable[..., Any] = getattr(os, name)
     count = 0
 
@@ -63,7 +63,7 @@ def die_at(name: str, call: int, moment: str) -> None:
 
 
 def work(place: str, seed: int) -> None:
-    """Transact, and say so."""
+    """Run transactions, and print an acknowledgement of each."""
     import kpg
 
     chance = random.Random(seed)
@@ -84,14 +84,14 @@ def work(place: str, seed: int) -> None:
         db.transact(fill, origin=("writer", n))
         say(f"ack {n}")
         if chance.random() < 0.2:
-            db.transact(fill, origin=("writer", n))  # a writer that did not hear us
+            db.transact(fill, origin=("writer", n))  # a writer that missed the acknowledgement
         if chance.random() < 0.1:
             db.checkpoint()
     db.close()
 
 
 def rehearse(db: Any) -> None:
-    """Have all kernels before the first fork; in memory, for threads of the C library would not be there after it."""
+    """Compile all kernels before the first fork; in memory, because threads of the C library do not survive a fork."""
     rows = db.input("rows", n=int, text=str)
     rows.arrange("text")
     for n in range(STEPS):
@@ -104,24 +104,24 @@ def rehearse(db: Any) -> None:
 
 def main() -> None:
     import kpg
-    from kpg.storage.forks import FORKS
+    from kpg.storage.forks import FORK_COUNT
 
     rehearse(kpg.open())
     say("ready")
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         child = os.fork()
         if child == 0:
-            FORKS[0] = 0  # this process has not begun such threads
+            FORK_COUNT[0] = 0  # the parent has not started threads of the C library
             say(f"child {os.getpid()}")
-            if asked["point"]:
-                die_at(*asked["point"])
+            if request["point"]:
+                die_at(*request["point"])
             try:
-                work(asked["place"], asked["seed"])
+                work(request["place"], request["seed"])
             except BaseException as error:
                 say(f"error {error!r}")
                 os._exit(1)
-            while not asked["point"]:
+            while not request["point"]:
                 signal.pause()
             os._exit(0)
         _, status = os.waitpid(child, 0)

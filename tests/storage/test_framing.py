@@ -1,29 +1,29 @@
-"""Frames: what was written is read, a torn end is cut, and damage before it is told with its place."""
+"""Frames: every written record is read, a torn end is cut off, and damage before it is reported with its offset."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.errors import Corrupt
-from kpg.storage.framing import HEAD, HEADER, frame, scan, segment_head
+from kpg.storage.framing import HEAD, HEADER, encode_frame, encode_head, scan_segment
 
 GROUPS = st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
 def segment(groups: list[list[bytes]], forced_each: bool = True) -> tuple[bytes, list[int]]:
-    """A segment of these groups, and where each frame begins; each frame is on disk before the next, or none is."""
-    data, salt = segment_head(7)
+    """Return a segment of groups, and the offset of each frame; each was on disk before the next, or none was."""
+    data, salt = encode_head(7)
     starts = []
     for number, records in enumerate(groups):
         starts.append(len(data))
-        data += b"".join(frame(records, 7 + number, len(data) if forced_each else HEAD.size, salt))
+        data += b"".join(encode_frame(records, 7 + number, len(data) if forced_each else HEAD.size, salt))
     return data, starts
 
 
 @given(GROUPS, st.integers(0, 100))
-def test_what_was_written_is_read(groups, zeros):
+def test_every_written_record_is_read(groups, zeros):
     data, _ = segment(groups)
-    found = scan(data + bytes(zeros), "s", 7, last=False)
+    found = scan_segment(data + bytes(zeros), "s", 7, last=False)
     assert found.groups == tuple(map(tuple, groups)) and found.end == len(data) and not found.torn
 
 
@@ -31,7 +31,7 @@ def test_what_was_written_is_read(groups, zeros):
 def test_a_cut_anywhere_leaves_the_frames_before_it(groups, data):
     whole, starts = segment(groups)
     cut = data.draw(st.integers(0, len(whole) - 1))
-    found = scan(whole[:cut], "s", 7, last=True)
+    found = scan_segment(whole[:cut], "s", 7, last=True)
     kept = sum(1 for start in [*starts[1:], len(whole)] if start <= cut)
     assert found.groups == tuple(map(tuple, groups[:kept]))
     assert found.torn == (cut not in [*starts, len(whole)])
@@ -40,18 +40,18 @@ def test_a_cut_anywhere_leaves_the_frames_before_it(groups, data):
 @given(GROUPS, st.data())
 def test_a_flipped_bit_is_damage_if_later_frames_were_forced_after_it_and_a_torn_end_if_not(groups, data):
     whole, starts = segment(groups)
-    place = data.draw(st.integers(HEAD.size, len(whole) - 1))
+    offset = data.draw(st.integers(HEAD.size, len(whole) - 1))
     bad = bytearray(whole)
-    bad[place] ^= 1 << data.draw(st.integers(0, 7))
-    hit = max(number for number, start in enumerate(starts) if start <= place)
+    bad[offset] ^= 1 << data.draw(st.integers(0, 7))
+    hit = max(number for number, start in enumerate(starts) if start <= offset)
     if hit < len(groups) - 1:
         with pytest.raises(Corrupt, match=f"s is damaged at offset {starts[hit]}"):
-            scan(bytes(bad), "s", 7, last=True)
+            scan_segment(bytes(bad), "s", 7, last=True)
     else:
-        found = scan(bytes(bad), "s", 7, last=True)
+        found = scan_segment(bytes(bad), "s", 7, last=True)
         assert found.torn and found.groups == tuple(map(tuple, groups[:hit]))
         with pytest.raises(Corrupt, match=f"offset {starts[hit]}"):
-            scan(bytes(bad), "s", 7, last=False)
+            scan_segment(bytes(bad), "s", 7, last=False)
 
 
 @given(GROUPS.filter(lambda groups: len(groups) > 1), st.data())
@@ -60,14 +60,14 @@ def test_frames_that_were_not_forced_one_by_one_may_be_lost_in_any_order(groups,
     hit = data.draw(st.integers(0, len(groups) - 1))
     bad = bytearray(whole)
     bad[starts[hit]] ^= 0xFF
-    found = scan(bytes(bad), "s", 7, last=True)
+    found = scan_segment(bytes(bad), "s", 7, last=True)
     assert found.torn and found.groups == tuple(map(tuple, groups[:hit])) and found.end == starts[hit]
 
 
 def test_a_row_that_looks_like_a_frame_is_not_taken_for_one():
     inner, _ = segment([[b"a"], [b"b"]])
     whole, starts = segment([[b"first"], [inner]])
-    found = scan(whole[: starts[1] + HEADER.size + len(inner)], "s", 7, last=True)  # the last bytes are missing
+    found = scan_segment(whole[: starts[1] + HEADER.size + len(inner)], "s", 7, last=True)  # the last bytes are missing
     assert found.torn and found.groups == ((b"first",),)
 
 
@@ -75,11 +75,11 @@ def test_zeros_in_the_middle_are_damage():
     whole, starts = segment([[b"a" * 30], [b"b"]])
     bad = whole[: starts[0]] + bytes(starts[1] - starts[0]) + whole[starts[1] :]
     with pytest.raises(Corrupt, match=f"offset {starts[0]}"):
-        scan(bad, "s", 7, last=True)
+        scan_segment(bad, "s", 7, last=True)
 
 
-def test_a_segment_of_another_place_in_the_log_is_not_read():
+def test_a_segment_with_another_first_frame_is_not_read():
     whole, _ = segment([[b"a"]])
     with pytest.raises(Corrupt, match="offset 0"):
-        scan(whole, "s", 8, last=False)
-    assert scan(whole, "s", 8, last=True).torn
+        scan_segment(whole, "s", 8, last=False)
+    assert scan_segment(whole, "s", 8, last=True).torn

@@ -1,4 +1,4 @@
-"""Real processes, killed for real: every acknowledged transaction is there once, and none twice."""
+"""Processes killed by SIGKILL: the directory holds every acknowledged transaction once, and none twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Zygote:
     def run(
         self, place: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None
     ) -> tuple[int, int]:
-        """Have a child work until it is dead; how many transactions it found and acknowledged, and how it ended."""
+        """Run a child until it is dead; return the transactions it found or acknowledged, and its exit status."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"place": str(place), "seed": seed, "point": point}) + "\n")
         self.process.stdin.flush()
@@ -69,7 +69,7 @@ class Zygote:
                 case "end":
                     return known, int(number)
                 case _:
-                    raise AssertionError(f"the child said {word} {number}")
+                    raise AssertionError(f"the child printed {word} {number}")
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -79,13 +79,13 @@ class Zygote:
 
 @pytest.fixture(scope="module")
 def zygote():
-    made = Zygote()
-    yield made
-    made.close()
+    process = Zygote()
+    yield process
+    process.close()
 
 
-def found(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
-    """How many transactions are there, and the rows."""
+def read_directory(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
+    """Return the number of transactions in a directory, and its rows."""
     with kpg.open(place) as db:
         rows = db.input("rows", n=int, text=str).output("all")
         last = db.applied.latest("writer")
@@ -95,19 +95,19 @@ def found(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
 
 
 def check(place: Path, known: int) -> None:
-    count, rows = found(place)
-    assert count in (known, known + 1) or known == -1, "what was acknowledged is there, and at most one more"
+    count, rows = read_directory(place)
+    assert count in (known, known + 1) or known == -1, "every acknowledged transaction, and at most one more"
     assert rows == killed.after(count), "each transaction once"
 
 
 def test_killed_at_every_point_of_writing(zygote, tmp_path):
     dead = 0
     for number, point in enumerate(POINTS):
-        place = tmp_path / str(number % 4)  # a directory meets several crashes
+        place = tmp_path / str(number % 4)  # so that a directory goes through several crashes
         known, status = zygote.run(place, number, point, None)
         dead += status == signal.SIGKILL
         check(place, known)
-    assert dead > len(POINTS) // 2, "most points were met"
+    assert dead > len(POINTS) // 2, "most points were reached"
 
 
 def test_killed_from_outside_at_random_moments(zygote, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import kpg
-from tests.storage.places import copy_of, files_of, flip
+from tests.storage.directories import copy_of, files_of, flip
 
 TEXTS = st.sampled_from([None, "", "a", "ü", "a longer text"])
 ROWS = st.lists(st.tuples(st.integers(0, 5), TEXTS), min_size=1, max_size=4)
@@ -20,12 +20,12 @@ KEYS = st.sampled_from([("a.x",), ("a.text",), ("a.text", "a.x"), None])
 
 
 class Machine(RuleBasedStateMachine):
-    """A db with two relations; `model` is what was acknowledged, `later` what was for later times."""
+    """A db with two relations; `model` holds the acknowledged rows, `later` the rows inserted at later times."""
 
     @initialize(history=st.sampled_from([0, None]))
     def begin(self, history):
-        self.home = Path(tempfile.mkdtemp())
-        self.place = self.home / "db"
+        self.parent = Path(tempfile.mkdtemp())
+        self.place = self.parent / "db"
         self.history = history
         self.model = {"a": Counter(), "b": Counter()}
         self.later: list[tuple[int, str, tuple[int, str | None]]] = []
@@ -42,7 +42,7 @@ class Machine(RuleBasedStateMachine):
         self.inputs = {"a": self.db.input("a", **columns), "b": self.db.input("b", **columns)}
         if keys is not None:
             self.inputs["a"].arrange(*keys)
-        self.answers = {"a": self.inputs["a"].output("answer a")}  # b is asked for only now and then
+        self.answers = {"a": self.inputs["a"].output("answer a")}  # b gets an output only now and then
         self.buffer, self.soon = [], []
         assert self.db.epoch == self.epoch
 
@@ -122,14 +122,14 @@ class Machine(RuleBasedStateMachine):
         self.open(keys)
 
     @rule()
-    def look_at_b(self):
+    def read_b(self):
         answer = self.inputs["b"].output("answer b")
         if self.epoch:
             assert_same(answer, self.model["b"])
         answer.release()
 
     @invariant(check_during_init=False)
-    def the_answer_is_what_was_acknowledged(self):
+    def the_output_holds_the_acknowledged_rows(self):
         if self.epoch:
             assert_same(self.answers["a"], self.model["a"])
             if self.history is None:
@@ -139,11 +139,11 @@ class Machine(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "db"):
             self.db.close()
-            shutil.rmtree(self.home)
+            shutil.rmtree(self.parent)
 
 
 def assert_same(answer, model, as_of=None):
-    """Rows and how often each is there, negative counts too."""
+    """Compare rows with their counts, negative ones too."""
     rows = zip(*[column.to_pylist() for column in answer.snapshot(as_of, counts=True).columns], strict=True)
     assert {values[:-1]: values[-1] for values in rows} == {row: count for row, count in model.items() if count}
 

@@ -1,4 +1,4 @@
-"""Records and files of updates: text goes by value, and everything comes back."""
+"""Records and batch files: text is stored by value, and every update is read back."""
 
 import numpy as np
 from hypothesis import given
@@ -29,7 +29,7 @@ BLOCKS = st.sampled_from(["constant", "each"])
 
 
 def updates_of(rows, times, diffs, symbols):
-    """Updates of rows, times and diffs one for all or one for each."""
+    """Return updates of rows; times and diffs are one for all rows, or one for each."""
     n = len(rows)
     each = np.arange(n, dtype=np.int64).reshape(1, n)
     return Updates(
@@ -39,16 +39,16 @@ def updates_of(rows, times, diffs, symbols):
     )
 
 
-def told(updates, symbols):
-    """Updates as rows, times and diffs, sorted."""
+def as_rows(updates, symbols):
+    """Return updates as rows, times and diffs, sorted."""
     n = len(updates)
     rows = decode(SCHEMA, updates.data, symbols).to_pylist()
     times, diffs = spread(updates.times, n)[0].tolist(), spread(updates.diffs, n)[0].tolist()
     return sorted((str(sorted(row.items())), time, diff) for row, time, diff in zip(rows, times, diffs, strict=True))
 
 
-def crowded():
-    """A table of symbols in which numbers are taken already."""
+def used_symbols():
+    """Return a symbol table with ids in use."""
     symbols = Symbols()
     symbols.intern(["x", "", "y"])
     return symbols
@@ -56,25 +56,25 @@ def crowded():
 
 @given(ROWS, BLOCKS, BLOCKS)
 def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
-    here, there = Symbols(), crowded()
+    here, there = Symbols(), used_symbols()
     updates = updates_of(rows, times, diffs, here)
     sent = Transaction(Frontier([(4, 9), (7, 1)]), ((3, updates), (5, updates)), (Origin("ü", 7), Origin("", -1)))
     record = encode_transaction(sent, lambda _: SCHEMA, here)
     found = decode_transaction(record, {3: SCHEMA}.get, there)
     assert (found.upper, found.origins) == (sent.upper, sent.origins) == (upper_of(record), found.origins)
     ((relation, got),) = found.changes  # the other relation was dropped
-    assert relation == 3 and told(got, there) == told(updates, here)
+    assert relation == 3 and as_rows(got, there) == as_rows(updates, here)
     assert got.times.shape == updates.times.shape and got.diffs.shape == updates.diffs.shape
 
 
 @given(ROWS.filter(len), BLOCKS, BLOCKS)
 def test_a_file_of_updates_is_the_same_in_another_process(rows, times, diffs):
-    here, there = Symbols(), crowded()
+    here, there = Symbols(), used_symbols()
     updates = consolidate(updates_of(rows, times, diffs, here))
     found = read_updates(write_updates(updates, SCHEMA, here).to_pybytes(), "f", SCHEMA, there)
-    assert told(found, there) == told(updates, here)
+    assert as_rows(found, there) == as_rows(updates, here)
     again = consolidate(found)
-    assert (again.data == found.data).all(), "sorted by the numbers of the new symbols"
+    assert (again.data == found.data).all(), "sorted by the ids of the new symbols"
 
 
 @given(st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=20), BLOCKS)

@@ -1,4 +1,4 @@
-"""Storage by itself: what was acknowledged is found again, whatever happened to the files in between."""
+"""Storage without a dataflow: recovery finds every acknowledged transaction, whatever happened to the files."""
 
 import json
 import threading
@@ -7,27 +7,28 @@ import time
 import pytest
 from pyarrow import fs
 
+import kpg
 from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, Corrupt, InUse, SchemaMismatch, Unavailable
-from kpg.storage.checkpoint import Content
+from kpg.storage.checkpoint import RelationContent
 from kpg.storage.named_readers import NamedReader
-from kpg.storage.record import Origin, Transaction
+from kpg.storage.record import Origin
 from kpg.storage.storage import Storage
 from kpg.storage.transaction_log import TransactionLog, read_log
-from tests.storage.places import EDGES, change, commit, copy_of, files_of, flip, rows_of
+from tests.storage.directories import EDGES, commit, copy_of, files_of, flip, rows_of
 
 
 def opened(place, **options):
-    """Storage on a directory, recovered, with EDGES declared."""
+    """Return the storage of a directory, recovered, with EDGES declared."""
     storage, symbols = Storage(place, **options), Symbols()
     found = storage.recover(symbols)
     storage.declare("edges", EDGES, ())
     return storage, symbols, found
 
 
-def test_transactions_come_back_once_each(tmp_path):
+def test_recovery_finds_each_transaction_once(tmp_path):
     storage, symbols, found = opened(tmp_path / "db")
     assert found.frontier == Frontier.at((0,)) and rows_of(found, symbols) == []
     for epoch in range(5):
@@ -47,61 +48,77 @@ def test_a_repeated_batch_has_no_effect_also_after_checkpoints_and_crashes(tmp_p
     assert commit(storage, symbols, 0, [(0, "a")], batch=7)
     assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
     for _ in range(3):
-        contents = {"edges": Content(EDGES.names, storage.relations["edges"].batches)}
+        contents = {"edges": RelationContent(EDGES.names, storage.relations["edges"].batches)}
         if storage.relations["edges"].batches:
             storage.checkpoint(contents, symbols)
         place = copy_of(place)
         storage.close()
         storage, symbols, found = opened(place)
-        assert storage.was_applied(Origin("writer", 7)) and not storage.was_applied(Origin("writer", 8))
+        assert Origin("writer", 7) in storage.applied and Origin("writer", 8) not in storage.applied
         assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
         assert rows_of(found, symbols) == [(0, "a")]
     storage.close()
 
 
-def test_threads_share_a_wait_for_the_disk_and_a_batch_sent_twice_at_once_is_applied_once(tmp_path, monkeypatch):
-    storage, symbols, _ = opened(tmp_path / "db")
-    symbols.intern(["x"])
-    before = storage.log.frames
-    effects: list[bool] = []
-    lock = threading.Lock()
-    log, patience = storage.log, time.monotonic() + 60
+def test_threads_share_a_wait_for_the_disk(tmp_path, monkeypatch):
+    storage, _, _ = opened(tmp_path / "db")
+    log = storage.log
+    first, frames = log.next_frame, log.frames
+    deadline = time.monotonic() + 60
     segment = type(log._segment)
-    wait = segment.wait
+    wait_flush = segment.wait_flush
 
-    def slow(self):
-        """The disk takes its time with the first frame: until two more records wait."""
-        while log.frames == before + 1 and time.monotonic() < patience:
-            if log._next is not None and len(log._next.records) > 1:
+    def slow_wait(self):
+        """Wait for the first frame until at least two more records wait."""
+        while log.frames == frames + 1 and time.monotonic() < deadline:
+            if log._unwritten is not None and len(log._unwritten.records) > 1:
                 break
             time.sleep(0.001)
-        wait(self)
+        wait_flush(self)
 
-    monkeypatch.setattr(segment, "wait", slow)
+    monkeypatch.setattr(segment, "wait_flush", slow_wait)
 
     def client(number):
         for step in range(40):
-            batch = step if number < 2 else 1000 * number + step  # the first two are one writer, come twice
-            changes = ((1, change([(batch, "x")], 0, symbols)),)
-            done = storage.commit(Transaction(Frontier.at((1,)), changes, (Origin("w", batch),)), symbols)
-            with lock:
-                effects.append(done)
+            log.sync(log.append(b"N%d %d" % (number, step)))
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert effects.count(True) == 7 * 40 and effects.count(False) == 40
-    assert storage.log.frames - before < 7 * 40, "some shared a frame"
-    storage.close()
-    storage, symbols, found = opened(tmp_path / "db")
-    expected = [*range(40), *(1000 * number + step for number in range(2, 8) for step in range(40))]
-    assert rows_of(found, symbols) == sorted((each, "x") for each in expected)
+    assert log.frames - frames < 8 * 40, "some records shared a frame"
+    records = [record for group in read_log(storage.files, first) for record in group]
+    assert sorted(records) == sorted(b"N%d %d" % (number, step) for number in range(8) for step in range(40))
+    for number in range(8):
+        own = [record for record in records if record.startswith(b"N%d " % number)]
+        assert own == [b"N%d %d" % (number, step) for step in range(40)], "each thread's records keep their order"
     storage.close()
 
 
-def test_segments_roll_and_a_missing_one_is_told(tmp_path):
+def test_a_batch_that_two_threads_send_at_the_same_time_is_applied_once(tmp_path):
+    """Through the db, which decides about repeated batches before it writes them."""
+    with kpg.open(tmp_path / "db", background=True) as db:
+        db.input("edges", src=int, name=str)
+
+        def client(number):
+            writer = min(number, 6)  # the last two threads are one writer, which sends every batch twice
+            for step in range(40):
+                row = (1000 * writer + step, "x")
+                db.transact(lambda db, row=row: db["edges"].insert([row]), origin=(f"writer {writer}", step))
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    expected = sorted((1000 * writer + step, "x") for writer in range(7) for step in range(40))
+    with kpg.open(tmp_path / "db") as db:
+        assert sorted(db.input("edges", src=int, name=str).output("all").rows()) == expected
+        assert all(Origin(f"writer {writer}", 39) in db.applied for writer in range(7))
+
+
+def test_the_log_rolls_segments_and_a_missing_one_is_reported(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db", segment_bytes=400)
     for epoch in range(20):
         commit(storage, symbols, epoch, [(epoch, "x")])
@@ -125,11 +142,11 @@ def test_damage_in_the_middle_of_the_log_names_file_and_offset(tmp_path):
     flip(segment, 300)
     with pytest.raises(Corrupt, match=rf"{segment.name} is damaged at offset \d+"):
         opened(tmp_path / "db")
-    with pytest.raises(Corrupt):  # and the directory is free for whoever mends it
+    with pytest.raises(Corrupt):  # the failed attempt has released the directory
         opened(tmp_path / "db")
 
 
-def test_a_torn_end_is_cut_and_the_log_goes_on_behind_it(tmp_path):
+def test_a_torn_end_is_cut_off_and_the_log_continues_there(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db")
     for epoch in range(4):
         commit(storage, symbols, epoch, [(epoch, "x")])
@@ -148,8 +165,8 @@ def test_a_torn_end_is_cut_and_the_log_goes_on_behind_it(tmp_path):
     storage.close()
 
 
-def checkpointed(place, epochs):
-    """A directory with a checkpoint after each of some epochs."""
+def write_checkpoints(place, epochs):
+    """Make a directory with a checkpoint after each of some epochs."""
     for epoch in range(epochs):
         storage, symbols, _ = opened(place)
         commit(storage, symbols, epoch, [(epoch, "x")])
@@ -162,12 +179,12 @@ def checkpointed(place, epochs):
 
 
 @pytest.mark.parametrize("kind", ["manifest-*", "batch-*"])
-@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "missing"])
-def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_path, kind, harm):
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "missing"])
+def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_path, kind, damage):
     place = tmp_path / "db"
-    checkpointed(place, 4)
+    write_checkpoints(place, 4)
     newest = files_of(place, kind)[-1]
-    match harm:
+    match damage:
         case "flip":
             flip(newest, newest.stat().st_size // 2)
         case "cut":
@@ -180,7 +197,7 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
     assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
     assert found.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
     assert found.readers == {"reader": NamedReader((3,), frozenset({"rows"}))}
-    if not (harm == "missing" and kind == "manifest-*"):
+    if not (damage == "missing" and kind == "manifest-*"):
         assert newest.name in storage.describe()["trouble"]
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
@@ -192,9 +209,9 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
     storage.close()
 
 
-def test_what_all_checkpoints_need_and_is_damaged_is_told(tmp_path):
+def test_damage_to_a_file_that_all_checkpoints_need_is_reported(tmp_path):
     place = tmp_path / "db"
-    checkpointed(place, 3)
+    write_checkpoints(place, 3)
     oldest = files_of(place, "batch-*")[0]
     flip(oldest, 10)
     with pytest.raises(Corrupt, match=f"{oldest.name} is damaged"):
@@ -205,9 +222,9 @@ def test_what_all_checkpoints_need_and_is_damaged_is_told(tmp_path):
         opened(place)
 
 
-def test_only_new_batches_are_written_and_what_no_manifest_needs_is_collected(tmp_path):
+def test_a_checkpoint_writes_only_new_batches_and_removes_files_that_no_manifest_needs(tmp_path):
     place = tmp_path / "db"
-    checkpointed(place, 5)
+    write_checkpoints(place, 5)
     assert len(files_of(place, "manifest-*")) == 2
     storage, symbols, found = opened(place)
     before = files_of(place, "batch-*")
@@ -215,15 +232,15 @@ def test_only_new_batches_are_written_and_what_no_manifest_needs_is_collected(tm
     assert len(files_of(place, "log-*")) <= 1
     storage.drop("edges")
     storage.checkpoint({}, symbols)
-    assert files_of(place, "batch-*") == before, "the manifest before still needs them"
+    assert files_of(place, "batch-*") == before, "the previous manifest still needs them"
     storage.checkpoint({}, symbols)
     assert files_of(place, "batch-*") == []
     storage.close()
 
 
-def test_a_relation_must_be_declared_as_it_was(tmp_path):
+def test_a_relation_must_be_declared_as_it_was_stored(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db")
-    with pytest.raises(SchemaMismatch, match="edges was stored otherwise"):
+    with pytest.raises(SchemaMismatch, match="edges was stored with other columns or another key"):
         storage.declare("edges", Schema.of({"src": int, "name": str | None}), ())
     with pytest.raises(SchemaMismatch):
         storage.declare("edges", EDGES, ("src",))
@@ -249,7 +266,7 @@ def test_dropped_rows_do_not_come_back_under_the_same_name(tmp_path):
     storage.close()
 
 
-def test_workers_agree_on_what_all_of_them_have(tmp_path):
+def test_workers_agree_on_the_transactions_that_all_of_them_have(tmp_path):
     for rank, epochs in enumerate((5, 3)):
         storage, symbols, _ = opened(tmp_path / f"rank-{rank}")
         for epoch in range(epochs):
@@ -263,18 +280,18 @@ def test_workers_agree_on_what_all_of_them_have(tmp_path):
         found = storage.recover(symbols, upto=upto, generation=1)
         assert found.frontier == upto == storage.durable_frontier() and storage.generation == 1
         assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(3)]
-        assert not storage.was_applied(Origin("writer", 3)), "it may be sent again"
+        assert Origin("writer", 3) not in storage.applied, "the writer may send it again"
         assert commit(storage, symbols, 3, [(30, "x")], batch=3)
         storage.close()
-    for rank in range(2):  # what was taken back stays so
+    for rank in range(2):  # undone transactions stay undone
         storage, symbols, found = opened(tmp_path / f"rank-{rank}")
         assert rows_of(found, symbols) == [(0, "x"), (1, "x"), (2, "x"), (30, "x")] and storage.generation == 1
         storage.close()
 
 
-def test_a_checkpoint_beyond_what_others_have_is_passed_over(tmp_path):
+def test_recovery_skips_a_checkpoint_beyond_the_requested_frontier(tmp_path):
     place = tmp_path / "db"
-    checkpointed(place, 2)
+    write_checkpoints(place, 2)
     storage, symbols, _ = opened(place)
     commit(storage, symbols, 2, [(2, "x")])
     storage.close()
@@ -287,7 +304,7 @@ def test_a_checkpoint_beyond_what_others_have_is_passed_over(tmp_path):
     storage.close()
 
 
-def test_other_filesystems_keep_the_same(tmp_path):
+def test_other_filesystems_keep_the_same_content(tmp_path):
     filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     storage, symbols, _ = opened("some/db", filesystem=filesystem)
     for epoch in range(4):
@@ -301,7 +318,7 @@ def test_other_filesystems_keep_the_same(tmp_path):
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
     last = files_of(tmp_path / "some/db", "log-*")[-1]
-    last.write_bytes(last.read_bytes()[:-3])  # the writer died over it
+    last.write_bytes(last.read_bytes()[:-3])  # the writer died while writing it
     storage, symbols, found = opened("some/db", filesystem=filesystem)
     assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
     commit(storage, symbols, 4, [(4, "y")])
@@ -321,7 +338,7 @@ def test_a_directory_that_is_no_db_is_left_alone(tmp_path):
         Storage("nowhere://x/y")
 
 
-def test_one_owner_at_a_time(tmp_path):
+def test_a_directory_has_one_owner_at_a_time(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db")
     with pytest.raises(InUse, match="open in this process already"):
         Storage(tmp_path / "db")
@@ -332,7 +349,7 @@ def test_one_owner_at_a_time(tmp_path):
     opened(tmp_path / "db")[0].close()
 
 
-def test_a_manifest_of_another_version_is_told(tmp_path):
+def test_a_manifest_of_another_version_is_refused(tmp_path):
     from zlib import crc32
 
     opened(tmp_path / "db")[0].close()
@@ -345,7 +362,7 @@ def test_a_manifest_of_another_version_is_told(tmp_path):
 
 
 class FailingSegment:
-    """A segment whose disk fails when told to."""
+    """A segment on a disk that fails on request."""
 
     def __init__(self, segment, disk):
         self._segment, self._disk = segment, disk
@@ -358,11 +375,11 @@ class FailingSegment:
             raise Unavailable("cannot write", detail="No space.")
         self._segment.append(frame)
 
-    def begin(self):
-        self._segment.begin()
+    def begin_flush(self):
+        self._segment.begin_flush()
 
-    def wait(self):
-        self._segment.wait()
+    def wait_flush(self):
+        self._segment.wait_flush()
         if self._disk.broken:
             raise Unavailable("cannot force")
 
@@ -376,15 +393,17 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_and_the_next_is(tmp_p
     class Disk:
         full = broken = False
 
-    make = storage.files.segment
-    storage.log.roll()
-    monkeypatch.setattr(storage.files, "segment", lambda name, head: FailingSegment(make(name, head), Disk))
+    create = storage.files.create_segment
+    storage.log.end_segment()
+    monkeypatch.setattr(storage.files, "create_segment", lambda *arguments: FailingSegment(create(*arguments), Disk))
     commit(storage, symbols, 0, [(0, "a")])
     Disk.full = True
     with pytest.raises(Unavailable, match="cannot write"):
         commit(storage, symbols, 1, [(1, "lost")], batch=1)
     Disk.full = False
-    assert commit(storage, symbols, 1, [(1, "b")], batch=1), "the batch was not applied, so it may come again"
+    assert commit(storage, symbols, 1, [(1, "b")], batch=1), (
+        "the batch was not applied, so the writer may send it again"
+    )
     Disk.broken = True
     with pytest.raises(Unavailable, match="cannot force"):
         commit(storage, symbols, 2, [(2, "c")])
@@ -405,12 +424,12 @@ def test_an_interrupted_write_stops_the_log(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         commit(storage, symbols, 0, [(0, "a")])
     monkeypatch.undo()
-    with pytest.raises(Unavailable, match="stopped in the middle"):
+    with pytest.raises(Unavailable, match="a write to the log was interrupted"):
         commit(storage, symbols, 0, [(0, "a")])
     storage.close()
 
 
-def test_relaxed_records_are_in_the_hands_of_the_system(tmp_path):
+def test_relaxed_records_are_written_but_not_forced(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db", durability="relaxed")
     forced = storage.log._segment.forced
     for epoch in range(3):
@@ -422,7 +441,7 @@ def test_relaxed_records_are_in_the_hands_of_the_system(tmp_path):
     storage.close()
 
 
-def test_what_waits_when_the_log_is_closed_is_written(tmp_path):
+def test_closing_the_log_writes_the_waiting_records(tmp_path):
     storage, symbols, _ = opened(tmp_path / "db")
     frame = storage.log.next_frame
     log: TransactionLog = storage.log

@@ -23,7 +23,7 @@ COLUMNS = {
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    """A copy of what 0.1.0 wrote."""
+    """Return a copy of the files that kpg 0.1.0 wrote."""
     with tarfile.open(DATA) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path

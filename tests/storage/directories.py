@@ -1,4 +1,4 @@
-"""What tests of storage share: directories as they were at a moment, and small transactions."""
+"""Helpers of the storage tests: copies of directories, damage to files, and small transactions."""
 
 from __future__ import annotations
 
@@ -16,46 +16,49 @@ from kpg.storage.record import Origin, Transaction
 from kpg.storage.storage import Recovered, Storage
 
 EDGES = Schema.of({"src": int, "name": str})
-_numbers = itertools.count()
+_copy_numbers = itertools.count()
 
 
-def copy_of(place: str | os.PathLike[str]) -> Path:
-    """The directory as a crash at this moment would leave it."""
-    where = Path(place)
-    made = where.parent / f"{where.name}.{next(_numbers)}"
-    shutil.copytree(where, made, ignore=shutil.ignore_patterns("LOCK"))
-    return made
+def copy_of(directory: str | os.PathLike[str]) -> Path:
+    """Return a copy of a directory: what a crash at this moment would leave."""
+    source = Path(directory)
+    target = source.parent / f"{source.name}.{next(_copy_numbers)}"
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("LOCK"))
+    return target
 
 
-def files_of(place: Path, pattern: str) -> list[Path]:
-    """The files of a directory that match, in the order of their names."""
-    return sorted(place.glob(pattern))
+def files_of(directory: Path, pattern: str) -> list[Path]:
+    """Return the files of a directory that match a pattern, sorted by name."""
+    return sorted(directory.glob(pattern))
 
 
-def flip(path: Path, at: int) -> None:
-    """Damage one byte."""
+def flip(path: Path, offset: int) -> None:
+    """Damage one byte of a file."""
     data = bytearray(path.read_bytes())
-    data[at] ^= 0xFF
+    data[offset] ^= 0xFF
     path.write_bytes(bytes(data))
 
 
 def change(rows: list[tuple[int, str]], epoch: int, symbols: Symbols, diff: int = 1) -> Updates:
-    """Rows of EDGES, at one epoch."""
+    """Return updates of EDGES at one epoch."""
     return Updates(encode(EDGES, rows, symbols), constant((epoch,)), constant((diff,)))
 
 
 def commit(
     storage: Storage, symbols: Symbols, epoch: int, rows: list[tuple[int, str]], batch: int | None = None
 ) -> bool:
-    """One transaction on the first relation."""
+    """Write a transaction on the first relation as the engine does; return False if its batch was applied before."""
     origins = () if batch is None else (Origin("writer", batch),)
+    if origins and origins[0] in storage.applied:
+        return False
     changes = ((1, change(rows, epoch, symbols)),)
-    return storage.commit(Transaction(Frontier.at((epoch + 1,)), changes, origins), symbols)
+    storage.sync(storage.append(Transaction(Frontier.at((epoch + 1,)), changes, origins), symbols))
+    return True
 
 
-def rows_of(found: Recovered, symbols: Symbols, name: str = "edges") -> list[tuple[int, str]]:
-    """The rows of a relation as recovered, each as often as it is there."""
-    relation = found.relations[name]
+def rows_of(recovered: Recovered, symbols: Symbols, name: str = "edges") -> list[tuple[int, str]]:
+    """Return the recovered rows of a relation, each as often as its count says."""
+    relation = recovered.relations[name]
     counts: dict[tuple[int, str], int] = {}
     for updates in [*(batch.updates for batch in relation.batches), *relation.later]:
         rows = decode(relation.ordered, updates.data, symbols).select(list(relation.schema.names)).to_pylist()

@@ -1,4 +1,4 @@
-"""Which batches were applied: a set, whatever the order."""
+"""The applied batches are a set, whatever the order in which they were added."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ ORIGINS = st.builds(Origin, st.sampled_from(["a", "b"]), st.integers(-3, 12))
 
 
 @given(st.lists(ORIGINS))
-def test_it_is_the_set_of_what_was_added(origins):
+def test_it_holds_exactly_the_origins_that_were_added(origins):
     applied = AppliedBatches()
     for origin in origins:
         applied.add(origin)
@@ -18,7 +18,9 @@ def test_it_is_the_set_of_what_was_added(origins):
     for source in ("a", "b", "c"):
         for batch in range(-5, 15):
             assert (Origin(source, batch) in again) == (Origin(source, batch) in origins)
-        assert again.latest(source) == max((each.batch for each in origins if each.source == source), default=None)
+        assert again.latest(source) == max(
+            (origin.batch for origin in origins if origin.source == source), default=None
+        )
 
 
 def test_a_writer_that_counts_up_takes_two_numbers():
@@ -29,23 +31,23 @@ def test_a_writer_that_counts_up_takes_two_numbers():
 
 
 def test_the_writers_that_wrote_last_are_remembered():
-    applied = AppliedBatches(writers=2)
+    applied = AppliedBatches(max_writers=2)
     for number, source in enumerate(["a", "b", "a", "c"]):
         applied.add(Origin(source, 1))
         applied.add(Origin(source, 2 + number))
     assert Origin("a", 1) in applied and Origin("c", 1) in applied and Origin("b", 1) not in applied
-    again = AppliedBatches(applied.to_json(), writers=2)
+    again = AppliedBatches(applied.to_json(), max_writers=2)
     again.add(Origin("d", 1))
     assert list(again.to_json()) == ["c", "d"]
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), ORIGINS), max_size=30))
-def test_what_was_added_and_not_taken_back_is_there(steps):
+def test_it_holds_the_origins_that_were_added_and_not_discarded(steps):
     applied, model = AppliedBatches(), set()
     for adds, origin in steps:
         (applied.add if adds else applied.discard)(origin)
         (model.add if adds else model.discard)(origin)
     every = [Origin(source, batch) for source in "ab" for batch in range(-4, 14)]
     assert {origin for origin in every if origin in applied} == model
-    for pairs in applied.to_json().values():  # as few ranges as there can be
+    for pairs in applied.to_json().values():  # no two ranges touch
         assert all(high + 1 < low for (_, high), (low, _) in zip(pairs, pairs[1:], strict=False))
