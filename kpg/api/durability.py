@@ -66,7 +66,9 @@ class DurableStore:
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
         """Put the rows that were found into the new arrangement of a relation."""
         relation = self.storage.take_relation(name)
-        batch_complete_updates(relation, relation.later, Frontier(now))  # the clock may have passed some while nobody asked
+        batch_complete_updates(
+            relation, relation.later, Frontier(now)
+        )  # the clock may have passed some while nobody asked
         spine = installed.handle.spine
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)

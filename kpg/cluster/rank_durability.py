@@ -56,7 +56,9 @@ class RankDurable(DurableStore):
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
         """Put the rows that all ranks found into the new arrangement of a relation, each where it belongs."""
         relation = self.storage.take_relation(name)
-        batch_complete_updates(relation, relation.later, Frontier(now))  # the clock may have passed some, here or on another rank
+        batch_complete_updates(
+            relation, relation.later, Frontier(now)
+        )  # the clock may have passed some, here or on another rank
         lanes = [relation.order.index(column) for column in installed.schema.names]
         spine = installed.handle.spine
         kept = [reordered(batch.updates, lanes) for batch in relation.batches]
