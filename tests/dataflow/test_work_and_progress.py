@@ -145,7 +145,7 @@ class CollectRows(Operator):
 
 
 def test_batches_still_flow_after_the_trace_of_an_arrangement_is_freed():
-    """A3.10: arrange holds its trace weakly. Without handles the trace is gone, and downstream operators get batches."""
+    """A3.10: arrange holds its trace weakly. Without handles the trace is freed, and batches go on downstream."""
     gc.disable()  # the trace must go by its reference count alone
     try:
         worker, source, collect, made = Worker(), Source("rows"), CollectRows(), []

@@ -1,4 +1,4 @@
-"""Delta queries where they are hardest: inside mutual recursion, and with indexes of both directions of one relation."""
+"""Delta queries in hard cases: inside mutual recursion, and with indexes of both directions of one relation."""
 
 import pytest
 from hypothesis import given, note, settings
