@@ -35,14 +35,14 @@ from kpg.api.recursion import Recursion
 from kpg.api.transactions import PendingTransaction, as_origin
 from kpg.api.transactions import perform as perform_together
 from kpg.columns.expression import Expression
-from kpg.columns.functions import Function, When
+from kpg.columns.functions import UserFunction, WhenBuilder
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
 Work = tuple[Callable[[Database], Any], "Future[Any]"]
 
 STAYS = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # with the thread of the db
-PLAIN = (type, Expression, Function, When)  # callable or not, they cross as they are
+PLAIN = (type, Expression, UserFunction, WhenBuilder)  # callable or not, they cross as they are
 
 
 class Owner:

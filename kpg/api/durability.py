@@ -18,7 +18,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join
 from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
-from kpg.columns.selection import reordered
+from kpg.columns.selection import reorder_lanes
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate
 from kpg.config import Config
@@ -73,13 +73,13 @@ class DurableStore:
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)
         for batch in relation.batches:
-            updates = batch.updates if same else consolidate(reordered(batch.updates, lanes))
+            updates = batch.updates if same else consolidate(reorder_lanes(batch.updates, lanes))
             description = Description(spine.upper, batch.upper, batch.since)
             spine.insert(Batch(updates, len(installed.keys), description))
         installed.publisher.upper = spine.upper
         installed.dataflow.worker.queue_idle_work(installed.publisher)  # there may be something to compact
         for later in relation.later:
-            message = Message(now, reordered(later, lanes))
+            message = Message(now, reorder_lanes(later, lanes))
             source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:

@@ -27,7 +27,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.columns.upserts import last_of_each
+from kpg.columns.upserts import last_row_of_each_key
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch, TimeTooEarly
@@ -106,7 +106,7 @@ class Input(Collection):
         if not self.key:
             hint = 'Say it, as in db.input("users", key="id", ...).'
             raise SchemaMismatch(f"input {self.name} has no key", hint=hint)
-        self.replace_lanes(last_of_each(self._encode(rows), [self.schema.index(name) for name in self.key]))
+        self.replace_lanes(last_row_of_each_key(self._encode(rows), [self.schema.index(name) for name in self.key]))
 
     def take_lanes(self, updates: Updates) -> None:
         """Rows that are encoded already, as they come from another process."""

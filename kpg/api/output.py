@@ -25,7 +25,7 @@ from kpg.api.trace_reads import check_errors, check_readable, to_counted_table, 
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.selection import reordered
+from kpg.columns.selection import reorder_lanes
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.dataflow.channel import LocalPact
@@ -99,7 +99,7 @@ class Output:
         if self._listeners:
             self.db.changed.add(self)
         for capture in self.captures:
-            capture.take(reordered(updates, self._order))
+            capture.take(reorder_lanes(updates, self._order))
         if self._waiting_rows > self._waiting_limit:
             self._summarise()
 
@@ -140,7 +140,7 @@ class Output:
             found = in_time_order(consolidate(found))
         self._taken = True
         self.db.changed.discard(self)
-        return Changes(reordered(found, self._order), self.schema, self.db)
+        return Changes(reorder_lanes(found, self._order), self.schema, self.db)
 
     def changes(self) -> Iterator[Change]:
         """Each (row, time, diff) since this was last asked."""
@@ -186,7 +186,7 @@ class Output:
         if installed is not None:
             since = installed.handle.since
             found = [advance_batch(batch, since).updates for batch in installed.handle.batches(None)]
-        return [reordered(updates, self._order) for updates in found]
+        return [reorder_lanes(updates, self._order) for updates in found]
 
     # Reading
 

@@ -16,7 +16,7 @@ from kpg.api.input import Input
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.schema import Schema
-from kpg.columns.selection import cut, keep
+from kpg.columns.selection import keep, slice_updates
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import BadPlan
 from kpg.operators.exchange import owners_of
@@ -78,7 +78,7 @@ class ClusterInput(Input):
             self._next = (self._next + 1) % workers
             return [(self._next, updates)]
         cuts = [len(updates) * rank // workers for rank in range(workers + 1)]
-        return [(rank, cut(updates, cuts[rank], cuts[rank + 1])) for rank in range(workers)]
+        return [(rank, slice_updates(updates, cuts[rank], cuts[rank + 1])) for rank in range(workers)]
 
     # Towards queries
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kpg.algebra.frontier import Frontier
 from kpg.api.durability import DurableStore
 from kpg.columns.consolidation import consolidate
-from kpg.columns.selection import reordered
+from kpg.columns.selection import reorder_lanes
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
@@ -61,14 +61,14 @@ class RankDurable(DurableStore):
         )  # the clock may have passed some, here or on another rank
         lanes = [relation.order.index(column) for column in installed.schema.names]
         spine = installed.handle.spine
-        kept = [reordered(batch.updates, lanes) for batch in relation.batches]
+        kept = [reorder_lanes(batch.updates, lanes) for batch in relation.batches]
         mine = self._swap(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
         since = self.found.since.get(name, Frontier.start(len(now[0])))
         description = Description(spine.upper, Frontier(now), since)
         spine.insert(Batch(consolidate(mine), len(installed.keys), description))
         installed.publisher.upper = spine.upper
         for later in relation.later:
-            source.dataflow.feed(source, Message(now, reordered(later, lanes)))
+            source.dataflow.feed(source, Message(now, reorder_lanes(later, lanes)))
 
     def _swap(self, installed: InstalledArrangement, found: Updates) -> Updates:
         """Give each rank what it owns of what was found here; what all of them give us."""

@@ -38,13 +38,13 @@ from kpg.columns.overflow import (
     absolute_ints,
     add_constant,
     add_ints,
+    at_common_scale,
     floor_divide_ints,
+    limited_to,
     modulo_ints,
     multiply_ints,
     negate_ints,
-    scaled,
     subtract_ints,
-    within,
 )
 from kpg.columns.schema import FLOAT64, INT64, Type, decimal
 from kpg.columns.text_order import order_keys
@@ -121,7 +121,7 @@ def _shift(
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
     code = _failure(call, scope, f"{type_.kind} out of range")
-    return PartialFunctionNode(type_, (temporal, other), partial(within, *type_.limits(), function), code)
+    return PartialFunctionNode(type_, (temporal, other), partial(limited_to, *type_.limits(), function), code)
 
 
 def multiply(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -166,10 +166,10 @@ def _decimal_binary(
     else:
         scale = max(a.scale, b.scale)
         precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-        function = partial(scaled, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
+        function = partial(at_common_scale, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
     type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
     code = _failure(call, scope, f"{type_} overflow")
-    return PartialFunctionNode(type_, arguments, partial(within, *type_.limits(), function), code)
+    return PartialFunctionNode(type_, arguments, partial(limited_to, *type_.limits(), function), code)
 
 
 def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:

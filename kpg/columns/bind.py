@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kpg.columns import arithmetic, casts, comparison, dates, logic, text, user_functions
-from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_to
+from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_lane
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named, name_of, wrap
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
@@ -114,9 +114,9 @@ class BoundExpression:
         values, codes = self._node.run(data)
         n = data.shape[1]
         if values.shape[0] != n:
-            values = spread_to(values, n)
+            values = spread_lane(values, n)
         if codes is not None:
-            codes = spread_to(codes, n) if np.count_nonzero(codes) else None
+            codes = spread_lane(codes, n) if np.count_nonzero(codes) else None
         return Evaluated(values, codes, self._scope.messages)
 
     def message(self, code: int) -> str:

@@ -23,7 +23,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Answer: TypeAlias = tuple[Ints, Ints | None]
+NodeResult: TypeAlias = tuple[Ints, Ints | None]
 
 MAX_MESSAGES = 1000  # a user's function may say something else for every row
 _NO_LANES = np.empty((0, 1), np.int64)
@@ -65,7 +65,7 @@ class BoundNode:
         self.lanes = frozenset().union(*(argument.lanes for argument in arguments))
         self.fallible = fallible or any(argument.fallible for argument in arguments)
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         """The value of each row, and a code for each that failed."""
         raise NotImplementedError
 
@@ -80,7 +80,7 @@ class ColumnNode(BoundNode):
         self.lane = lane
         self.lanes = frozenset({lane})
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         return data[self.lane], None
 
 
@@ -96,7 +96,7 @@ class ConstantNode(BoundNode):
         self._lane = np.array([lane], np.int64)
         self._held = symbols.hold(self._lane) if type_.is_symbolic else None
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         return self._lane, None
 
     @property
@@ -116,11 +116,11 @@ class TotalFunctionNode(BoundNode):
         self._compute = compute
         self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = run_all(self._arguments, data)
         computed = self._compute(*values)
         if self._nullable:
-            computed = np.where(null_of(values, self._nullable), NULL, computed)
+            computed = np.where(null_rows(values, self._nullable), NULL, computed)
         return computed, codes
 
 
@@ -138,11 +138,11 @@ class PartialFunctionNode(BoundNode):
         self._code = code
         self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = run_all(self._arguments, data)
         computed, failed = self._compute(*values)
         if self._nullable:
-            null = null_of(values, self._nullable)
+            null = null_rows(values, self._nullable)
             collides = computed == NULL  # where not null, -2**63 would read as null
             failed = (collides if failed is None else failed | collides) > null
             if np.count_nonzero(null):
@@ -170,7 +170,7 @@ def first_code(codes: Ints | None, others: Ints | None) -> Ints | None:
     return np.where(codes != 0, codes, others)
 
 
-def null_of(values: Sequence[Ints], places: Sequence[int]) -> Bools:
+def null_rows(values: Sequence[Ints], places: Sequence[int]) -> Bools:
     """Whether any of the values at some places is null."""
     null: Bools = values[places[0]] == NULL
     for place in places[1:]:
@@ -188,7 +188,7 @@ def any_nullable(nodes: Sequence[BoundNode]) -> bool:
     return any(node.type.nullable for node in nodes)
 
 
-def spread_to(values: Ints, n: int) -> Ints:
+def spread_lane(values: Ints, n: int) -> Ints:
     """One value for each of n rows, constant or not."""
     return values if values.shape[0] == n else np.ascontiguousarray(np.broadcast_to(values, n))
 

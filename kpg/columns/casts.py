@@ -34,7 +34,7 @@ from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked
 from kpg.columns.schema import Type
-from kpg.columns.text import PerValue
+from kpg.columns.text import PerValueNode
 from kpg.columns.updates import Ints
 
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -164,7 +164,7 @@ def _total(function: Callable[..., Ints]) -> Conversion:
 
 
 def _by_value(function: Callable[[Any], Any]) -> Conversion:
-    return lambda node, type_, scope, code: PerValue(type_, (node,), function, scope, code)
+    return lambda node, type_, scope, code: PerValueNode(type_, (node,), function, scope, code)
 
 
 def _from_float_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:

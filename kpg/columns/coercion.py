@@ -25,7 +25,7 @@ from kpg.columns.bound_nodes import (
 from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
-from kpg.columns.overflow import Checked, within
+from kpg.columns.overflow import Checked, limited_to
 from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -69,7 +69,7 @@ def as_decimal(node: BoundNode, scope: BindingScope) -> BoundNode:
         return ConstantNode(decimal(digits), node.value, node.lane_value, scope.symbols)
     type_ = decimal(MAX_DIGITS).optional(node.type.nullable)
     code = scope.code(f"int64 too large for {type_}")
-    return PartialFunctionNode(type_, [node], partial(within, *type_.limits(), _unchanged), code)
+    return PartialFunctionNode(type_, [node], partial(limited_to, *type_.limits(), _unchanged), code)
 
 
 def _unchanged(lane: Ints) -> Checked:
@@ -97,7 +97,7 @@ def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
         up = 10 ** (type_.scale - node.type.scale)
         code = scope.code(f"{type_} overflow")
-        scaled = partial(within, *type_.limits(), partial(_scale_up, up))
+        scaled = partial(limited_to, *type_.limits(), partial(_scale_up, up))
         return PartialFunctionNode(type_.optional(node.type.nullable), [node], scaled, code)
     if type_.kind == "int64" and type_.nullable and not node.type.nullable:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:

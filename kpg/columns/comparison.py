@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.bound_nodes import (
-    Answer,
     BindingScope,
     BoundNode,
     ConstantNode,
+    NodeResult,
     TotalFunctionNode,
     adapt_all,
     any_nullable,
@@ -85,10 +85,10 @@ def _saturated(lane: Ints, up: int) -> Ints:
 
 def is_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of is_null."""
-    return IsNull(arguments[0])
+    return IsNullNode(arguments[0])
 
 
-class IsNull(BoundNode):
+class IsNullNode(BoundNode):
     """Whether there is no value."""
 
     __slots__ = ("_argument",)
@@ -97,7 +97,7 @@ class IsNull(BoundNode):
         super().__init__(BOOL, (argument,), False)
         self._argument = argument
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
         if not self._argument.type.nullable:
             return np.zeros(len(values), np.int64), codes
@@ -116,10 +116,10 @@ def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScop
             lanes.append(encode_value(type_, literal.value, scope.symbols))
         except (ValueError, TypeError, SchemaMismatch) as error:
             raise TypeMismatch(f"{literal.value!r} is not {type_}", detail=f"{error}, in {call!r}.") from None
-    return IsIn(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
+    return IsInNode(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
 
 
-class IsIn(BoundNode):
+class IsInNode(BoundNode):
     """Whether the value is one of some constants."""
 
     __slots__ = ("_argument", "_held", "_members")
@@ -130,7 +130,7 @@ class IsIn(BoundNode):
         self._members = members
         self._held = symbols.hold(members) if argument.type.is_symbolic else None
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
         if len(self._members) <= _FEW:
             found = np.zeros(len(values), np.bool_)
@@ -146,10 +146,10 @@ class IsIn(BoundNode):
 
 def hash_value(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of hash."""
-    return Hash(arguments[0], scope.symbols)
+    return HashNode(arguments[0], scope.symbols)
 
 
-class Hash(BoundNode):
+class HashNode(BoundNode):
     """A number from the value alone: of strings from their text, of all else from the lane."""
 
     __slots__ = ("_argument", "_symbols")
@@ -159,7 +159,7 @@ class Hash(BoundNode):
         self._argument = argument
         self._symbols = symbols
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         lane, codes = self._argument.run(data)
         if self._argument.type.is_symbolic:
             lane = self._symbols.hash_of(lane)

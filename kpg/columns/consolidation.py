@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kpg.columns.output_buffer import room, used
-from kpg.columns.updates import Ints, Updates, agreeing, concatenate, spread, trim
+from kpg.columns.output_buffer import allocate_block, release_unused
+from kpg.columns.updates import Ints, Updates, common_constant, concatenate, spread, trim
 from kpg.kernels.consolidate_rows import (
     add_to_table,
     consolidate_few,
@@ -77,7 +77,7 @@ def consolidate_all(parts: list[Updates]) -> Updates:
     return _ordered(whole, n, row)
 
 
-def consolidate_crowded(updates: Updates) -> Updates | None:
+def consolidate_dense(updates: Updates) -> Updates | None:
     """The same for updates that must repeat themselves: there are less than half as many values as updates, and few
     enough. None for others."""
     row = _Fields([_row_blocks(updates)])
@@ -94,7 +94,9 @@ def _joined(parts: list[Updates]) -> Updates:
 
 def _make_alike(parts: list[Updates]) -> None:
     """Let times, and diffs, be one constant in all parts or in none."""
-    times, diffs = (agreeing(blocks) for blocks in ([part.times for part in parts], [part.diffs for part in parts]))
+    times, diffs = (
+        common_constant(blocks) for blocks in ([part.times for part in parts], [part.diffs for part in parts])
+    )
     if times is not None and diffs is not None:
         return
     if min(map(len, parts)) == 1:  # one row would be taken for a constant
@@ -196,8 +198,8 @@ class _Output:
 
     def __init__(self, updates: Updates, n: int) -> None:
         self.timed = updates.times.shape[1] > 1
-        self.data = room(updates.data.shape[0], n)
-        self.times = room(updates.times.shape[0], n) if self.timed else updates.times
+        self.data = allocate_block(updates.data.shape[0], n)
+        self.times = allocate_block(updates.times.shape[0], n) if self.timed else updates.times
         if self.timed:
             self.words = self.times[-1]
         else:
@@ -210,16 +212,16 @@ class _Output:
         unpack_words(words, kept, fields[0], fields[2], fields[3], self.data)
         if self.timed:
             unpack_words(words, kept, fields[0, lanes:], fields[2, lanes:], fields[3, lanes:], times)
-        return Updates(used(self.data, kept), shrunk(times, kept), shrunk(diffs, kept))
+        return Updates(release_unused(self.data, kept), shrink_block(times, kept), shrink_block(diffs, kept))
 
 
-def shrunk(block: Ints, n: int) -> Ints:
-    """The first n columns, or one of them if they are alike; one column also if there is none. See `used`."""
+def shrink_block(block: Ints, n: int) -> Ints:
+    """The first n columns, or one of them if they are alike; one column also if there is none. See `release_unused`."""
     if block.shape[1] == 1:
         return block
     if n == 0:
         return np.zeros((block.shape[0], 1), np.int64)
-    return block[:, :1].copy() if is_uniform(block, n) else used(block, n)
+    return block[:, :1].copy() if is_uniform(block, n) else release_unused(block, n)
 
 
 def _few(updates: Updates, n: int) -> Updates:
@@ -228,7 +230,7 @@ def _few(updates: Updates, n: int) -> Updates:
     out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
     out_diffs = np.empty((diffs.shape[0], n), np.int64)
     kept = consolidate_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
-    return Updates(trim(out_data, kept), shrunk(out_times, kept), shrunk(out_diffs, kept))
+    return Updates(trim(out_data, kept), shrink_block(out_times, kept), shrink_block(out_diffs, kept))
 
 
 def _tallied(parts: list[Updates], row: _Fields) -> Updates:
@@ -237,7 +239,7 @@ def _tallied(parts: list[Updates], row: _Fields) -> Updates:
     table = np.zeros(1 << row.bits, np.int64)
     for part in parts:
         add_to_table(part.data, part.times, fields[0], fields[3], part.diffs, table)
-    out, sums = _Output(parts[0], len(table)), room(1, len(table))
+    out, sums = _Output(parts[0], len(table)), allocate_block(1, len(table))
     parts.clear()
     kept = read_table(table, out.words, sums)
     return out.unpacked(kept, fields, sums)
@@ -272,7 +274,7 @@ def _packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Upda
     parts.clear()
     out.words.sort()
     diff = fields[:, -width:].copy()
-    sums = room(width, count_distinct(out.words, diff_bits))
+    sums = allocate_block(width, count_distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
     return out.unpacked(kept, fields, sums)
 
@@ -284,7 +286,7 @@ def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
     _pack([_row_blocks(updates)], fields, words)
     write_signed_words(words, updates.diffs[0], out.words)
     out.words.sort()
-    sums = room(1, total)
+    sums = allocate_block(1, total)
     kept = sum_signed_words(out.words, sums)
     fields[3] += 1
     return out.unpacked(kept, fields, sums)
@@ -294,23 +296,23 @@ def _lone(updates: Updates) -> Updates:
     """One lane of more than 63 bits, of one time and diff."""
     words = np.sort(updates.data[0] if updates.data.shape[0] else updates.times[0])
     kept, diffs = _count(words, updates.diffs)
-    lane, diffs = words[:kept].copy().reshape(1, kept), shrunk(diffs, kept)
+    lane, diffs = words[:kept].copy().reshape(1, kept), shrink_block(diffs, kept)
     if updates.data.shape[0]:
         return Updates(lane, updates.times, diffs)
-    return Updates(np.empty((0, kept), np.int64), shrunk(lane, kept), diffs)
+    return Updates(np.empty((0, kept), np.int64), shrink_block(lane, kept), diffs)
 
 
 def _ordered(updates: Updates, n: int, row: _Fields) -> Updates:
     """A row and its diff do not fit into a word."""
     data, times, diffs = updates.data, updates.times, updates.diffs
     words, fields, exact = _tagged(updates, n, row)
-    sums, mask = room(diffs.shape[0], n), (1 << n.bit_length()) - 1
+    sums, mask = allocate_block(diffs.shape[0], n), (1 << n.bit_length()) - 1
     kept = sum_positions(data, times, diffs, words, mask, exact, sums)
     lanes, whole = data.shape[0], row.whole_in(fields)
     data = _picked(data, words, kept, mask, fields, whole)
     if times.shape[1] > 1:
-        times = shrunk(_picked(times, words, kept, mask, fields[:, lanes:], whole[lanes:]), kept)
-    return Updates(data, times, shrunk(sums, kept))
+        times = shrink_block(_picked(times, words, kept, mask, fields[:, lanes:], whole[lanes:]), kept)
+    return Updates(data, times, shrink_block(sums, kept))
 
 
 def _picked(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole: list[bool]) -> Ints:

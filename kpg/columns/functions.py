@@ -11,7 +11,7 @@ from kpg.columns.schema import Type, parse_type
 from kpg.errors import TypeMismatch
 
 
-class RowByRow(UserWarning):
+class RowByRowWarning(UserWarning):
     """A function runs as Python for each row: about a hundred times slower than a function of arrays."""
 
 
@@ -44,7 +44,7 @@ def max_of(*values: object) -> Expression:
     return FunctionCall("max_of", tuple(map(wrap, values)))
 
 
-class When:
+class WhenBuilder:
     """Conditions and values that still lack an `otherwise`."""
 
     __slots__ = ("_steps",)
@@ -52,25 +52,25 @@ class When:
     def __init__(self, steps: tuple[Expression, ...]) -> None:
         self._steps = steps
 
-    def when(self, condition: object, value: object) -> When:
+    def when(self, condition: object, value: object) -> WhenBuilder:
         """A value for rows where no earlier condition is true and this one is."""
-        return When((*self._steps, wrap(condition), wrap(value)))
+        return WhenBuilder((*self._steps, wrap(condition), wrap(value)))
 
     def otherwise(self, value: object) -> Expression:
         """The value where no condition is true."""
         return FunctionCall("when", (*self._steps, wrap(value)))
 
 
-def when(condition: object, value: object) -> When:
+def when(condition: object, value: object) -> WhenBuilder:
     """A value where a condition is true; say what else with `otherwise`.
 
     >>> when(col("a") > 0, "up").otherwise("down")
     when(col("a") > 0, "up").otherwise("down")
     """
-    return When((wrap(condition), wrap(value)))
+    return WhenBuilder((wrap(condition), wrap(value)))
 
 
-class Function:
+class UserFunction:
     """A user's function, ready to be called with expressions."""
 
     __slots__ = ("_function", "_kind", "_returns")
@@ -84,7 +84,7 @@ class Function:
         return Apply(self._function, self._returns, self._kind, tuple(map(wrap, arguments)))
 
 
-def udf(function: Callable[..., Any], *, returns: object, kind: str = "numpy") -> Function:
+def udf(function: Callable[..., Any], *, returns: object, kind: str = "numpy") -> UserFunction:
     """A function of arrays as a function of columns: `udf(np.hypot, returns=float)(col("x"), col("y"))`.
 
     It is called with one array for each argument and returns one value for each row. With kind "numpy" rows with a null
@@ -93,14 +93,14 @@ def udf(function: Callable[..., Any], *, returns: object, kind: str = "numpy") -
     """
     if kind not in ("numpy", "arrow"):
         raise TypeMismatch(f"no such kind of udf: {kind!r}", hint="kind is 'numpy' or 'arrow'; see row_udf, too.")
-    return Function(function, parse_type(returns), kind)
+    return UserFunction(function, parse_type(returns), kind)
 
 
-def row_udf(function: Callable[..., Any], *, returns: object) -> Function:
+def row_udf(function: Callable[..., Any], *, returns: object) -> UserFunction:
     """A function of one row's Python values as a function of columns. Slow: about a microsecond a row and more.
 
     For what arrays cannot do. A row with a null argument gives null without a call; a row on which it raises fails.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    warnings.warn(f"{name} runs once for each row; udf takes whole arrays", RowByRow, stacklevel=2)
-    return Function(function, parse_type(returns), "rows")
+    warnings.warn(f"{name} runs once for each row; udf takes whole arrays", RowByRowWarning, stacklevel=2)
+    return UserFunction(function, parse_type(returns), "rows")

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from kpg.columns.bound_nodes import (
-    Answer,
     BindingScope,
     Bools,
     BoundNode,
     ConstantNode,
+    NodeResult,
     TotalFunctionNode,
     adapt_all,
     any_nullable,
     first_code,
-    spread_to,
+    spread_lane,
 )
 from kpg.columns.coercion import coerce, common_type, refuse
 from kpg.columns.expression import FunctionCall
@@ -32,12 +32,12 @@ from kpg.errors import TypeMismatch
 
 def conjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of &."""
-    return Junction(_conditions(call, arguments, scope), 0)
+    return JunctionNode(_conditions(call, arguments, scope), 0)
 
 
 def disjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of |."""
-    return Junction(_conditions(call, arguments, scope), 1)
+    return JunctionNode(_conditions(call, arguments, scope), 1)
 
 
 def negation(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -60,7 +60,7 @@ def _conditions(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindi
     return settled
 
 
-class Junction(BoundNode):
+class JunctionNode(BoundNode):
     """& (`decisive` is 0) or | (`decisive` is 1): one decisive side decides, else null or failure shows."""
 
     __slots__ = ("_arguments", "_decisive")
@@ -70,7 +70,7 @@ class Junction(BoundNode):
         self._arguments = arguments
         self._decisive = decisive
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         (a, a_codes), (b, b_codes) = (argument.run(data) for argument in self._arguments)
         if not self.type.nullable and a_codes is None and b_codes is None:
             return (a | b if self._decisive else a & b), None
@@ -93,11 +93,11 @@ def when(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     type_ = common_type(call, branches)
     *values, node = [coerce(branch, type_, scope) for branch in branches]
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
-        node = Choice(type_, condition, value, node)
+        node = ChoiceNode(type_, condition, value, node)
     return node
 
 
-class Choice(BoundNode):
+class ChoiceNode(BoundNode):
     """One value where a condition is true, another where it is false or null."""
 
     __slots__ = ("_condition", "_no", "_yes")
@@ -108,13 +108,13 @@ class Choice(BoundNode):
         self._yes = yes
         self._no = no
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         condition, codes = self._condition.run(data)
         values, others = choose(condition == 1, self._yes, self._no, data)
         return values, first_code(codes, others)
 
 
-def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> Answer:
+def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> NodeResult:
     """The answers of one node for some rows and of another for the rest; neither sees rows it could fail on in vain."""
     if chosen.all():
         return yes.run(data)
@@ -142,11 +142,11 @@ def coalesce(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
     if type_.kind == "decimal":
         *values, node = [coerce(argument, type_.optional(argument.type.nullable), scope) for argument in arguments]
     for value in reversed(values):
-        node = FirstPresent(type_, value, node)
+        node = CoalesceNode(type_, value, node)
     return node
 
 
-class FirstPresent(BoundNode):
+class CoalesceNode(BoundNode):
     """A value, or another where it is null."""
 
     __slots__ = ("_other", "_value")
@@ -156,13 +156,13 @@ class FirstPresent(BoundNode):
         self._value = value
         self._other = other
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = self._value.run(data)
         if not self._value.type.nullable:
             return values, codes
         n = data.shape[1]
-        values = spread_to(values, n)
-        missing = values == NULL if codes is None else (values == NULL) & (spread_to(codes, n) == 0)
+        values = spread_lane(values, n)
+        missing = values == NULL if codes is None else (values == NULL) & (spread_lane(codes, n) == 0)
         if not missing.any():
             return values, codes
         values = values.copy()
@@ -170,7 +170,7 @@ class FirstPresent(BoundNode):
         values[missing] = other
         if other_codes is None:
             return values, codes
-        codes = np.zeros(n, np.int64) if codes is None else spread_to(codes, n).copy()
+        codes = np.zeros(n, np.int64) if codes is None else spread_lane(codes, n).copy()
         codes[missing] = other_codes
         return values, codes
 
@@ -180,10 +180,10 @@ def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
     (argument,) = arguments
     if not argument.type.nullable:
         return argument
-    return NotNull(argument, scope.code(f"null in {call!r}"))
+    return NotNullNode(argument, scope.code(f"null in {call!r}"))
 
 
-class NotNull(BoundNode):
+class NotNullNode(BoundNode):
     """The value; a row without one fails."""
 
     __slots__ = ("_argument", "_code")
@@ -193,7 +193,7 @@ class NotNull(BoundNode):
         self._argument = argument
         self._code = code
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
         null = values == NULL
         if null.any():

@@ -76,14 +76,14 @@ def absolute_ints(a: Ints) -> Checked:
     return np.abs(a), a == NULL
 
 
-def within(low: int, high: int, function: Callable[..., Checked], *lanes: Ints) -> Checked:
+def limited_to(low: int, high: int, function: Callable[..., Checked], *lanes: Ints) -> Checked:
     """A function of ints whose result must stay in the range of a type."""
     values, failed = function(*lanes)
     outside = (values < low) | (values > high)
     return values, outside if failed is None else failed | outside
 
 
-def scaled(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
+def at_common_scale(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
     """A function of two decimals brought to one scale: each at most 18 digits before and after."""
     limit = 10**MAX_DIGITS - 1
     wide = (np.abs(a) > limit // up_a) | (np.abs(b) > limit // up_b)

@@ -2,8 +2,8 @@
 
 keep(updates, mask)          those where a mask is true
 take(updates, rows)          those at some positions, in that order
-cut(updates, begin, end)     those that follow each other
-reordered(updates, lanes)    all of them, their lanes in another order
+slice_updates(updates, begin, end)     those that follow each other
+reorder_lanes(updates, lanes)    all of them, their lanes in another order
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def take(updates: Updates, rows: Ints) -> Updates:
     )
 
 
-def cut(updates: Updates, begin: int, end: int) -> Updates:
+def slice_updates(updates: Updates, begin: int, end: int) -> Updates:
     """The updates from one position to another."""
     if end - begin == len(updates):
         return updates
@@ -43,7 +43,7 @@ def cut(updates: Updates, begin: int, end: int) -> Updates:
     )
 
 
-def reordered(updates: Updates, lanes: list[int]) -> Updates:
+def reorder_lanes(updates: Updates, lanes: list[int]) -> Updates:
     """The same updates, their lanes in another order."""
     if lanes == sorted(lanes):
         return updates

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.bound_nodes import (
-    Answer,
     BindingScope,
     BoundNode,
+    NodeResult,
     adapt,
     any_nullable,
     first_code,
-    null_of,
+    null_rows,
     run_all,
-    spread_to,
+    spread_lane,
 )
 from kpg.columns.coercion import refuse
 from kpg.columns.decode_column import decode_list
@@ -33,7 +33,7 @@ from kpg.columns.updates import Ints
 LONGEST = 1 << 24  # characters, or bytes, of a text that is computed
 
 
-class PerValue(BoundNode):
+class PerValueNode(BoundNode):
     """A Python function of values that are not null, called once for each distinct combination in a batch.
 
     The function raises ValueError where it has no value; `code` says what went wrong then.
@@ -56,26 +56,26 @@ class PerValue(BoundNode):
         self._code = code
         self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         if n == 0:
             return np.empty(0, np.int64), None
         values, codes = run_all(self._arguments, data)
         skip = codes != 0 if codes is not None else None  # values of failed rows mean nothing
         if self._nullable:
-            null = null_of(values, self._nullable)
+            null = null_rows(values, self._nullable)
             skip = null if skip is None else null | skip
         if skip is None or not np.count_nonzero(skip):
             computed, failed = self._apply(values)
             return computed, first_code(codes, failed)
-        take = ~spread_to(skip, n)
+        take = ~spread_lane(skip, n)
         computed, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
         if np.count_nonzero(take):
-            computed[take], failed = self._apply([spread_to(value, n)[take] for value in values])
+            computed[take], failed = self._apply([spread_lane(value, n)[take] for value in values])
             found[take] = 0 if failed is None else failed
         return computed, first_code(codes, found)
 
-    def _apply(self, values: list[Ints]) -> Answer:
+    def _apply(self, values: list[Ints]) -> NodeResult:
         distinct, inverse = self._distinct(values)
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
@@ -108,13 +108,13 @@ class PerValue(BoundNode):
                 if symbolic
                 else np.unique(values[place], return_inverse=True)
             )
-            return [few if i == place else spread_to(value, len(few)) for i, value in enumerate(values)], inverse
-        rows = list(zip(*(spread_to(value, n).tolist() for value in values), strict=True))
+            return [few if i == place else spread_lane(value, len(few)) for i, value in enumerate(values)], inverse
+        rows = list(zip(*(spread_lane(value, n).tolist() for value in values), strict=True))
         position = {row: place for place, row in enumerate(dict.fromkeys(rows))}
         return list(np.array(list(position), np.int64).T), np.array([position[row] for row in rows], np.int64)
 
 
-class Growing(PerValue):
+class GrowingTextNode(PerValueNode):
     """Text made of texts, which fails where it would be longer than LONGEST: in a recursion it doubles each round."""
 
     __slots__ = ()
@@ -140,7 +140,7 @@ def _same_type(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         settled = _texts(call, arguments, scope)
         type_ = STRING if settled[0].type.kind == "string" else BINARY
-        return PerValue(type_.optional(any_nullable(settled)), settled, function, scope)
+        return PerValueNode(type_.optional(any_nullable(settled)), settled, function, scope)
 
     return rule
 
@@ -148,7 +148,7 @@ def _same_type(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence
 def _condition(function: Callable[..., bool]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         settled = _texts(call, arguments, scope)
-        return PerValue(BOOL.optional(any_nullable(settled)), settled, function, scope)
+        return PerValueNode(BOOL.optional(any_nullable(settled)), settled, function, scope)
 
     return rule
 
@@ -158,7 +158,7 @@ def _growing(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[B
         settled = _texts(call, arguments, scope)
         type_ = STRING if settled[0].type.kind == "string" else BINARY
         code = scope.code(f"text longer than {LONGEST:,} in {call!r}")
-        return Growing(type_.optional(any_nullable(settled)), settled, function, scope, code)
+        return GrowingTextNode(type_.optional(any_nullable(settled)), settled, function, scope, code)
 
     return rule
 
@@ -193,7 +193,7 @@ ends_with = _condition(lambda text, part: text.endswith(part))
 def length(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of str.length."""
     (text,) = _texts(call, arguments, scope)
-    return PerValue(INT64.optional(text.type.nullable), (text,), len, scope)
+    return PerValueNode(INT64.optional(text.type.nullable), (text,), len, scope)
 
 
 def substring(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -203,4 +203,4 @@ def substring(call: FunctionCall, arguments: Sequence[BoundNode], scope: Binding
     if any(number.type.kind != "int64" for number in numbers):
         refuse(call, arguments, "Positions and lengths are int64.")
     settled = [text, *numbers]
-    return PerValue(text.type.optional(any_nullable(settled)), settled, _substring, scope)
+    return PerValueNode(text.type.optional(any_nullable(settled)), settled, _substring, scope)

@@ -86,7 +86,7 @@ def concatenate(parts: list[Updates]) -> Updates:
     return Updates(data, times, _concatenate_blocks([part.diffs for part in parts], sizes))
 
 
-def agreeing(blocks: list[Ints]) -> Ints | None:
+def common_constant(blocks: list[Ints]) -> Ints | None:
     """The constant that all blocks are, if they are one."""
     first = blocks[0]
     if first.shape[1] == 1:
@@ -97,7 +97,7 @@ def agreeing(blocks: list[Ints]) -> Ints | None:
 
 
 def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
-    constant = agreeing(blocks)
+    constant = common_constant(blocks)
     if constant is not None:
         return constant
     joined = np.empty((blocks[0].shape[0], sum(sizes)), np.int64)

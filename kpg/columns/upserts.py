@@ -7,7 +7,7 @@ import numpy as np
 from kpg.columns.updates import Ints
 
 
-def last_of_each(data: Ints, lanes: list[int]) -> Ints:
+def last_row_of_each_key(data: Ints, lanes: list[int]) -> Ints:
     """Of rows with equal key, the last."""
     n = data.shape[1]
     order = np.lexsort((np.arange(n), *data[lanes][::-1]))

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from kpg.columns.bound_nodes import (
-    Answer,
     BindingScope,
     BoundNode,
+    NodeResult,
     any_nullable,
     first_code,
-    null_of,
+    null_rows,
     run_all,
-    spread_to,
+    spread_lane,
 )
 from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
 from kpg.columns.expression import Apply
@@ -36,9 +36,9 @@ _MESSAGE_LENGTH = 300
 def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """The rule of udf and row_udf."""
     if expression.kind == "arrow":
-        return Batched(expression.returns, expression, arguments, scope)
+        return ArrayFunctionNode(expression.returns, expression, arguments, scope)
     type_ = expression.returns.optional(expression.returns.nullable or any_nullable(arguments))
-    return (ByRow if expression.kind == "rows" else Batched)(type_, expression, arguments, scope)
+    return (RowFunctionNode if expression.kind == "rows" else ArrayFunctionNode)(type_, expression, arguments, scope)
 
 
 class UserFunctionNode(BoundNode):
@@ -54,13 +54,13 @@ class UserFunctionNode(BoundNode):
         spared = expression.kind != "arrow"
         self._nullable = tuple(place for place, a in enumerate(arguments) if a.type.nullable and spared)
 
-    def run(self, data: Ints) -> Answer:
+    def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         values, codes = run_all(self._arguments, data)
-        lanes = [spread_to(value, n) for value in values]
-        keep = np.ones(n, np.bool_) if codes is None else spread_to(codes, n) == 0
+        lanes = [spread_lane(value, n) for value in values]
+        keep = np.ones(n, np.bool_) if codes is None else spread_lane(codes, n) == 0
         if self._nullable:
-            keep &= ~null_of(lanes, self._nullable)
+            keep &= ~null_rows(lanes, self._nullable)
         kept = int(np.count_nonzero(keep))
         if kept == n > 0:
             answer, found = self._call(lanes, n)
@@ -78,7 +78,7 @@ class UserFunctionNode(BoundNode):
         return self._scope.code(f"{self._expression.name} raised {type(error).__name__}: {said}"[:_MESSAGE_LENGTH])
 
 
-class Batched(UserFunctionNode):
+class ArrayFunctionNode(UserFunctionNode):
     """A function of arrays."""
 
     __slots__ = ()
@@ -111,7 +111,7 @@ class Batched(UserFunctionNode):
         return out
 
 
-class ByRow(UserFunctionNode):
+class RowFunctionNode(UserFunctionNode):
     """A function of one row's values."""
 
     __slots__ = ()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.consolidation import consolidate_crowded
+from kpg.columns.consolidation import consolidate_dense
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
@@ -90,7 +90,7 @@ def partition_by(
 
 def consolidate_repeated(updates: Updates) -> Updates:
     """Consolidate many updates with few distinct values. Others are sent as they are: sorting once is cheaper."""
-    sums = None if updates.tidy or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_crowded(updates)
+    sums = None if updates.tidy or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_dense(updates)
     return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, tidy=True)
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
-from kpg.columns.consolidation import consolidate_all, shrunk
-from kpg.columns.output_buffer import room, used
+from kpg.columns.consolidation import consolidate_all, shrink_block
+from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
@@ -62,9 +62,9 @@ class Sweep:
         old = accumulate(before, keys, updates.width)
         values = updates.diffs.shape[0] if self.kind == SUMS else 0
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
-        data, diffs = room(key_lanes + values, most), np.empty((1, most), np.int64)
+        data, diffs = allocate_block(key_lanes + values, most), np.empty((1, most), np.int64)
         n = single_time_changes(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
-        return Updates(used(data, n), updates.times, shrunk(diffs, n))
+        return Updates(release_unused(data, n), updates.times, shrink_block(diffs, n))
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections for updates at several times."""
@@ -88,11 +88,11 @@ class Sweep:
 def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
     """Return the corrections of sums if the times of each key are in order, as in rows without values; else None."""
     lanes, most = keys.shape[0], 2 * len(updates)
-    data, times, diffs = room(lanes + before.shape[0], most), room(1, most), room(1, most)
+    data, times, diffs = allocate_block(lanes + before.shape[0], most), allocate_block(1, most), allocate_block(1, most)
     values = data[lanes:]
     n = sums_changes_of_batch(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
-    del values  # `used` gives back memory, so nothing else may refer to it
-    return None if n < 0 else Updates(used(data, n), shrunk(times, n), shrunk(diffs, n))
+    del values  # `release_unused` gives back memory, so nothing else may refer to it
+    return None if n < 0 else Updates(release_unused(data, n), shrink_block(times, n), shrink_block(diffs, n))
 
 
 class SweepReduce(Operator):

@@ -24,7 +24,7 @@ from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.columns.upserts import last_of_each
+from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import Closed, InUse, SchemaMismatch, UndefinedName
 from kpg.query.ir.program import Relation
 from kpg.query.source_text import did_you_mean
@@ -211,7 +211,7 @@ def resolve_changes(current: Ints, rows: Ints, diffs: Ints, key: list[int], orde
     if (diffs > 0).all():
         inserted, removed = rows, rows[:, :0]
     else:
-        last = last_of_each(np.concatenate([rows, diffs.reshape(1, -1)]), all_lanes)
+        last = last_row_of_each_key(np.concatenate([rows, diffs.reshape(1, -1)]), all_lanes)
         inserted, removed = last[:lanes, last[lanes] > 0], last[:lanes, last[lanes] < 0]
     left = rows_without(current, removed)
     return difference(last_by_key(np.concatenate([left, inserted], axis=1), key, order), current)
@@ -223,7 +223,7 @@ def last_by_key(rows: Ints, key: list[int], order: int | None) -> Ints:
         return consolidate(with_diff(rows, 1)).data
     if order is not None:
         rows = np.ascontiguousarray(rows[:, np.argsort(rows[order], kind="stable")])
-    return last_of_each(rows, key)
+    return last_row_of_each_key(rows, key)
 
 
 def rows_without(rows: Ints, others: Ints) -> Ints:

@@ -23,7 +23,7 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
-from kpg.columns.selection import cut
+from kpg.columns.selection import slice_updates
 from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
 from kpg.errors import Closed, OverLimit
@@ -217,7 +217,7 @@ def last_lanes(updates: Updates, start: int, end: int, lanes: int) -> Updates:
     """Return a range of a block, and only its last lanes: the rows of tenants begin with a token."""
     if lanes != updates.lanes:
         updates = Updates(updates.data[updates.lanes - lanes :], updates.times, updates.diffs)
-    return cut(updates, start, end)
+    return slice_updates(updates, start, end)
 
 
 class GranularInterest(Interest):

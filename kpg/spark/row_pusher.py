@@ -22,7 +22,7 @@ from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.columns.upserts import last_of_each
+from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import SchemaMismatch
 from kpg.spark.client import Client
 from kpg.spark.site import RelationPlacement
@@ -87,7 +87,7 @@ class Pusher:
         if self._change.diff is not None:
             data, diffs = np.ascontiguousarray(lanes[:-1]), np.ascontiguousarray(lanes[-1:])
         if self._change.upsert:
-            data = last_of_each(data, [self._place.schema.index(name) for name in self._place.key])
+            data = last_row_of_each_key(data, [self._place.schema.index(name) for name in self._place.key])
         self.rows += data.shape[1]
         request = {"do": "stage", "name": self._place.name, "key": self._key}
         for rank, part in self._split(data, diffs):

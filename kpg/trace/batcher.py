@@ -16,7 +16,7 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
-from kpg.columns.consolidation import consolidate_all, shrunk
+from kpg.columns.consolidation import consolidate_all, shrink_block
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
@@ -147,8 +147,8 @@ def _merged(runs: list[Updates]) -> Updates:
 
 
 def _select(updates: Updates, rows: Ints) -> Updates:
-    diffs = updates.diffs if updates.diffs.shape[1] == 1 else shrunk(updates.diffs.take(rows, axis=1), len(rows))
-    times = shrunk(updates.times.take(rows, axis=1), len(rows))
+    diffs = updates.diffs if updates.diffs.shape[1] == 1 else shrink_block(updates.diffs.take(rows, axis=1), len(rows))
+    times = shrink_block(updates.times.take(rows, axis=1), len(rows))
     return Updates(updates.data.take(rows, axis=1), times, diffs)
 
 

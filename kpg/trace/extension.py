@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.order import Time
-from kpg.columns.output_buffer import room, used
-from kpg.columns.selection import cut
+from kpg.columns.output_buffer import allocate_block, release_unused
+from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.extend_tuples import extend_tuples, tuples_within_limit
 from kpg.kernels.intersect_extenders import intersect_extenders
@@ -103,7 +103,11 @@ class Extension:
         else:
             stop, capacity = tuples_within_limit(self._ranges, self._bounds, self._flags, self._shape.new, start, limit)
         while capacity:
-            data, times, diffs = room(lanes, capacity), room(depth, capacity), room(1, capacity)
+            data, times, diffs = (
+                allocate_block(lanes, capacity),
+                allocate_block(depth, capacity),
+                allocate_block(1, capacity),
+            )
             given = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
                      self._ranges, self._floor)  # fmt: skip
             how = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
@@ -120,13 +124,13 @@ class Extension:
             self._ranges = None
         if not n:
             return None
-        times = trim(times, 1) if times_alike else used(times, n)
-        return Updates(used(data, n), times, trim(diffs, 1) if diffs_alike else used(diffs, n))
+        times = trim(times, 1) if times_alike else release_unused(times, n)
+        return Updates(release_unused(data, n), times, trim(diffs, 1) if diffs_alike else release_unused(diffs, n))
 
     def _look_up(self) -> None:
         """Find the rows of the keys of the next chunk."""
         start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
-        self._next, self._chunk = stop, cut(self._tuples, start, stop)
+        self._next, self._chunk = stop, slice_updates(self._tuples, start, stop)
         ranges = np.empty((2 * self._bounds[-1], stop - start), np.int64)
         tables = [table_of([])]
         for each, extender in enumerate(self._extenders):

@@ -15,7 +15,7 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
-from kpg.columns.output_buffer import room, used
+from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
 from kpg.kernels.consolidate_rows import is_uniform
@@ -34,9 +34,9 @@ class _RunMerge:
     def __init__(self, a: Updates, b: Updates, frontier: Ints, lone: int) -> None:
         self._a, self._b, self._frontier, self._lone = a, b, frontier, lone
         rows = a.data.shape[1] + b.data.shape[1]
-        self._data: Ints | None = room(a.data.shape[0], rows)
-        self._times: Ints | None = room(a.times.shape[0], rows)
-        self._diffs: Ints | None = room(a.diffs.shape[0], rows)
+        self._data: Ints | None = allocate_block(a.data.shape[0], rows)
+        self._times: Ints | None = allocate_block(a.times.shape[0], rows)
+        self._diffs: Ints | None = allocate_block(a.diffs.shape[0], rows)
         self._state = np.zeros(8, np.int64)
 
     def work(self, fuel: int) -> int:
@@ -53,20 +53,22 @@ class _RunMerge:
         _, _, kept, _, written, timed, _, _ = self._state.tolist()
         data, times, diffs = self._data, self._times, self._diffs
         assert data is not None and times is not None and diffs is not None
-        self._data = self._times = self._diffs = None  # `used` gives back memory, so nothing else may refer to it
+        self._data = self._times = self._diffs = (
+            None  # `release_unused` gives back memory, so nothing else may refer to it
+        )
         if kept == 0:
             return no_updates(data.shape[0], times.shape[0], diffs.shape[0])
         if not timed or is_uniform(times, kept):
             times = times[:, :1].copy()
         else:
-            times = used(times, kept)
+            times = release_unused(times, kept)
         if not written:
             diffs = self._a.diffs if self._a.data.shape[1] else self._b.diffs
         elif is_uniform(diffs, kept):
             diffs = diffs[:, :1].copy()
         else:
-            diffs = used(diffs, kept)
-        return Updates(used(data, kept), times, diffs)
+            diffs = release_unused(diffs, kept)
+        return Updates(release_unused(data, kept), times, diffs)
 
 
 def _run(a: Updates, b: Updates, frontier: Ints, lone: int) -> Updates:

@@ -13,7 +13,7 @@ from collections import deque
 
 import numpy as np
 
-from kpg.columns.consolidation import shrunk
+from kpg.columns.consolidation import shrink_block
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.seek_rows import count_pairs, write_seek_pairs
 from kpg.trace.batch import Batch
@@ -70,7 +70,7 @@ class Seek:
             rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection, 1 - plain,
             data, times, diffs,
         )  # fmt: skip
-        return Updates(data, times if plain else shrunk(times, total), shrunk(diffs, total))
+        return Updates(data, times if plain else shrink_block(times, total), shrink_block(diffs, total))
 
     def _plain(self) -> Ints:
         """The one time of the rows, coordinates that are missing being zero."""

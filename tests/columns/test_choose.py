@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kpg.columns.selection import cut, keep, reordered, take
+from kpg.columns.selection import keep, reorder_lanes, slice_updates, take
 from kpg.columns.updates import Updates, constant, spread
 
 DATA = np.arange(10).reshape(2, 5)
@@ -24,8 +24,8 @@ def test_what_is_chosen_is_what_a_list_would_give_and_constants_stay_constants(u
     chosen = {
         "keep": (keep(updates, mask), [row for row, kept in zip(rows, mask, strict=True) if kept]),
         "take": (take(updates, np.array([4, 0, 0])), [rows[4], rows[0], rows[0]]),
-        "cut": (cut(updates, 1, 3), rows[1:3]),
-        "reordered": (reordered(updates, [1, 0]), [(data[::-1], time, diff) for data, time, diff in rows]),
+        "cut": (slice_updates(updates, 1, 3), rows[1:3]),
+        "reordered": (reorder_lanes(updates, [1, 0]), [(data[::-1], time, diff) for data, time, diff in rows]),
     }
     for name, (found, expected) in chosen.items():
         assert triples(found) == expected, name
@@ -34,4 +34,4 @@ def test_what_is_chosen_is_what_a_list_would_give_and_constants_stay_constants(u
 
 
 def test_what_is_not_changed_is_not_copied():
-    assert cut(WHOLE, 0, 5) is WHOLE and reordered(WHOLE, [0, 1]) is WHOLE
+    assert slice_updates(WHOLE, 0, 5) is WHOLE and reorder_lanes(WHOLE, [0, 1]) is WHOLE

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kpg.columns.bind import bind, bind_condition
 from kpg.columns.bound_nodes import MAX_MESSAGES
 from kpg.columns.expression import Expression
-from kpg.columns.functions import RowByRow, coalesce, col, lit, max_of, min_of, row_udf, udf, when
+from kpg.columns.functions import RowByRowWarning, coalesce, col, lit, max_of, min_of, row_udf, udf, when
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
@@ -264,7 +264,7 @@ def test_a_function_is_called_once_a_batch_and_not_for_rows_that_failed_or_were_
 
 
 def test_a_row_function_warns_once_and_gets_python_values() -> None:
-    with pytest.warns(RowByRow, match="runs once for each row"):
+    with pytest.warns(RowByRowWarning, match="runs once for each row"):
         shown = row_udf(lambda *given: repr(given), returns=str)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
