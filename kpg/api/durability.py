@@ -29,7 +29,7 @@ from kpg.operators.source import Source
 from kpg.storage.checkpoint import RelationContent
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.recovery import Recovered, batch_complete_updates
-from kpg.storage.storage import PendingTransaction, Storage
+from kpg.storage.storage import Storage, UnsyncedTransaction
 from kpg.storage.transaction_log import Durability
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -49,7 +49,7 @@ class DurableStore:
         self._symbols = symbols
         self._checkpoint_bytes = checkpoint_bytes
         self._next_checkpoint = checkpoint_bytes
-        self._pending: PendingTransaction | None = None
+        self._pending: UnsyncedTransaction | None = None
         self._numbers: dict[str, int] = {}
 
     # Relations

@@ -34,7 +34,7 @@ from kpg.storage.transaction_log import SEGMENT_BYTES, CommitGroup, Durability, 
 
 
 @dataclass(frozen=True, slots=True)
-class PendingTransaction:
+class UnsyncedTransaction:
     """A transaction on its way to disk."""
 
     group: CommitGroup
@@ -192,19 +192,19 @@ class Storage:
 
     # Transactions
 
-    def append(self, transaction: Transaction, symbols: Symbols) -> PendingTransaction:
+    def append(self, transaction: Transaction, symbols: Symbols) -> UnsyncedTransaction:
         """Begin to write a transaction, which counts when `sync` has returned. Raise if it cannot be written."""
         record = encode_transaction(transaction, self._schemas.__getitem__, symbols)
         for relation, _ in transaction.changes:
             self._changed.add(relation)
         log = self.log
-        pending = PendingTransaction(log.append(record), transaction)
+        pending = UnsyncedTransaction(log.append(record), transaction)
         log.begin_flush()
         if pending.group.error is not None:
             raise pending.group.error
         return pending
 
-    def sync(self, pending: PendingTransaction) -> None:
+    def sync(self, pending: UnsyncedTransaction) -> None:
         """Wait until a transaction is on disk."""
         self.log.sync(pending.group)
         upper = pending.transaction.upper
