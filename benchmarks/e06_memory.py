@@ -12,6 +12,7 @@ import kpg
 from benchmarks import data
 from benchmarks.lines import Figures, Run, at_most
 from benchmarks.measure import resident_bytes, settle
+from kpg.api.embedded_database import EmbeddedDatabase
 
 
 def run(run: Run) -> None:
@@ -35,6 +36,7 @@ def run(run: Run) -> None:
 
 def share(run: Run, db: kpg.Database, arrangement: kpg.Arrangement, rows: int) -> None:
     """What the second to the tenth query add, in parts of a hundred of the arrangement."""
+    assert isinstance(db, EmbeddedDatabase)
     queries, held, resident = [], [], []
     for each in range(10):
         key = db.input(f"key {each}", k=int)

@@ -14,6 +14,7 @@ from benchmarks import data
 from benchmarks.answers import rows_after
 from benchmarks.lines import Reference, Run, at_least
 from benchmarks.measure import Clock, cpu_clock, settle
+from kpg.api.embedded_database import EmbeddedDatabase
 
 QUERIES = 10
 ROUNDS = 20
@@ -74,6 +75,7 @@ def measure(
                     for into, output in zip(seen, outputs, strict=True):
                         into.append(output.take_changes())
         settle(db)
+        assert isinstance(db, EmbeddedDatabase)
         held = sum(spine.nbytes for spine in db.spines())
         return held, [rows_after(changes) for changes in seen]
 

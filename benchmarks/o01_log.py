@@ -55,4 +55,4 @@ def changes(rows: int, rounds: int, clock: Clock, attributes: list[str] | None =
         assert counts_after(seen, rows).sum() == rows + rounds % 2
         if log is not None:
             (told,) = [each.rows for each in log.operators() if each.name == "arrange r by k"]
-            assert told == relation.arrange("k").installed.handle.spine.rows
+            assert told == relation.arrange("k").rows

@@ -13,6 +13,7 @@ import numpy as np
 import kpg
 from benchmarks.lines import Run, at_most
 from benchmarks.measure import cpu_clock, wall_clock
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.operators.arrange import Publisher
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
@@ -36,16 +37,17 @@ def measure(run: Run, program: Program, ways: int, rows: int, joins: str) -> Non
     first, live = cpu_clock(f"{ways}-way, {joins}"), wall_clock(f"{ways}-way, 1 row, {joins}")
     with kpg.open() as db:
         lowered = Lowered(db, program, distinct_inputs=False, joins=joins)
+        inputs = lowered.inputs_of_db()
         output = lowered.collections["p"].output("p", keep=False)
         with first:
             for number, table in enumerate(tables):
-                lowered.inputs[f"r{number}"].insert(table)
+                inputs[f"r{number}"].insert(table)
             db.advance()
         assert len(output.take_changes()) == rows
         kept = kept_by(db, "p")
         for place in range(run.times(50)):
             row = tables[place % ways][place : place + 1]
-            for change in (lowered.inputs[f"r{place % ways}"].remove, lowered.inputs[f"r{place % ways}"].insert):
+            for change in (inputs[f"r{place % ways}"].remove, inputs[f"r{place % ways}"].insert):
                 change(row)
                 with live:
                     db.advance()
@@ -60,6 +62,7 @@ def measure(run: Run, program: Program, ways: int, rows: int, joins: str) -> Non
 
 def kept_by(db: kpg.Database, name: str) -> int:
     """The tuples that the operators of a dataflow keep; indexes of relations are kept by those."""
+    assert isinstance(db, EmbeddedDatabase)
     (dataflow,) = [each for each in db.worker.dataflows.values() if each.name == name]
     found = sum(len(rows) for each in dataflow.operators if isinstance(each, Publisher) for rows in each.state())
     return found + sum(len(rows) for each in dataflow.operators for rows in each.state() if not each.has_readers)

@@ -88,7 +88,7 @@ def measure(run: Run, name: str, sharing: str) -> None:
             assert known == {(client.device, place, int(latest[client.device]))}
             assert all(count in (0, 1) for count in client.known.values())
         service.close()
-        assert len(db.worker.dataflows) == 2  # of the two relations
+        assert len(service.db.worker.dataflows) == 2  # of the two relations
     cpu = closing.cpu_seconds  # what it costs, whatever else the machine does
     early, late = (percentile_ms(part, 50) for part in (cpu[1 : LATE + 2], cpu[-LATE:]))
     full = len(clients) == each * epochs

@@ -47,16 +47,16 @@ from kpg.errors import (
 
 # Public name -> the module it lives in, imported on first use. Give each one its type under TYPE_CHECKING as well.
 ENGINE: dict[str, str] = {
-    "Arrangement": "kpg.api.arrangement",
+    "Arrangement": "kpg.api.contracts",
     "Background": "kpg.api.background",
     "Capture": "kpg.api.capture",
     "Changes": "kpg.api.changes",
     "Collection": "kpg.api.collection",
-    "Database": "kpg.api.database",
+    "Database": "kpg.api.contracts",
     "Expression": "kpg.columns.expression",
     "Group": "kpg.api.group",
-    "Input": "kpg.api.input",
-    "Output": "kpg.api.output",
+    "Input": "kpg.api.contracts",
+    "Output": "kpg.api.contracts",
     "Recursion": "kpg.api.recursion",
     "Schema": "kpg.columns.schema",
     "Type": "kpg.columns.schema",
@@ -76,16 +76,13 @@ ENGINE: dict[str, str] = {
 }
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
     from kpg.api.background import Background
     from kpg.api.capture import Capture
     from kpg.api.capture_replay import replay
     from kpg.api.changes import Changes
     from kpg.api.collection import Collection
-    from kpg.api.database import Database
+    from kpg.api.contracts import Arrangement, Database, Input, Output
     from kpg.api.group import Group
-    from kpg.api.input import Input
-    from kpg.api.output import Output
     from kpg.api.recursion import Recursion
     from kpg.client.async_connection import connect_async
     from kpg.client.connection import connect

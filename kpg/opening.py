@@ -1,5 +1,8 @@
-"""Opening a db: in this process, on a thread of its own, on several workers, or on workers in Spark; in memory, or
-on a directory."""
+"""Opening a db: in this process, on a thread of its own, on several workers, or on workers in Spark.
+
+Each kind keeps its rows in memory, or on a directory. The engine is imported, and its kernels are compiled or loaded
+from the cache, when the first db is opened.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from kpg.api.database import Database
+from kpg.api.contracts import Database
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.config import CHECKPOINT_BYTES, Config, Effort
 from kpg.errors import ProgramError
 from kpg.kernels.warm import warm
@@ -21,7 +25,7 @@ Place: TypeAlias = str | PathLike[str] | None
 
 
 class OpenOptions(TypedDict, total=False):
-    """What all dbs may be opened with; `open` says what they mean."""
+    """The options that every kind of db accepts; `open` explains them."""
 
     history: int | None
     memory_limit: int | None
@@ -74,21 +78,21 @@ def open(
 ) -> Database | Background:
     """Open a db.
 
-    place         a directory, which keeps relations and their rows; a path, or a URI that pyarrow.fs knows
-    workers       processes on this machine that share the work; 1 is this process itself
-    spark         a Spark session: the workers live in its executors, one task slot each
-    history       how many epochs before the last complete one can still be read; None keeps all
-    memory_limit  bytes; when the process (each worker) holds more, calls raise OverBudget
+    place         a directory that keeps relations and their rows; a path, or a URI that pyarrow.fs accepts
+    workers       the number of processes on this machine that share the work; 1 is this process alone
+    spark         a Spark session: the workers run in its executors, one task slot each
+    history       the number of epochs before the last complete one that can still be read; None keeps all
+    memory_limit  bytes; calls raise OverBudget while the process (each worker) holds more
     effort        how eagerly indexes merge: eager, default or lazy
-    max_rounds    how many rounds a recursion may take before it is stopped
+    max_rounds    the maximum number of rounds of a recursion
     coordinates   of a time: 1, or more for inputs with several clocks
-    background    on a thread of its own, to be used from any thread and from asyncio
-    durability    commit: advance returns when the disk has it; relaxed: when the system has it
-    checkpoint_bytes   of log, after which a checkpoint is made
-    filesystem    of pyarrow.fs, in which `place` is
+    background    run on a thread of its own, and accept calls from any thread and from asyncio
+    durability    commit: advance returns when the disk has the rows; relaxed: when the operating system has them
+    checkpoint_bytes   the growth of the log that triggers a checkpoint
+    filesystem    the pyarrow.fs filesystem of `place`
     """
     if workers < 1:
-        raise ProgramError(f"a db has at least one worker, not {workers}")
+        raise ProgramError(f"a db needs at least one worker, not {workers}")
     warm()
     config = Config(history, memory_limit, effort, max_rounds, coordinates)
     if spark is not None:
@@ -107,7 +111,7 @@ def open(
 
         home = home_of(place, filesystem, durability, checkpoint_bytes)
         return ClusterDatabase(config, workers, LocalLauncher(spare=home is not None), home=home)
-    make = partial(Database, config)
+    make = partial(EmbeddedDatabase, config)
     if place is not None:
         from kpg.api.durability import open_durable
 

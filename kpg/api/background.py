@@ -28,9 +28,9 @@ from typing import Any, TypeVar
 from kpg.api.capture import Capture
 from kpg.api.changes import Changes
 from kpg.api.collection import Collection
-from kpg.api.database import Database
+from kpg.api.contracts import Database, Output, Probe
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.group import Group
-from kpg.api.output import Output, Probe
 from kpg.api.recursion import Recursion
 from kpg.api.transactions import PendingTransaction, as_origin
 from kpg.api.transactions import perform as perform_together
@@ -39,7 +39,7 @@ from kpg.columns.functions import UserFunction, WhenBuilder
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
-Work = tuple[Callable[[Database], Any], "Future[Any]"]
+Work = tuple[Callable[[EmbeddedDatabase], Any], "Future[Any]"]
 
 STAYS = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # with the thread of the db
 PLAIN = (type, Expression, UserFunction, WhenBuilder)  # callable or not, they cross as they are
@@ -48,12 +48,12 @@ PLAIN = (type, Expression, UserFunction, WhenBuilder)  # callable or not, they c
 class Owner:
     """The thread that a db belongs to, and the queue of what it is asked to do."""
 
-    def __init__(self, make: Callable[[], Database]) -> None:
+    def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
         self._queue: SimpleQueue[Work | PendingTransaction | None] = SimpleQueue()
         self._next_work: list[Work | PendingTransaction | None] = []  # taken from the queue, but not its turn yet
         self._lock = threading.Lock()
         self._closed = False
-        self._db: Database
+        self._db: EmbeddedDatabase
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
         self._thread.start()
@@ -64,7 +64,7 @@ class Owner:
         """Whether the caller is on this thread."""
         return threading.current_thread() is self._thread
 
-    def submit(self, function: Callable[[Database], Result]) -> Future[Result]:
+    def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
         """Have `function(db)` done; on this thread itself, at once."""
         future: Future[Result] = Future()
         if self.here:
@@ -96,7 +96,7 @@ class Owner:
             self._queue.put(asked)
         return asked.future
 
-    def _serve(self, make: Callable[[], Database], opened: Future[None]) -> None:
+    def _serve(self, make: Callable[[], EmbeddedDatabase], opened: Future[None]) -> None:
         try:
             self._db = make()
         except BaseException as error:
@@ -129,7 +129,7 @@ class Owner:
             yield work
 
 
-def perform(function: Callable[[Database], Result], db: Database, future: Future[Result]) -> None:
+def perform(function: Callable[[EmbeddedDatabase], Result], db: EmbeddedDatabase, future: Future[Result]) -> None:
     """Call a function, and keep its result or error for whoever asked."""
     if future.set_running_or_notify_cancel():
         try:
@@ -181,23 +181,23 @@ class Remote:
 class Background(Remote):
     """A db that a thread of its own runs; made by `kpg.open(background=True)`."""
 
-    def __init__(self, make: Callable[[], Database]) -> None:
+    def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
         owner = Owner(make)
         super().__init__(owner, owner._db)
 
-    def submit(self, function: Callable[[Database], Result]) -> Future[Result]:
+    def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
         """Have `function(db)` done on the thread of the db, with the db itself; the result comes with the future."""
         return self._owner.submit(lambda db: outward(self._owner, function(db)))
 
-    def run(self, function: Callable[[Database], Result]) -> Result:
+    def run(self, function: Callable[[EmbeddedDatabase], Result]) -> Result:
         """Have `function(db)` done on the thread of the db, as one piece, and wait for its result."""
         return self.submit(function).result()
 
-    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
+    def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         """Let `fill(db)` insert on the thread of the db, and advance; those that wait together share an epoch."""
         return self._owner.transact(PendingTransaction(fill, as_origin(origin))).result()
 
-    def aio(self, function: Callable[[Database], Result]) -> Awaitable[Result]:
+    def aio(self, function: Callable[[EmbeddedDatabase], Result]) -> Awaitable[Result]:
         """Have `function(db)` done on the thread of the db; await its result."""
         return asyncio.wrap_future(self.submit(function))
 

@@ -34,7 +34,7 @@ from kpg.columns.updates import Updates, spread
 from kpg.errors import SchemaMismatch, Unavailable
 
 if TYPE_CHECKING:
-    from kpg.api.output import Output
+    from kpg.api.embedded_output import EmbeddedOutput
 
 Path = str | os.PathLike[str]
 
@@ -46,7 +46,7 @@ ENDLESS = 1 << 62
 class Capture:
     """A file that follows an answer until it is closed, or the answer or its db ends."""
 
-    def __init__(self, output: Output, path: Path) -> None:
+    def __init__(self, output: EmbeddedOutput, path: Path) -> None:
         self.path = os.fspath(path)
         self._output = output
         self._schema = file_schema(output)
@@ -59,8 +59,7 @@ class Capture:
         except OSError as error:
             raise Unavailable(f"cannot write {self.path}", detail=str(error)) from None
         self.advance()
-        output.captures.append(self)
-        output.db.captures.append(self)
+        output.start_capture(self)
 
     @property
     def closed(self) -> bool:
@@ -69,7 +68,7 @@ class Capture:
 
     def take(self, updates: Updates) -> None:
         """Updates of the answer, to be written with the next mark."""
-        self._waiting.append(updates)
+        self._waiting.append(self._output.in_reading_order(updates))
 
     def advance(self) -> None:
         """Write what has come, and how far it is complete."""
@@ -84,7 +83,7 @@ class Capture:
         """Finish the file; may be repeated."""
         if self.closed:
             return
-        self._forget()
+        self._output.end_capture(self)
         self._write([], end="true")
         self._stream.close()
         self._file.close()
@@ -103,7 +102,7 @@ class Capture:
             self._stream.write_batch(no_rows(self._schema), custom_metadata=marks)
             self._file.flush()
         except OSError as error:
-            self._forget()
+            self._output.end_capture(self)
             with suppress(OSError):
                 self._file.close()
             raise Unavailable(
@@ -111,11 +110,6 @@ class Capture:
                 detail=f"{error}. The capture ends here; the answer is unharmed.",
                 hint="Replay what was written with unfinished=True.",
             ) from None
-
-    def _forget(self) -> None:
-        for captures in (self._output.captures, self._output.db.captures):
-            if self in captures:
-                captures.remove(self)
 
     def __enter__(self) -> Capture:
         return self
@@ -127,7 +121,7 @@ class Capture:
         return f"Capture({self.path!r} of {self._output.name!r})"
 
 
-def file_schema(output: Output) -> pa.Schema:
+def file_schema(output: EmbeddedOutput) -> pa.Schema:
     """The columns of a capture."""
     schema, depth = output.schema, output.db.config.coordinates
     if {"_time", "_diff"} & set(schema.names):
@@ -137,7 +131,7 @@ def file_schema(output: Output) -> pa.Schema:
     return pa.schema([*schema.to_arrow(), *added], metadata={FORMAT: VERSION, b"kpg.name": output.name.encode()})
 
 
-def to_batches(output: Output, updates: Updates, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def to_batches(output: EmbeddedOutput, updates: Updates, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Updates as batches of a capture."""
     n = len(updates)
     times, diffs = spread(updates.times, n), spread(updates.diffs, n)

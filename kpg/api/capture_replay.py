@@ -23,8 +23,7 @@ from kpg.columns.schema import Schema
 from kpg.errors import Corrupt, DataError, SchemaMismatch, Unavailable
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.input import Input
+    from kpg.api.contracts import Database, Input
 
 DAMAGE = (pa.ArrowException, OSError, EOFError, ValueError, KeyError, TypeError)
 

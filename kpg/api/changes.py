@@ -15,7 +15,7 @@ from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Updates, spread
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.contracts import Database
 
 Change = tuple[tuple[Any, ...], Any, int]
 

@@ -16,10 +16,8 @@ from kpg.errors import BadPlan, TypeMismatch, UndefinedName
 from kpg.plan import nodes
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
-    from kpg.api.database import Database
+    from kpg.api.contracts import Arrangement, Database, Output, Probe
     from kpg.api.group import Group
-    from kpg.api.output import Output, Probe
 
 On = str | Sequence[str] | Mapping[str, str]
 
@@ -211,7 +209,9 @@ class Collection:
         """
         self.schema.select(keys)
         if self.node.loops:
-            return self._make(nodes.ArrangeNode(self.schema, self.node.loops, self.node, keys))  # type: ignore[return-value]
+            from kpg.api.loop_arrangement import LoopArrangement
+
+            return LoopArrangement(self.db, nodes.ArrangeNode(self.schema, self.node.loops, self.node, keys))
         name = f"{getattr(self, 'name', 'collection')} by {', '.join(keys)}"
         return self.db.installer.arrangement(self.node, name, keys)
 

@@ -20,7 +20,7 @@ from kpg.operators.arrange import Publisher
 from kpg.trace.handle import TraceHandle
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.installed_arrangement import InstalledArrangement
 
 
@@ -52,7 +52,7 @@ class ArrangementInfo:
     pins: tuple[HandleInfo, ...]
 
 
-def indexes(db: Database, dataflow: Dataflow | None = None) -> list[ArrangementInfo]:
+def indexes(db: EmbeddedDatabase, dataflow: Dataflow | None = None) -> list[ArrangementInfo]:
     """All arrangements of a db, or those that one dataflow keeps or imports."""
     installed = {found.publisher: found for found in db.installed if not found.released}
     owners = dict(holders(db))
@@ -63,7 +63,7 @@ def indexes(db: Database, dataflow: Dataflow | None = None) -> list[ArrangementI
     ]
 
 
-def publishers(db: Database) -> Iterator[Publisher]:
+def publishers(db: EmbeddedDatabase) -> Iterator[Publisher]:
     """The operators whose traces are alive, in the order they were installed."""
     for _, dataflow in sorted(db.worker.dataflows.items()):
         for operator in dataflow.operators:
@@ -114,7 +114,7 @@ def name_of(publisher: Publisher, installed: InstalledArrangement | None) -> str
     return installed.name if installed.name.endswith(by) else f"{installed.name} {by}"
 
 
-def holders(db: Database) -> Iterator[tuple[TraceHandle, str]]:
+def holders(db: EmbeddedDatabase) -> Iterator[tuple[TraceHandle, str]]:
     """Every handle that belongs to somebody, and to whom."""
     for installed in db.installed:
         yield installed.handle, holder_of(db, installed)
@@ -124,7 +124,7 @@ def holders(db: Database) -> Iterator[tuple[TraceHandle, str]]:
                 yield handle, f"{dataflow.name}: {handle.name}"
 
 
-def holder_of(db: Database, installed: InstalledArrangement) -> str:
+def holder_of(db: EmbeddedDatabase, installed: InstalledArrangement) -> str:
     """Who keeps an arrangement readable: a relation, an answer, or people's own handles."""
     people = installed.users - len(importers(installed.publisher))
     if installed.name in db.inputs:
@@ -154,7 +154,7 @@ def state_of(dataflow: Dataflow) -> str:
     return f"waiting for {show_frontier(held)}" if held else "idle"
 
 
-def spent_in(db: Database, dataflow: Dataflow) -> dict[str, Any]:
+def spent_in(db: EmbeddedDatabase, dataflow: Dataflow) -> dict[str, Any]:
     """How long a dataflow has worked, if somebody listens to it."""
     if db.recorder is None or dataflow.events is None:
         return {}
@@ -162,7 +162,7 @@ def spent_in(db: Database, dataflow: Dataflow) -> dict[str, Any]:
     return {"seconds": seconds, "steps": steps}
 
 
-def describe_database(db: Database) -> dict[str, Any]:
+def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
     """Inputs, outputs, dataflows, arrangements, symbols and memory, as values that JSON can hold."""
     found = indexes(db)
     return {

@@ -1,11 +1,11 @@
-"""What makes a db durable: it writes transactions to storage before they count, and puts back what storage found.
+"""Durability: a db logs each transaction before it counts, and restores the rows that storage recovered.
 
-    kpg.open("dir")         relations and their rows are there again once they are declared again
-    db.advance()            returns when the transaction is on disk; if it cannot be written nothing has changed
-    db.checkpoint()         shortens the log; happens by itself when the log has grown by `checkpoint_bytes`
+    kpg.open("dir")         relations and their rows are available again once the program declares them again
+    db.advance()            returns when the transaction is on disk; if it cannot be written, nothing has changed
+    db.checkpoint()         shortens the log; runs automatically when the log has grown by `checkpoint_bytes`
 
-The frame is written before the dataflows see the rows; forcing it to disk goes on while they work, and is waited for
-before anybody is told. Queries and answers are code: the program installs them again.
+The log frame is written before the dataflows see the rows. Forcing it to disk overlaps with their work, and the advance
+waits for both. Queries and answers are code: the program installs them again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.input import Input
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_input import EmbeddedInput
     from kpg.api.installed_arrangement import InstalledArrangement
 
 
 class DurableStore:
-    """The storage of a db, and how far the db has told it."""
+    """The storage of a db, and the transaction that is on its way to disk."""
 
     def __init__(self, storage: Storage, found: Recovered, symbols: Symbols, checkpoint_bytes: int) -> None:
         self.storage = storage
@@ -54,21 +54,20 @@ class DurableStore:
 
     # Relations
 
-    def declare(self, source: Input) -> None:
-        """Match an input with what is stored, or store that there is one."""
+    def declare(self, source: EmbeddedInput) -> None:
+        """Match an input with a stored relation, or store the new relation."""
         self._numbers[source.name] = self.storage.declare(source.name, source.schema, source.key)
 
-    def forget(self, source: Input) -> None:
-        """Drop a relation from storage."""
+    def forget(self, source: EmbeddedInput) -> None:
+        """Delete a relation from storage."""
         self.wait()
         self.storage.drop(source.name)
 
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
-        """Put the rows that were found into the new arrangement of a relation."""
+        """Put the recovered rows of a relation into its new base arrangement."""
         relation = self.storage.take_relation(name)
-        batch_complete_updates(
-            relation, relation.later, Frontier(now)
-        )  # the clock may have passed some while nobody asked
+        # The clock may have passed some of the later times before this first read.
+        batch_complete_updates(relation, relation.later, Frontier(now))
         spine = installed.handle.spine
         lanes = [relation.order.index(column) for column in installed.schema.names]
         same = lanes == sorted(lanes)
@@ -77,45 +76,45 @@ class DurableStore:
             description = Description(spine.upper, batch.upper, batch.since)
             spine.insert(Batch(updates, len(installed.keys), description))
         installed.publisher.upper = spine.upper
-        installed.dataflow.worker.queue_idle_work(installed.publisher)  # there may be something to compact
+        installed.dataflow.worker.queue_idle_work(installed.publisher)  # the restored batches may need compaction
         for later in relation.later:
             message = Message(now, reorder_lanes(later, lanes))
             source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
-        """Rows of relations that nobody has asked for yet: their symbols are in use."""
+        """Yield the recovered rows of relations that no query has read yet: their symbols are in use."""
         for relation in self.storage.relations.values():
             for updates in [*(batch.updates for batch in relation.batches), *relation.later]:
                 yield relation.ordered, updates
 
     # Transactions
 
-    def write(self, db: Database, frontier: Frontier, origins: tuple[Origin, ...] = ()) -> None:
-        """Write what was inserted as one transaction up to `frontier`; it counts after `wait`."""
+    def write(self, db: EmbeddedDatabase, frontier: Frontier, origins: tuple[Origin, ...] = ()) -> None:
+        """Write the pending rows as one transaction up to `frontier`; it counts after `wait`."""
         self.wait()
         changes = [
-            (self._numbers[name], concatenate(source.buffered())) for name, source in db.dirty.items() if source.kept
+            (self._numbers[name], concatenate(db.pending.of(name))) for name in db.pending if db.inputs[name].on_disk
         ]
-        upper = frontier or Frontier.at(after(db))
+        upper = frontier or Frontier.at(time_after_all(db))
         self._pending = self.storage.append(Transaction(upper, tuple(changes), origins), self._symbols)
 
-    def write_rows(self, source: Input) -> None:
-        """Write what was inserted into one input, which ends, without moving the clock."""
+    def write_rows(self, source: EmbeddedInput) -> None:
+        """Write the pending rows of an input that is being closed, without moving the clock."""
         self.wait()
-        changes = ((self._numbers[source.name], concatenate(source.buffered())),)
+        changes = ((self._numbers[source.name], concatenate(source.db.pending.of(source.name))),)
         self._pending = self.storage.append(Transaction(source.db.time, changes), self._symbols)
         self.wait()
 
     def wait(self) -> None:
-        """Wait until what was written is on disk."""
+        """Wait until the last written transaction is on disk."""
         pending, self._pending = self._pending, None
         if pending is not None:
             self.storage.sync(pending)
 
     # Checkpoints
 
-    def relieve(self, db: Database) -> None:
-        """Make a checkpoint if the log has grown long; one that fails is tried again later, for nothing is lost."""
+    def checkpoint_if_due(self, db: EmbeddedDatabase) -> None:
+        """Make a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
         if self.storage.log_bytes >= self._next_checkpoint:
             try:
                 self.checkpoint(db)
@@ -123,17 +122,17 @@ class DurableStore:
                 self.storage.trouble = f"the last checkpoint failed: {error}"
                 self._next_checkpoint += max(1, self._checkpoint_bytes // 4)
 
-    def checkpoint(self, db: Database) -> int:
-        """Write batches that are not in files yet, and a manifest; how many files those were."""
+    def checkpoint(self, db: EmbeddedDatabase) -> int:
+        """Write the batches that are not in files yet, and a manifest; return the number of files."""
         self.wait()
-        kept = {name: source for name, source in db.inputs.items() if source.kept and source.arranged}
-        contents = {name: content(source.base()) for name, source in kept.items()}
+        arranged = {name: source for name, source in db.inputs.items() if source.on_disk and source.is_arranged}
+        contents = {name: content(source.base()) for name, source in arranged.items()}
         written = self.storage.checkpoint(contents, self._symbols)
         self._next_checkpoint = self._checkpoint_bytes
         return written
 
     def close(self) -> None:
-        """Wait for the disk, and give up the directory."""
+        """Wait for the disk, and release the directory."""
         try:
             self.wait()
         finally:
@@ -141,14 +140,14 @@ class DurableStore:
 
 
 def content(installed: InstalledArrangement) -> RelationContent:
-    """The rows of a relation's arrangement, and what it holds for later times."""
+    """Return the rows of a relation's arrangement, including those for later times."""
     publisher = installed.publisher
     later = publisher.batcher.parts() if isinstance(publisher, Arrange) else []
     return RelationContent(installed.schema.names, installed.handle.batches(None), later)
 
 
-def after(db: Database) -> Time:
-    """A time after all that was ever inserted: where a db that is opened again goes on when its clock had ended."""
+def time_after_all(db: EmbeddedDatabase) -> Time:
+    """Return a time after every insert: the clock of a db that is opened again after its clock had ended."""
     latest = db.time.elements[0]
     for time in (*db.time, *(source.latest for source in db.inputs.values())):
         latest = join(latest, time)
@@ -161,15 +160,15 @@ def open_durable(
     filesystem: Any,
     durability: Durability,
     checkpoint_bytes: int,
-) -> Database:
-    """A db on a directory, as far as it had come."""
-    from kpg.api.database import Database
+) -> EmbeddedDatabase:
+    """Open the db of a directory, at the last durable time."""
+    from kpg.api.embedded_database import EmbeddedDatabase
 
     symbols = Symbols()
     storage = Storage(place, filesystem=filesystem, coordinates=config.coordinates, durability=durability)
     try:
         durable = DurableStore(storage, storage.recover(symbols), symbols, checkpoint_bytes)
-        return Database(config, symbols=symbols, durable=durable)
+        return EmbeddedDatabase(config, symbols=symbols, durable=durable)
     except BaseException:
         storage.close()
         raise

@@ -25,13 +25,13 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 WIDTH = 116
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def explain_database(db: Database) -> str:
+def explain_database(db: EmbeddedDatabase) -> str:
     """All arrangements, then a line for each dataflow."""
     found = [index for index in indexes(db) if not is_quiet(index)]
     total = sum(index.nbytes for index in found)
@@ -43,7 +43,7 @@ def explain_database(db: Database) -> str:
     return "\n\n".join(blocks + ["\n".join(aligned(["dataflow", "", ""], lines))] if lines else blocks)
 
 
-def explain_dataflow(db: Database, dataflow: Dataflow) -> str:
+def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> str:
     """The arrangements that a query keeps or shares, then its operators."""
     found = [index for index in indexes(db, dataflow) if not is_quiet(index)]
     title = f"{dataflow.name} · {count(len(dataflow.operators), 'operator')} · {state_of(dataflow)}"

@@ -18,7 +18,7 @@ from kpg.storage.named_readers import NamedReader
 ANY = frozenset({""})  # a relation that nobody has heard of
 
 
-class Horizon:
+class HistoryHorizon:
     """What is known of relations' pasts: since when each was found on disk, and who reads it."""
 
     def __init__(self, start: Time, found: dict[str, Frontier], readers: dict[str, NamedReader]) -> None:

@@ -19,14 +19,14 @@ from kpg.errors import KpgError
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
-    from kpg.api.database import Database
-    from kpg.api.output import Output
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_output import EmbeddedOutput
 
 ROWS = 20
 CELL = 200  # characters of a value that are shown
 
 
-def html_database(db: Database) -> str:
+def html_database(db: EmbeddedDatabase) -> str:
     """The relations, answers and arrangements of a db."""
     rows: list[Sequence[Any]] = [("input", each.name, repr(each.schema)) for each in db.inputs.values()]
     rows += [("output", each.name, repr(each.schema)) for each in db.outputs.values()]
@@ -38,7 +38,7 @@ def html_database(db: Database) -> str:
     )
 
 
-def html_output(output: Output) -> str:
+def html_output(output: EmbeddedOutput) -> str:
     """The first rows of an answer, as of the last complete time."""
     title = f"output {output.name}"
     try:
@@ -48,7 +48,7 @@ def html_output(output: Output) -> str:
         return caption(title) + reason + table(("column", "type"), columns_of(output).items())
 
 
-def _html_rows(output: Output, title: str) -> str:
+def _html_rows(output: EmbeddedOutput, title: str) -> str:
     installed = output.readable()
     time = check_readable(output.db, installed, None)
     data, counts = read_rows(installed, output.schema, time, None)

@@ -22,7 +22,7 @@ from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.contracts import Database
 
 
 class Variable(Collection):

@@ -15,10 +15,10 @@ from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 
-def symbols_in_use(db: Database) -> Ints:
+def symbols_in_use(db: EmbeddedDatabase) -> Ints:
     """The ids of all symbols that some kept row has."""
     found: set[int] = set()
     for schema, updates in kept_rows(db):
@@ -28,14 +28,14 @@ def symbols_in_use(db: Database) -> Ints:
     return np.array(sorted(found), np.int64)
 
 
-def kept_rows(db: Database) -> Iterator[tuple[Schema, Updates]]:
+def kept_rows(db: EmbeddedDatabase) -> Iterator[tuple[Schema, Updates]]:
     """All rows that are kept anywhere, with the meaning of their lanes."""
     for dataflow in db.worker.dataflows.values():
         for operator in dataflow.operators:
             yield from operator.kept_rows()
-    for source in db.inputs.values():
-        for updates in source.buffered():
-            yield source.schema, updates
+    for name in db.pending:
+        for updates in db.pending.of(name):
+            yield db.inputs[name].schema, updates
     for holder in (*db.outputs.values(), *db.holders):
         yield from holder.unread()
     if db.durable is not None:

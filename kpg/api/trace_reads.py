@@ -1,9 +1,10 @@
-"""Reading a trace from outside, as of a time.
+"""Read a trace from outside its dataflow, as of a time.
 
-    the table as of t  =  the rows whose diffs at times ≤ t add up to something, as often as that says
+    the table as of t  =  each row as often as its diffs at times ≤ t add up to
 
-A time can be read when it is complete and not before the since of the handle. If an expression failed on a row that is
-there at that time, the answer has no value: `DataError` names the row and the reason.
+A time can be read when it is complete and not before the since of the handle. If an expression fails on a row that is
+present at that time, the answer has no value: `DataError` names the row and the reason. Reading all rows costs one
+merge of the trace's batches; reading some keys costs a search of each batch, and their rows.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ from kpg.errors import DataError, TimeNotReached, TimeTooEarly
 from kpg.trace.key_history import read
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.contracts import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.installed_arrangement import InstalledArrangement
 
 
-def check_readable(db: Database, installed: InstalledArrangement, as_of: Any, since: Frontier | None = None) -> Time:
-    """The time to read at: complete, not forgotten (or held since some other time), and without failed rows."""
+def check_readable(
+    db: EmbeddedDatabase, installed: InstalledArrangement, as_of: Any, since: Frontier | None = None
+) -> Time:
+    """Return the time to read at; raise if it is not complete, compacted away, or has failed rows.
+
+    `since` replaces the since of the arrangement, for a reader that holds an earlier one.
+    """
     db.settle()
     if installed.dataflow.failure is not None:
         raise installed.dataflow.failure
@@ -48,7 +55,7 @@ def check_readable(db: Database, installed: InstalledArrangement, as_of: Any, si
     if not since.beyond(time):
         raise TimeTooEarly(
             f"{installed.name} cannot be read as of {show_time(time)} any more",
-            detail=f"It is kept since {show_frontier(since)}.",
+            detail=f"Its history begins at {show_frontier(since)}.",
             hint="Open the db with history= to keep more of the past.",
         )
     if installed.errors is not None:
@@ -56,8 +63,8 @@ def check_readable(db: Database, installed: InstalledArrangement, as_of: Any, si
     return time
 
 
-def check_errors(db: Database, name: str, errors: InstalledArrangement, time: Time) -> None:
-    """Refuse if some row has failed at this time."""
+def check_errors(db: EmbeddedDatabase, name: str, errors: InstalledArrangement, time: Time) -> None:
+    """Raise if some row has failed at this time."""
     batches = errors.handle.batches(None)
     if not batches:
         return
@@ -67,13 +74,13 @@ def check_errors(db: Database, name: str, errors: InstalledArrangement, time: Ti
         operator, reason, row = db.failures.describe(int(present[0]))
         raise DataError(
             f"{name} has no answer at {show_time(time)}: {reason}",
-            detail=f"{len(present)} row(s) failed; one, in {operator}, has the lanes {row}.",
-            hint="Remove or correct the row, and the answer comes back.",
+            detail=f"{len(present)} row(s) failed; one of them, in {operator}, is {row}.",
+            hint="Remove or correct the row; then the answer has a value again.",
         )
 
 
 def read_rows(installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None) -> tuple[Ints, Ints]:
-    """Rows and how often each is there, lanes in the order of `schema`."""
+    """Return the rows and their counts, lanes in the order of `schema`."""
     batches = installed.handle.batches(None)
     if not batches:
         return np.empty((len(schema), 0), np.int64), np.empty(0, np.int64)
@@ -82,13 +89,15 @@ def read_rows(installed: InstalledArrangement, schema: Schema, time: Time, keys:
     return (data if order == sorted(order) else np.ascontiguousarray(data[order])), counts[0]
 
 
-def to_table(db: Database, installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None) -> pa.Table:
-    """Rows as an Arrow table, each as often as it is there."""
+def to_table(
+    db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None
+) -> pa.Table:
+    """Return the rows as an Arrow table, each repeated by its count."""
     return rows_table(db, installed.name, schema, *read_rows(installed, schema, time, keys))
 
 
 def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
-    """Rows and counts as an Arrow table, each row as often as it is there."""
+    """Decode rows and counts to an Arrow table, each row repeated by its count."""
     if (counts == 1).all():
         return decode(schema, np.ascontiguousarray(data), db.symbols)
     if (counts < 0).any():
@@ -96,18 +105,18 @@ def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints
         raise DataError(
             f"{name} holds a row fewer than zero times",
             detail=f"Its count is {int(counts[row])}.",
-            hint="Read it with counts=True, or find what removes rows that are not there.",
+            hint="Read it with counts=True, or find the query or writer that removes rows it never inserted.",
         )
     return decode(schema, np.repeat(data, counts, axis=1), db.symbols)
 
 
-def to_counted_table(db: Database, installed: InstalledArrangement, schema: Schema, time: Time) -> pa.Table:
-    """Rows as an Arrow table, each once, with a last column that says how often it is there."""
+def to_counted_table(db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time) -> pa.Table:
+    """Return the rows as an Arrow table, each once, with its count in the last column."""
     return counted_table(db, schema, *read_rows(installed, schema, time, None))
 
 
 def counted_table(db: Database, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
-    """Rows and counts as an Arrow table."""
+    """Decode rows and counts to an Arrow table, each row once, with its count in the last column."""
     name = "count" if "count" not in schema.names else "_count"
     whole = np.concatenate([data, counts.reshape(1, -1)])
     return decode(schema.concat(Schema.of({name: INT64})), whole, db.symbols)

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.api.collection import Collection
-from kpg.api.database import Database
-from kpg.api.input import Input
-from kpg.api.output import Output
+from kpg.api.contracts import Database, Input, Output
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.bench.data.given import graph as graph_of
 from kpg.bench.data.graphs import Ints
 from kpg.bench.load import TICK_SECONDS, Served, open_loop
@@ -222,6 +221,7 @@ def serve(
             edges = int(edge_steps[last] - edge_steps[first])
             rolled.roll(installed, made, edges, int(question_steps[last] - question_steps[first]))
             db.advance()
+            assert isinstance(db, EmbeddedDatabase)
             if len(memory) * ticks <= last * SAMPLES:
                 memory.append((last * TICK_SECONDS, float(sum(spine.nbytes for spine in db.spines()))))
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.api.collection import Collection
-from kpg.api.database import Database
-from kpg.api.output import Output
+from kpg.api.contracts import Database, Output
 from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.query.datalog import parse
@@ -58,7 +57,7 @@ class Joined:
         lowered = Lowered(db, compile(parse(rule.text)), distinct_inputs=False, joins=way)
         answer: Collection = lowered.collections["answer"]
         self.db = db
-        self.inputs = lowered.inputs
+        self.inputs = lowered.inputs_of_db()
         self.output: Output = (answer.count() if count else answer).output("the answer")
 
     def insert(self, rows: Mapping[str, Ints]) -> None:

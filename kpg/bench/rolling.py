@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.api.arrangement import Arrangement
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.contracts import Arrangement, Database, Input
 from kpg.bench.data.graphs import Ints
 from kpg.bench.load import TICK_SECONDS, Served, open_loop
 from kpg.bench.run import Run

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.api.collection import Collection
-from kpg.api.database import Database
-from kpg.api.input import Input
-from kpg.api.output import Output
+from kpg.api.contracts import Database, Input, Output
 from kpg.bench.answers import matrix
 from kpg.bench.data.graphs import Ints
 from kpg.bench.joins import Joined, rule

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kpg.api.database import Database
+from kpg.api.contracts import Database
 from kpg.bench.data.graphs import Ints
 from kpg.config import Effort
 from kpg.kernels.warm import load

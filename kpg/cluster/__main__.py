@@ -12,11 +12,11 @@ LET_OTHERS_START = 3.0  # seconds, unless the spare is needed before
 
 def rehearse() -> None:
     """Run what most queries are made of, on a few rows."""
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.columns.functions import col
     from kpg.config import Config
 
-    with Database(Config()) as db:
+    with EmbeddedDatabase(Config()) as db:
         edges = db.input("edges", src=int, dst=int, name=str)
         pairs = edges.select("src", "dst")
         hop = pairs.iterate(

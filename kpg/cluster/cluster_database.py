@@ -1,12 +1,13 @@
-"""The db of a cluster, as people hold it: the same calls as the embedded one, done by workers elsewhere.
+"""The db on several workers: the same contract as the embedded one, carried out by worker processes.
 
     with kpg.open(workers=2) as db: ...
 
-Descriptions of collections are made here and sent as documents; rows are encoded here and sent as lanes; answers come
-back as lanes, a shard from each worker, and are decoded here. It may be used from several threads, one at a time.
+This process describes collections and sends the descriptions as documents; it encodes rows and sends them as lanes.
+Each worker returns its shard of an answer as lanes, which are decoded here. Several threads may use the db, one at a
+time.
 
 On a directory (`kpg.open("dir", workers=2)`) an acknowledged transaction is on the disks of all workers, and a lost
-worker is made good (see generations).
+worker is replaced (see generations).
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.contracts import Database
 from kpg.api.transactions import as_origin
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
-from kpg.cluster.cluster_output import all_rows
+from kpg.cluster.cluster_output import ClusterOutput, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
 from kpg.cluster.message import Rows, read_error
+from kpg.cluster.sent_rows import SentRows
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.columns.schema import Schema
+from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import Config
 from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, WorkerLost
@@ -39,8 +41,12 @@ from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
 
 class ClusterDatabase(Database):
-    """Inputs, answers and the clock they share, on several workers; made by `kpg.open(workers=N)`."""
+    """A db on several workers; `kpg.open(workers=N)` returns one."""
 
+    inputs: dict[str, ClusterInput]
+    outputs: dict[str, ClusterOutput]
+    pending: SentRows
+    readers: dict[str, NamedReader]
     installer: ClusterInstaller
 
     def __init__(
@@ -50,39 +56,44 @@ class ClusterDatabase(Database):
         launcher: Launcher,
         interface: str = "127.0.0.1",
         home: ClusterDirectory | None = None,
+        output_class: type[ClusterOutput] = ClusterOutput,
     ) -> None:
-        super().__init__(config)
+        self.config = config
+        self.symbols = Symbols()
+        self.inputs, self.outputs, self.readers = {}, {}, {}
+        self.followers = []
         self.workers = workers
         self.home = home
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
         self.generations = Generations(self.coordinator, config, home)
-        self.generations.after_meeting.append(self._discard_heard)
-        self.installer = ClusterInstaller(self)
+        self.generations.after_meeting.append(self._discard_received_changes)
+        self.pending = SentRows(config.coordinates, self.generations.script, keep_copies=home is not None)
+        self.installer = ClusterInstaller(self, output_class)
+        self._closed = False
         try:
             if home is not None:
                 home.claim(workers, config.coordinates)
             self.coordinator.start(range(workers))
             self.generations.begin()
             if home is not None:
-                self._find_readers()
+                self._fetch_readers()
         except BaseException:
             self.close()
             raise
 
     @property
-    def alone(self) -> bool:
-        """The rows are with the workers."""
+    def is_single_worker(self) -> bool:
         return False
 
     @property
     def recoveries(self) -> int:
-        """How often workers were lost and all began again."""
+        """The number of times that workers were lost and all workers began again."""
         return self.generations.recoveries
 
     # Requests
 
     def ask(self, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> list[RankReply]:
-        """Have all workers do something."""
+        """Send a request to all workers and return their replies."""
         self.check()
         with self.coordinator.lock:
             replies = self.generations.lasting(lambda: self.coordinator.ask(request, blocks))
@@ -90,20 +101,19 @@ class ClusterDatabase(Database):
             return replies
 
     def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> None:
-        """Have one worker take rows, without waiting for it."""
+        """Send rows to one worker, without waiting for it."""
         self.check()
         with self.coordinator.lock:
-            if self.home is not None:
-                self.generations.script.tell(rank, request, blocks)
+            self.pending.keep_copy(rank, request, blocks)
             try:
                 self.coordinator.tell(rank, request, blocks)
             except WorkerLost:
                 if self.home is None:
                     raise
-                self.generations.recover()  # which tells these rows, too
+                self.generations.recover()  # which sends these rows, too
 
     def read(self, request: dict[str, Any], as_of: Any, blocks: Sequence[Rows] = ()) -> Updates:
-        """Rows as of a time, from all workers."""
+        """Return rows as of a time, from all workers."""
         time = None if as_of is None else list(self.as_time(as_of))
         return all_rows([reply.blocks[0] for reply in self.ask({**request, "as_of": time}, blocks)])
 
@@ -111,80 +121,85 @@ class ClusterDatabase(Database):
 
     @property
     def time(self) -> Frontier:
-        """The times that are open: inserts go there, reads do not reach it yet."""
         return self.generations.now
 
+    @property
+    def sealed(self) -> Frontier | None:
+        """The last complete time; None also for times of several coordinates, which only the workers know."""
+        return Frontier.at((self.epoch - 1,)) if self.config.coordinates == 1 and self.epoch > 0 else None
+
+    def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
+        """Return the beginning of time: a lower bound, since only the workers know how far they have compacted."""
+        return Frontier.start(self.config.coordinates)
+
     def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
-        """Move the clock: everything before `time` is complete when this returns."""
         with self.coordinator.lock:
             self.check()
-            frontier = self._ahead(time)
-            replies = self.generations.lasting(lambda: self._advance(frontier, origins))
-            self._moved(frontier, origins, replies)
-        self._tell(replies)
+            frontier = self._frontier_ahead(time)
+            replies = self.generations.lasting(lambda: self._try_advance(frontier, origins))
+            self._finish_advance(frontier, replies)
+        self._notify(replies)
 
-    def _advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply]:
-        """One try: first all workers log what they were given, then all move."""
-        to, whose = frontier_to_json(frontier), [list(origin) for origin in origins]
+    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply]:
+        """Make all workers log the rows they received, then make all move their clocks."""
+        to, written_origins = frontier_to_json(frontier), [list(origin) for origin in origins]
         if self.home is not None:
             try:
-                self.coordinator.ask({"do": "log", "to": to, "origins": whose})
+                self.coordinator.ask({"do": "log", "to": to, "origins": written_origins})
             except StorageError:
-                self.coordinator.ask({"do": "unlog"})  # those that could
+                self.coordinator.ask({"do": "unlog"})  # on the workers that could write
                 raise
         following = [name for name, output in self.outputs.items() if output.followed]
         return self.coordinator.ask({
-            "do": "advance", "to": to, "dirty": list(self.dirty), "following": following, "origins": whose,
+            "do": "advance", "to": to, "dirty": list(self.pending), "following": following, "origins": written_origins,
         })  # fmt: skip
 
-    def _moved(self, frontier: Frontier, origins: tuple[Origin, ...], replies: list[RankReply]) -> None:
-        """All workers have moved to a time, and have sent what changed."""
-        self.generations.script.open.clear()
-        self.dirty.clear()
+    def _finish_advance(self, frontier: Frontier, replies: list[RankReply]) -> None:
+        """Note that all workers have moved to a time, and keep the changes that they sent."""
+        self.pending.discard()
         self.generations.now = frontier
-        for origin in origins:
-            self.applied.add(origin)
-        for place, name in enumerate(replies[0].value["heard"]):
-            self.outputs[name].take([reply.blocks[place] for reply in replies])
+        for index, name in enumerate(replies[0].value["heard"]):
+            self.outputs[name].take([reply.blocks[index] for reply in replies])
         log_bytes = max(reply.value["log_bytes"] for reply in replies)
         if self.home is not None and log_bytes > self.home.checkpoint_bytes:
             self.checkpoint()
 
-    def _tell(self, replies: list[RankReply]) -> None:
-        """Tell listeners what changed; then the caller, if a worker met a limit."""
+    def _notify(self, replies: list[RankReply]) -> None:
+        """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
         for name in replies[0].value["heard"]:
             if name in self.outputs:
                 self.outputs[name].notify()
-        self.told()
+        for follower in tuple(self.followers):
+            follower()
         for reply in replies:
             if reply.value["trouble"] is not None:
                 raise read_error(reply.value["trouble"])
 
-    def _discard_heard(self) -> None:
-        """Workers that begin again tell all changes from the beginning: what was sent here before is dropped there."""
+    def _discard_received_changes(self) -> None:
+        """Make workers that began again drop the changes that this process has received from their predecessors."""
         followed = [name for name, output in self.outputs.items() if output.followed]
         if followed:
             self.coordinator.ask({"do": "discard", "names": followed})
 
     def publish(self, request: dict[str, Any], rows: int, origins: tuple[Origin, ...] = ()) -> int:
-        """Make so many rows that guests have staged one transaction; its epoch.
+        """Make staged rows one transaction and return its epoch; `rows` is their number.
 
-        If a worker is lost meanwhile, what was staged there is lost with it, so it is not tried again here: it is as if
-        it had never begun, and its caller, who has the rows, is told so.
+        A worker that is lost meanwhile takes its staged rows with it. So this does not retry: the transaction has not
+        happened, and the error asks the caller, which has the rows, to write them again.
         """
         with self.coordinator.lock:
             self.check()
             source = self.inputs[request["name"]]
             self.ensure_arranged(source.name)
-            if self.dirty:
-                self.advance()  # what others have inserted is a transaction of its own
+            if self.pending:
+                self.advance()  # rows of other writers are a transaction of their own
             epoch = self.epoch
-            self.mark_dirty(source)
+            self.pending.add(source.name, self.time.elements[0])
             frontier = Frontier.at((epoch + 1,))
             try:
                 self._insert_staged(request, rows)
-                replies = self._advance(frontier, origins)
-                self._moved(frontier, origins, replies)
+                replies = self._try_advance(frontier, origins)
+                self._finish_advance(frontier, replies)
             except WorkerLost as error:
                 if self.home is not None:
                     self.generations.recover()  # without these rows
@@ -194,82 +209,71 @@ class ClusterDatabase(Database):
             except KpgError:
                 self.take_back()
                 raise
-        self._tell(replies)
+        self._notify(replies)
         return epoch
 
     def _insert_staged(self, request: dict[str, Any], rows: int) -> None:
-        """Have the workers insert what was staged with them; refused if some of it is not there."""
-        found = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
-        if found != rows:
+        """Make the workers insert their staged rows; raise if some are missing."""
+        inserted = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+        if inserted != rows:
             raise Unavailable(
-                f"{rows - found} of {rows} rows that were staged for {request['name']} are gone",
-                detail=f"What nobody publishes is dropped after {KEPT_SECONDS:.0f} s.",
+                f"{rows - inserted} of {rows} rows that were staged for {request['name']} are gone",
+                detail=f"Rows that are not published are dropped after {KEPT_SECONDS:.0f} s.",
                 hint="Write them again.",
             )
 
-    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
-        """Let `fill(db)` insert, and advance: all of it or, if something fails, nothing; returns the epoch."""
-        whose = as_origin(origin)
+    def transact(self, fill: Callable[[ClusterDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
+        batch = as_origin(origin)
         with self.coordinator.lock:
-            if whose is not None and self.was_applied(whose):
+            if batch is not None and self.was_applied(batch):
                 return self.epoch - 1
-            if self.dirty:
+            if self.pending:
                 raise InUse("rows were inserted before the transaction began", hint="Call db.advance() first.")
             try:
                 fill(self)
-                return self.advance(origins=() if whose is None else (whose,))
+                return self.advance(origins=() if batch is None else (batch,))
             except BaseException:
                 self.take_back()
                 raise
 
     def take_back(self) -> None:
-        """Forget all that was inserted since the last advance."""
-        self.generations.script.open.clear()
-        self.dirty.clear()
+        """Drop all pending rows, here and on the workers."""
+        self.pending.discard()
         self.ask({"do": "take_back"})
 
-    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
-        """The workers do the work of an advance at once."""
-        self.advance_to(time, origins=origins)
-
     def settle(self) -> None:
-        """Have the workers do all work that is due."""
         self.ask({"do": "settle"})
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
-        """Workers use their quiet moments by themselves."""
+        """Return False: workers use their quiet moments by themselves."""
         return False
 
-    # What is kept
+    # Storage
 
     def checkpoint(self) -> int:
-        """Have all workers write what is not in files yet, so that recovery need not read the log; how many files."""
         if self.home is None:
             raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
         return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
 
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
-        """Have all workers keep what happens from `time` on, in the relations that a reader reads, or in all."""
         relations = None if of is None else sorted(of)
         self.ask({"do": "set_reader", "name": name, "time": list(self.as_time(time)), "of": relations})
-        self._find_readers()
+        self._fetch_readers()
 
     def drop_reader(self, name: str) -> None:
-        """Let go of what only this reader would come back for."""
         self.ask({"do": "drop_reader", "name": name})
-        self._find_readers()
+        self._fetch_readers()
 
-    def _find_readers(self) -> None:
-        found = self.ask({"do": "readers"})[0].value
+    def _fetch_readers(self) -> None:
+        readers = self.ask({"do": "readers"})[0].value
         self.readers.clear()
-        self.readers.update({name: NamedReader.from_json(each) for name, each in found.items()})
+        self.readers.update({name: NamedReader.from_json(reader) for name, reader in readers.items()})
 
     def was_applied(self, origin: Origin) -> bool:
-        """Whether a batch of a writer was applied, now or before the db was opened."""
+        """Return whether a batch of a writer was applied, now or before the db was opened."""
         return bool(self.ask({"do": "applied", "origin": list(origin)})[0].value)
 
     def reclaim(self) -> int:
-        """Have the workers forget texts that no row has any more; returns how many."""
         with self.coordinator.lock:
             self.settle()
             self.ask({"do": "forget"})
@@ -285,50 +289,43 @@ class ClusterDatabase(Database):
         schema: Schema | None = None,
         /,
         *,
-        key: Any = None,
-        keep_on_disk: bool = True,  # as all inputs of several workers are
+        key: str | Sequence[str] | None = None,
+        keep_on_disk: bool = True,
         **columns: Any,
-    ) -> Input:
-        """A new named, typed relation that rows are inserted into."""
-        self._check_free(name)
-        made = ClusterInput(self, name, schema or Schema.of(columns), key)
+    ) -> ClusterInput:
+        self._check_name_is_free(name)
+        source = ClusterInput(self, name, schema or Schema.of(columns), key)
         self.ask({
-            "do": "input", "name": name, "schema": write_schema(made.schema), "key": list(made.key) or None,
+            "do": "input", "name": name, "schema": write_schema(source.schema), "key": list(source.key) or None,
         })  # fmt: skip
-        self.inputs[name] = made
-        return made
+        self.inputs[name] = source
+        return source
 
     def ensure_arranged(self, name: str, keys: tuple[str, ...] | None = None) -> None:
-        """Have all workers arrange a relation, if no query has made them do so."""
+        """Make all workers arrange a relation, unless a query has made them do so."""
         self.ask({"do": "base", "name": name, "keys": None if keys is None else list(keys)})
 
-    def mark_dirty(self, source: Input) -> None:
-        """Rows were sent that the next advance makes visible."""
-        self.dirty[source.name] = source
-
     def frontier_of(self, kind: str, name: Any) -> Frontier:
-        """What may still change, on some worker."""
+        """Return the times at which an output or probe may still change on some worker."""
         replies = self.ask({"do": "frontier", "kind": kind, "name": name})
         return Frontier(tuple(time) for reply in replies for time in reply.value)
 
-    def let_go(self, kind: str, name: Any) -> None:
-        """Have the workers release something; nothing to do once they are gone."""
+    def release_on_workers(self, kind: str, name: Any) -> None:
+        """Make the workers release a handle; do nothing if the db is closed or a worker is lost."""
         if not self._closed and self.coordinator.broken is None:
             self.ask({"do": "release", "kind": kind, "name": name})
 
-    # Looking inside
+    # Introspection
 
     def explain(self) -> str:
-        """One block per arrangement, for each worker."""
         return self.explain_workers(None)
 
     def explain_workers(self, name: str | None) -> str:
-        """What the workers explain of themselves, or of an answer."""
+        """Return what each worker explains of itself, or of one answer."""
         replies = self.ask({"do": "explain", "name": name})
         return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
 
     def describe(self) -> dict[str, Any]:
-        """Inputs and answers, and what each worker holds, as plain values."""
         replies = self.ask({"do": "describe"})
         return {
             "workers": [reply.value for reply in replies],
@@ -342,16 +339,12 @@ class ClusterDatabase(Database):
 
     # Life
 
-    def check_thread(self) -> None:
-        """Any thread may use it."""
-
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the db was closed."""
         return self._closed
 
     def check(self) -> None:
-        """Refuse use after close."""
         if self._closed:
             raise Closed("the db is closed")
 

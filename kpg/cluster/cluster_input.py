@@ -1,19 +1,18 @@
-"""Inputs of a cluster: rows are encoded here and sent to the workers at once; they count with the next advance.
+"""The inputs of a db on several workers: rows are encoded here and sent immediately; they count with the next advance.
 
-Rows of an input with a key go to the worker that owns the key, so that an upsert finds what it replaces there; those
-of others go wherever there is room, many at a time in equal shares, and the workers exchange them.
+Rows of an input with a key go to the worker that owns the key, which also holds the rows that an upsert replaces. Rows
+of other inputs go to the workers in turn, many of them in equal shares, and the workers exchange them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.algebra.order import join
-from kpg.api.input import Input
-from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.algebra.order import Time
+from kpg.api.encoding_input import EncodingInput
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, slice_updates
@@ -26,70 +25,74 @@ if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
     from kpg.cluster.cluster_output import ClusterArrangement
 
-SHARED = 4096  # rows that are worth dividing
+MIN_SHARED_ROWS = 4096  # fewer rows go to one worker: dividing them would cost more messages than it saves work
 
 
-class ClusterInput(Input):
-    """A named relation whose rows are with the workers."""
+class ClusterInput(EncodingInput):
+    """A named relation whose rows the workers hold."""
 
     db: ClusterDatabase
 
-    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, key: str | tuple[str, ...] | None) -> None:
+    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, key: str | Sequence[str] | None) -> None:
         super().__init__(db, name, schema, key)
         self._symbolic = symbolic_lanes(schema)
-        self._next = 0  # the worker whose turn it is
+        self._next_worker = 0
 
     # Rows in
 
-    def _give(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
-        """The function is imported by name on each worker; nothing passes through this process."""
-        if self.key:
-            raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
-        name = name_of_function(function)
-        self._latest = join(self._latest, self.db.time.elements[0])
-        self.db.mark_dirty(self)
-        request = {"do": "make", "name": self.name, "function": name, "options": options, "diff": diff}
-        return sum(reply.value for reply in self.db.ask(request))
+    def take_lanes(self, updates: Updates) -> None:
+        self._send(updates, {"do": "insert", "name": self.name})
 
     def replace_lanes(self, data: Ints) -> None:
         now = constant(self.db.time.elements[0])
         self._send(Updates(data, now, constant((1,))), {"do": "insert", "name": self.name, "replacing": True})
 
-    def _take(self, updates: Updates) -> None:
-        self._send(updates, {"do": "insert", "name": self.name})
+    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
+        """Make each worker import the function by name and call it; no row passes through this process."""
+        if self.key:
+            raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
+        name = name_of_function(function)
+        self.db.pending.add(self.name, self.db.time.elements[0])
+        request = {"do": "make", "name": self.name, "function": name, "options": options, "diff": diff}
+        return sum(reply.value for reply in self.db.ask(request))
 
     def _send(self, updates: Updates, request: dict[str, Any]) -> None:
         if not len(updates):
             return
-        self._latest = join(self._latest, tuple(updates.times.max(axis=1).tolist()))
-        self.db.mark_dirty(self)
+        self.db.pending.add(self.name, tuple(updates.times.max(axis=1).tolist()))
         for rank, part in self._parts(updates):
             self.db.tell(rank, request, [Rows(part, self._symbolic)])
 
     def _parts(self, updates: Updates) -> list[tuple[int, Updates]]:
-        """Which worker gets which rows."""
+        """Divide rows among the workers."""
         workers = self.db.workers
         if self.key:
             lanes = [self.schema.index(name) for name in self.key]
             symbolic = tuple(self.schema.types[lane].is_symbolic for lane in lanes)
             owner = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers).owner
             return [(rank, keep(updates, owner == rank)) for rank in np.unique(owner).tolist()]
-        if len(updates) < SHARED:
-            self._next = (self._next + 1) % workers
-            return [(self._next, updates)]
+        if len(updates) < MIN_SHARED_ROWS:
+            self._next_worker = (self._next_worker + 1) % workers
+            return [(self._next_worker, updates)]
         cuts = [len(updates) * rank // workers for rank in range(workers + 1)]
         return [(rank, slice_updates(updates, cuts[rank], cuts[rank + 1])) for rank in range(workers)]
 
     # Towards queries
 
-    def base(self, keys: tuple[str, ...] | None = None) -> InstalledArrangement:
-        raise AssertionError("the rows are with the workers")
+    @property
+    def latest(self) -> Time:
+        return self.db.pending.latest(self.name)
+
+    @property
+    def size(self) -> int:
+        """0: this process holds no rows."""
+        return 0
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)
         self.db.ensure_arranged(self.name, keys)
 
-    def arrange(self, *keys: str) -> ClusterArrangement:  # type: ignore[override]
+    def arrange(self, *keys: str) -> ClusterArrangement:
         self.schema.select(keys)
         return self.db.installer.arrangement_of(self, keys)
 
@@ -98,8 +101,8 @@ class ClusterInput(Input):
     def close(self) -> None:
         self.db.check()
         if not self.closed:
-            self.db.ask({"do": "close_input", "name": self.name, "dirty": self.name in self.db.dirty})
-            self.db.dirty.pop(self.name, None)
+            self.db.ask({"do": "close_input", "name": self.name, "dirty": self.name in self.db.pending})
+            self.db.pending.take(self.name)
             self.closed = True
 
     def drop(self) -> None:
@@ -107,5 +110,5 @@ class ClusterInput(Input):
         if not self.dropped:
             self.db.ask({"do": "drop_input", "name": self.name})
             self.closed = self.dropped = True
-            self.db.dirty.pop(self.name, None)
+            self.db.pending.forget(self.name)
             self.db.inputs.pop(self.name, None)

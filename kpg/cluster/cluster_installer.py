@@ -1,6 +1,7 @@
-"""Installing on several workers: the plan is sent as a document, and each worker installs it on a db of its own.
+"""Installing on several workers: description → dataflows → handle.
 
-What people hold of it is here (kpg/cluster/cluster_output.py); the workers know it by its name, or by a number.
+The plan is sent as a document, and each worker installs it on its own db. The workers know it by its name, or by a
+number; the caller holds a handle of kpg/cluster/cluster_output.py.
 """
 
 from __future__ import annotations
@@ -8,9 +9,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from kpg.api.input import Input
-from kpg.api.installer import Installer
-from kpg.api.output import output_name
+from kpg.api.contracts import Installer
+from kpg.api.embedded_installer import free_output_name
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
 from kpg.errors import KpgError
@@ -22,54 +22,53 @@ if TYPE_CHECKING:
 
 
 class ClusterInstaller(Installer):
-    """What has all workers make dataflows of plans."""
+    """Makes all workers turn a plan into a dataflow."""
 
-    db: ClusterDatabase
-
-    def __init__(self, db: ClusterDatabase) -> None:
-        super().__init__(db)
+    def __init__(self, db: ClusterDatabase, output_class: type[ClusterOutput]) -> None:
+        self.db = db
+        self._output_class = output_class
         self._numbers = count()
 
-    def output(self, node: PlanNode, name: str | None, keep: bool) -> ClusterOutput:  # type: ignore[override]
-        """Install a plan as an answer on all workers."""
-        chosen = output_name(self.db, name)
-        self.db.ask({"do": "output", "name": chosen, "plan": described(node), "keep": keep})
-        made = self.db.outputs[chosen] = ClusterOutput(self.db, chosen, node.schema, keep)
-        return made
+    def output(self, node: PlanNode, name: str | None, keep: bool) -> ClusterOutput:
+        chosen = free_output_name(self.db, name)
+        self.db.ask({"do": "output", "name": chosen, "plan": document(node), "keep": keep})
+        output = self.db.outputs[chosen] = self._output_class(self.db, chosen, node.schema, keep)
+        return output
 
-    def arrangement(  # type: ignore[override]
-        self, node: PlanNode, name: str, keys: tuple[str, ...], of: str | None = None
+    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> ClusterArrangement:
+        return self._arrangement(node, name, keys, None)
+
+    def arrangement_of(self, source: ClusterInput, keys: tuple[str, ...]) -> ClusterArrangement:
+        """Install an index of a relation, or share the one that exists."""
+        return self._arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)
+
+    def _arrangement(
+        self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None
     ) -> ClusterArrangement:
-        """Install a plan as an index on all workers; `of`: the relation whose index it is."""
         index = ClusterIndex(next(self._numbers), name, keys)
         self.db.ask({
-            "do": "arrangement", "number": index.number, "name": name, "keys": list(keys), "of": of,
-            "plan": described(node),
+            "do": "arrangement", "number": index.number, "name": name, "keys": list(keys), "of": relation,
+            "plan": document(node),
         })  # fmt: skip
         return ClusterArrangement(self.db, index, node)
 
-    def arrangement_of(self, source: Input, keys: tuple[str, ...]) -> ClusterArrangement:
-        """The index of a relation by some columns, shared with whoever has one already."""
-        return self.arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)
+    def answers(self, name: str, plans: dict[str, PlanNode]) -> dict[str, ClusterArrangement]:
+        """Install several plans, each as an index by all its columns and as a dataflow of its own."""
+        return {answer: self.arrangement(node, answer, node.schema.names) for answer, node in plans.items()}
 
-    def answers(self, name: str, wanted: dict[str, PlanNode]) -> dict[str, ClusterArrangement]:  # type: ignore[override]
-        """Install several plans, each as an index by all its columns, and on workers as a dataflow of its own."""
-        return {each: self.arrangement(node, each, node.schema.names) for each, node in wanted.items()}
-
-    def probe(self, node: PlanNode) -> ClusterProbe:  # type: ignore[override]
-        """Install a plan only to know how far it has come."""
+    def probe(self, node: PlanNode) -> ClusterProbe:
         number = next(self._numbers)
-        self.db.ask({"do": "probe", "number": number, "plan": described(node)})
+        self.db.ask({"do": "probe", "number": number, "plan": document(node)})
         return ClusterProbe(self.db, number)
 
 
-def described(node: PlanNode) -> dict[str, Any]:
-    """A plan as the workers read it."""
+def document(node: PlanNode) -> dict[str, Any]:
+    """Return a plan as the document that workers read."""
     return plan_document.write(node, reference_of)
 
 
 def reference_of(owner: Any) -> list[Any]:
-    """What the workers know a relation or index by."""
+    """Return the name or number by which the workers know a relation or index."""
     if isinstance(owner, ClusterIndex):
         return ["index", owner.number]
     if isinstance(owner, ClusterInput):

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kpg.api.arrangement import wanted_keys
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.embedded_arrangement import wanted_keys
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.embedded_input import EmbeddedInput
+from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.installed_arrangement import InstalledArrangement
-from kpg.api.output import Output
 from kpg.cluster.message import Rows, symbolic_lanes
 from kpg.cluster.reader_holds import ReaderHolds, between, counts_between
 from kpg.cluster.shard_blocks import rows_of
@@ -32,7 +32,7 @@ Request = dict[str, Any]
 class DataService:
     """A rank's dealings with guests and readers in one generation."""
 
-    def __init__(self, db: Database, outputs: dict[str, Output], settle: Callable[[], None]) -> None:
+    def __init__(self, db: EmbeddedDatabase, outputs: dict[str, EmbeddedOutput], settle: Callable[[], None]) -> None:
         self.db = db
         self.staged = StagedRows()
         self.holds = ReaderHolds()
@@ -136,19 +136,19 @@ class DataService:
 
     # What there is
 
-    def _input(self, name: str) -> Input:
+    def _input(self, name: str) -> EmbeddedInput:
         found = self.db.inputs.get(name)
         if found is None:
             raise UndefinedName(f"there is no input called {name!r}")
         return found
 
     def _is_kept(self, name: str) -> bool:
-        return name in self._outputs or self._input(name).arranged
+        return name in self._outputs or self._input(name).is_arranged
 
     def _kept(self, name: str) -> tuple[Schema, InstalledArrangement]:
         if name in self._outputs:
             return self._outputs[name].schema, self._outputs[name].readable()
         source = self._input(name)
-        if not source.arranged:
+        if not source.is_arranged:
             raise UndefinedName(f"{name} is not arranged yet", hint="Have the coordinator arrange it first.")
         return source.schema, source.base()

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from kpg.api.database import Database
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.cluster import frame_codec, frames, handshake, message
 from kpg.cluster.authenticated_listener import AuthenticatedListener
 from kpg.cluster.data_connections import DataConnection
@@ -242,7 +242,7 @@ class Rank:
         config = Config(**request["config"])
         start = (0,) * config.coordinates
         worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, start)
-        db = Database(config, worker, self.symbols, self._recover(request, mesh))
+        db = EmbeddedDatabase(config, worker, self.symbols, self._recover(request, mesh))
         self.handlers = Handlers(db, mesh, self._others, self.told)
         return [list(time) for time in db.time]
 

@@ -27,7 +27,7 @@ from kpg.trace.description import Description
 
 if TYPE_CHECKING:
     from kpg.algebra.order import Time
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.installed_arrangement import InstalledArrangement
     from kpg.cluster.mesh import Mesh
     from kpg.operators.source import Source
@@ -43,10 +43,10 @@ class RankDurable(DurableStore):
         self._mesh = mesh
         self._beat = beat
 
-    def relieve(self, db: Database) -> None:
+    def checkpoint_if_due(self, db: EmbeddedDatabase) -> None:
         """Checkpoints are made when the coordinator says so, by all ranks together."""
 
-    def unwrite(self, db: Database) -> None:
+    def unwrite(self, db: EmbeddedDatabase) -> None:
         """Another rank could not write its part of a transaction: take back ours, if we have written it."""
         pending = self._pending
         if pending is not None:

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kpg.api.arrangement import Arrangement, wanted_keys
 from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
-from kpg.api.database import Database
 from kpg.api.description import describe_database
-from kpg.api.input import Input
-from kpg.api.output import Output, Probe
+from kpg.api.embedded_arrangement import EmbeddedArrangement, wanted_keys
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.embedded_input import EmbeddedInput
+from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
 from kpg.api.symbol_usage import symbols_in_use
 from kpg.cluster import frames
 from kpg.cluster.data_service import DataService, Result
@@ -50,15 +50,15 @@ class Handlers:
     FOR_OTHERS: ClassVar = frozenset({"publish", "unstage", "placement", "hold", "let_go", "pace"})  # see outside
 
     def __init__(
-        self, db: Database, mesh: Mesh, others: Callable[[], list[frames.Waitable]], told: SymbolDictionary
+        self, db: EmbeddedDatabase, mesh: Mesh, others: Callable[[], list[frames.Waitable]], told: SymbolDictionary
     ) -> None:
         self.db = db
         self.mesh = mesh
         self.others = others
         self.told = told
-        self.outputs: dict[str, Output] = {}
-        self.arrangements: dict[int, Arrangement] = {}
-        self.probes: dict[int, Probe] = {}
+        self.outputs: dict[str, EmbeddedOutput] = {}
+        self.arrangements: dict[int, EmbeddedArrangement] = {}
+        self.probes: dict[int, EmbeddedProbe] = {}
         self.outside = DataService(db, self.outputs, self.settle)
         enough = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin = SPIN if db.worker.peers <= enough else 0.0  # not where another worker wants the core
@@ -115,7 +115,7 @@ class Handlers:
 
     def _close_input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         source = self._find_input(request["name"])
-        if source.buffered() or request["dirty"]:
+        if source.name in self.db.pending or request["dirty"]:
             source.base()
         source.close()
         self.settle()
@@ -123,7 +123,7 @@ class Handlers:
     def _drop_input(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         self._find_input(request["name"]).drop()
 
-    def _find_input(self, name: str) -> Input:
+    def _find_input(self, name: str) -> EmbeddedInput:
         found = self.db.inputs.get(name)
         if found is None:
             raise UndefinedName(f"there is no input called {name!r}")
@@ -141,8 +141,8 @@ class Handlers:
         db = self.db
         for name in request["dirty"]:  # on all ranks in the same order, whoever has rows
             self._find_input(name).base()
-        busy, before = bool(db.dirty), db.time
-        db.flow_to(frontier_from_json(request["to"]))
+        busy, before = bool(db.pending), db.time
+        db.move_clock(frontier_from_json(request["to"]))
         self.settle()
         log_bytes = 0
         if db.durable is not None:
@@ -200,8 +200,7 @@ class Handlers:
     def _take_back(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Forget all that was inserted since the last advance."""
         self.outside.published(False)
-        for source in tuple(self.db.dirty.values()):
-            source.take_back(0, source.latest)
+        self.db.pending.discard()
 
     def _discard(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         """Forget changes that the client has from before."""
@@ -219,7 +218,7 @@ class Handlers:
 
     def _output(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         node = plan_document.read(request["plan"], self)
-        self.outputs[request["name"]] = Output(self.db, node, request["name"], request["keep"])
+        self.outputs[request["name"]] = self.db.installer.output(node, request["name"], request["keep"])
 
     def _arrangement(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         node, keys = plan_document.read(request["plan"], self), tuple(request["keys"])
@@ -229,7 +228,7 @@ class Handlers:
         )
 
     def _probe(self, request: dict[str, Any], blocks: list[Updates]) -> None:
-        self.probes[request["number"]] = Probe(self.db, plan_document.read(request["plan"], self))
+        self.probes[request["number"]] = self.db.installer.probe(plan_document.read(request["plan"], self))
 
     def _release(self, request: dict[str, Any], blocks: list[Updates]) -> None:
         kind, name = request["kind"], request["name"]
@@ -263,7 +262,7 @@ class Handlers:
         self.settle()
         return None, [self._changes_of(self.outputs[request["name"]])]
 
-    def _changes_of(self, output: Output) -> Rows:
+    def _changes_of(self, output: EmbeddedOutput) -> Rows:
         changes = output.take_changes()
         return Rows(changes.updates, symbolic_lanes(changes.schema))
 

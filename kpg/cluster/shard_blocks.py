@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.database import Database
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.api.trace_reads import check_readable, read_rows
 from kpg.cluster.message import Rows, symbolic_lanes
@@ -17,7 +17,7 @@ from kpg.errors import TypeMismatch
 
 
 def rows_of(
-    db: Database,
+    db: EmbeddedDatabase,
     installed: InstalledArrangement,
     schema: Schema,
     as_of: Any,

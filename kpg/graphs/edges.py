@@ -9,7 +9,7 @@ Cost: checking a schema; each of the two collections costs one index of its rows
 from __future__ import annotations
 
 from kpg.api.collection import Collection
-from kpg.api.input import Input
+from kpg.api.contracts import Input
 from kpg.columns.functions import col
 from kpg.columns.schema import Type
 from kpg.errors import TypeMismatch

@@ -22,8 +22,7 @@ from kpg.observe.granularity import EpochGranularity
 from kpg.observe.sinks import Sink
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.output import Output
+    from kpg.api.contracts import Database, Output
 
 
 class Drain:
@@ -111,9 +110,9 @@ def drain(output: Output, sink: Sink, *, granularity: int | None = None) -> Drai
 
 def take_changes(output: Output) -> Changes:
     """What has changed, if there is an answer now."""
-    error = output.error() if hasattr(output, "error") else None  # one on several workers says so by itself
+    error = output.error()
     if error is not None:
         raise error
-    if getattr(output, "ended", False):
+    if output.ended:
         raise Closed(f"output {output.name} has ended")
     return output.take_changes()

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.contracts import Database
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.embedded_input import EmbeddedInput
 from kpg.dataflow.worker import logged
 from kpg.errors import Closed, InUse, Unavailable
 from kpg.observe import attributes as event_log
@@ -32,7 +33,7 @@ class EventLog:
     def __init__(self, db: Database, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> None:
         names = event_log.known(attributes)
         db.check()
-        if not db.alone:
+        if not isinstance(db, EmbeddedDatabase) or not db.is_single_worker:
             raise Unavailable("a log is of a db in this process", hint="Use kpg.observe.worker_figures.WorkersLog.")
         self.db = db
         found = db.recorder
@@ -40,7 +41,7 @@ class EventLog:
         self._recorder.users += 1
         self._recorder.every = every
         self._closed = False
-        self.inputs: dict[str, Input] = {}
+        self.inputs: dict[str, EmbeddedInput] = {}
         try:
             for name in names:
                 source = self._recorder.source(name)
@@ -55,7 +56,7 @@ class EventLog:
         """What each attribute relates: for `parse_query`."""
         return {name: (int, event_log.ATTRIBUTES[name].value) for name in self.inputs}
 
-    def __getitem__(self, name: str) -> Input:
+    def __getitem__(self, name: str) -> EmbeddedInput:
         """The relation of an attribute."""
         (name,) = event_log.known([name])
         return self.inputs[name]
@@ -111,7 +112,7 @@ class EventLog:
 
 
 @contextmanager
-def unlogged(db: Database) -> Iterator[None]:
+def unlogged(db: EmbeddedDatabase) -> Iterator[None]:
     """What is installed within is not told of in the log; relations of people and their indexes are all the same."""
     with logged(db.worker, False):
         yield

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -33,10 +33,12 @@ SINGLE_STEPS = 1_000_000  # that are told of at once, the last
 class AttributeRelation:
     """The relation of one attribute, and what was written into it."""
 
-    def __init__(self, db: Database, name: str) -> None:
+    def __init__(self, db: EmbeddedDatabase, name: str) -> None:
         if name in db.inputs:
             raise InUse(f"there is an input {name!r} already", hint="It cannot be an attribute of the log.")
-        self.input = Input(db, name, Schema.of({"e": int, "v": event_log.ATTRIBUTES[name].value}), None, kept=False)
+        self.input = EmbeddedInput(
+            db, name, Schema.of({"e": int, "v": event_log.ATTRIBUTES[name].value}), None, on_disk=False
+        )
         self.input.is_log = True
         self.input.keep_by("e")
         db.inputs[name] = self.input
@@ -76,7 +78,7 @@ class AttributeRelation:
 class EventRecorder:
     """Turns the events of a db into relations."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: EmbeddedDatabase) -> None:
         self.db = db
         self.sources: dict[str, AttributeRelation] = {}
         self.users = 0

@@ -19,14 +19,14 @@ from kpg.observe.event_recorder import EventRecorder
 from kpg.observe.ranking import OperatorFigures, operators_of
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 
 class WorkersLog:
     """Counts what all workers of a db do, until it is closed."""
 
     def __init__(self, db: Any) -> None:
-        if db.alone:
+        if db.is_single_worker:
             raise Unavailable("this db is in one process", hint="Use kpg.observe.event_log.EventLog.")
         self.db = db
         self._ask("begin")
@@ -58,13 +58,13 @@ class WorkersLog:
 # On each worker
 
 
-def begin(db: Database) -> None:
+def begin(db: EmbeddedDatabase) -> None:
     """Count events from here on."""
     if db.recorder is None:
         EventRecorder(db)
 
 
-def operators(db: Database) -> list[OperatorFigures]:
+def operators(db: EmbeddedDatabase) -> list[OperatorFigures]:
     """What was counted here."""
     begin(db)
     recorder = db.recorder
@@ -73,7 +73,7 @@ def operators(db: Database) -> list[OperatorFigures]:
     return operators_of(recorder.figures)
 
 
-def end(db: Database) -> None:
+def end(db: EmbeddedDatabase) -> None:
     """Count no more."""
     if isinstance(db.recorder, EventRecorder):
         db.recorder.close()

@@ -36,9 +36,7 @@ from kpg.query.lower.lower_rule import UNIT
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
-    from kpg.api.database import Database
-    from kpg.api.input import Input
+    from kpg.api.contracts import Arrangement, BaseRelation, Database, Input
 
 
 class InstalledProgram:
@@ -58,7 +56,7 @@ class InstalledProgram:
         joins: str = "auto",
     ) -> None:
         self.db = db
-        shared = dict(inputs or {})
+        shared: dict[str, BaseRelation] = dict(inputs or {})
         called: dict[str, str] = {}
         self.arguments: dict[str, Input] = {}
         if demand is not None:
@@ -69,7 +67,7 @@ class InstalledProgram:
         self.program = program
         only_grows = program.insert_only if insert_only is None else insert_only
         lowered = Lowered(db, program, distinct_inputs, max_rounds, only_grows, shared, joins)
-        self.inputs = lowered.inputs
+        self.inputs: dict[str, Input] = lowered.inputs_of_db()
         self.collections = lowered.collections
         self.plans = lowered.plans
         wanted = program.wanted()

@@ -31,8 +31,8 @@ from kpg.query.source_text import did_you_mean
 from kpg.service.relation_declarations import RelationDeclaration
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.input import Input
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_input import EmbeddedInput
 
 TIME_ZERO = constant((0,))
 
@@ -56,7 +56,7 @@ class EncodedChanges(NamedTuple):
 class Catalog:
     """The base relations of a service by name."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: EmbeddedDatabase) -> None:
         self.db = db
         self.relations: dict[str, BaseRelation] = {}
 
@@ -79,7 +79,7 @@ class Catalog:
     def transact(self, encoded: list[EncodedChanges], origin: tuple[str, int] | None) -> int:
         """Apply changes, all at one time, and return that time."""
 
-        def fill(db: Database) -> None:
+        def fill(db: EmbeddedDatabase) -> None:
             for relation, data, diffs in encoded:
                 relation.apply(data, diffs)
 
@@ -137,16 +137,16 @@ def check_row(relation: BaseRelation, number: int, change: Change) -> None:
 class BaseRelation:
     """A declared relation and the input that holds its rows."""
 
-    def __init__(self, db: Database, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
+    def __init__(self, db: EmbeddedDatabase, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
         self.db = db
         self.declaration = declaration
         self.name = declaration.name
         self.schema = declaration.schema
         existing = db.inputs.get(declaration.name)
-        self.input: Input = existing if existing is not None and existing.is_log else db.input(
+        self.input: EmbeddedInput = existing if existing is not None and existing.is_log else db.input(
             declaration.name, declaration.schema, key=declaration.key or None, keep_on_disk=keep_on_disk
         )  # fmt: skip
-        self._write_times: Input | None = None
+        self._write_times: EmbeddedInput | None = None
         if declaration.written:
             times = Schema.of({"e": declaration.schema.types[0], "t": int})
             self._write_times = db.input(f"{declaration.name} written", times, key="e")
@@ -177,7 +177,7 @@ class BaseRelation:
         current = self.input.present(names, data[[self.schema.index(name) for name in names]])
         self._push(self.input, resolve_changes(current.data, data, diffs, key, order))
 
-    def _apply_timed(self, write_times: Input, data: Ints, diffs: Ints) -> None:
+    def _apply_timed(self, write_times: EmbeddedInput, data: Ints, diffs: Ints) -> None:
         values, times = (source.present(("e",), data[:1]).data for source in (self.input, write_times))
         current = np.concatenate([values, times[1:]])  # both have each entity once, in the same order
         updates = resolve_changes(current, data, diffs, [0], 2)
@@ -185,7 +185,7 @@ class BaseRelation:
             projected = Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
             self._push(source, consolidate(projected))
 
-    def _push(self, source: Input, updates: Updates) -> None:
+    def _push(self, source: EmbeddedInput, updates: Updates) -> None:
         now = constant(self.db.time.elements[0])
         source.take_lanes(Updates(updates.data, now, updates.diffs))
 

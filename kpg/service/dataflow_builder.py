@@ -17,8 +17,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from kpg.algebra.order import Time
 from kpg.api.collection import Collection
-from kpg.api.input import Input
+from kpg.api.contracts import BaseRelation
+from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.plan.joins import keys_of, pairs_of
@@ -27,17 +29,21 @@ from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import Lowered, base_relations, schema_of
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
-    from kpg.api.database import Database
+    from kpg.api.embedded_arrangement import EmbeddedArrangement
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_output import EmbeddedOutput
     from kpg.api.installed_arrangement import InstalledArrangement
-    from kpg.api.output import Output
 
 
 class DataflowBuilder:
     """Builds one dataflow."""
 
     def __init__(
-        self, db: Database, find: Callable[[str], ArrangementSource], max_rounds: int | None, joins: str = "auto"
+        self,
+        db: EmbeddedDatabase,
+        find: Callable[[str], ArrangementSource],
+        max_rounds: int | None,
+        joins: str = "auto",
     ) -> None:
         self.db = db
         self.held: list[Callable[[], None]] = []  # releases to call when the dataflow is dropped
@@ -52,7 +58,7 @@ class DataflowBuilder:
         outside = {directive.relation for directive in program.directives if directive.kind == "input"}
         compiled = program if program.strata else compile(program)
         relations = compiled.by_name()
-        inputs: dict[str, Collection] = {
+        inputs: dict[str, BaseRelation] = {
             name: ArgumentCollection(collection.db, collection.node) for name, collection in (given or {}).items()
         }
         for name in base_relations(compiled):
@@ -72,15 +78,15 @@ class DataflowBuilder:
             compiled,
             distinct_inputs=False,
             max_rounds=self._max_rounds,
-            inputs=inputs,  # type: ignore[arg-type]  # any collection serves as an input
+            inputs=inputs,
             joins=self._joins,
         )
         return lowered.collections
 
-    def install(self, answer: Collection, label: str, keep: bool = True) -> Output:
+    def install(self, answer: Collection, label: str, keep: bool = True) -> EmbeddedOutput:
         """Install the dataflow of an answer."""
         install_indexes(answer.node)
-        output = answer.output(label, keep=keep)
+        output = self.db.installer.output(answer.node, label, keep)
         self._installed = True
         return output
 
@@ -123,7 +129,7 @@ class ArrangementSource(Protocol):
     def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
         """Return an installed arrangement by these columns, if there is one."""
 
-    def arrange(self, *keys: str) -> Arrangement:
+    def arrange(self, *keys: str) -> EmbeddedArrangement:
         """Install an arrangement by these columns."""
 
 
@@ -133,9 +139,9 @@ class SharedIndexes:
     def __init__(self, source: ArrangementSource) -> None:
         self._source = source
         self.closed = source.closed
-        self.latest = source.latest if isinstance(source, Input) else None  # an answer is never closed
+        self.latest = source.latest if isinstance(source, EmbeddedInput) else None  # an answer is never closed
         self.size = source.size
-        self._installed: list[Arrangement] = []
+        self._installed: list[EmbeddedArrangement] = []
 
     def base(self) -> InstalledArrangement:
         """Return the arrangement that holds the rows."""
@@ -157,18 +163,26 @@ class SharedIndexes:
         self._installed.clear()
 
 
-class SharedRelation(Collection):
+class SharedRelation(BaseRelation):
     """A relation with shared indexes, as a collection to build queries on."""
 
-    def __init__(self, db: Database, shared: SharedIndexes, schema: Schema) -> None:
+    def __init__(self, db: EmbeddedDatabase, shared: SharedIndexes, schema: Schema) -> None:
         super().__init__(db, nodes.RelationNode(schema, frozenset(), shared))
         self.closed = shared.closed  # whether it never changes again
-        self.latest = shared.latest
-        self.size = shared.size
+        self._shared = shared
+
+    @property
+    def latest(self) -> Time | None:
+        return self._shared.latest
+
+    @property
+    def size(self) -> int:
+        return self._shared.size
 
 
-class ArgumentCollection(Collection):
+class ArgumentCollection(BaseRelation):
     """A collection that takes the place of a relation: the arguments of tenants."""
 
     closed = False  # arguments may always change
+    latest = None
     size = 0  # the planner treats it as the smallest input: arguments are few

@@ -30,11 +30,11 @@ from kpg.query.ir.program import Relation
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
-    from kpg.api.arrangement import Arrangement
     from kpg.api.changes import Changes
-    from kpg.api.input import Input
+    from kpg.api.embedded_arrangement import EmbeddedArrangement
+    from kpg.api.embedded_input import EmbeddedInput
+    from kpg.api.embedded_output import EmbeddedOutput
     from kpg.api.installed_arrangement import InstalledArrangement
-    from kpg.api.output import Output
 
 Release = Callable[[], None]
 
@@ -47,13 +47,13 @@ class Answer:
 
     closed = False  # an answer may always change; see `dataflow_builder.ArrangementSource`
 
-    def __init__(self, relation: Relation, output: Output, held: Sequence[Release]) -> None:
+    def __init__(self, relation: Relation, output: EmbeddedOutput, held: Sequence[Release]) -> None:
         self.relation = relation
         self.output = output
         self.users = 0  # interests, and queries built on this answer
         self.interests: list[Interest] = []
         self._held = list(held)
-        self._indexes: list[Arrangement] = []
+        self._indexes: list[EmbeddedArrangement] = []
         output.take_changes()  # earlier rows are read from the index when an interest joins
         output.on_change(self._push)
 
@@ -110,7 +110,7 @@ class Answer:
             return base
         return next((index.installed for index in self._indexes if index.keys == keys), None)
 
-    def arrange(self, *keys: str) -> Arrangement:
+    def arrange(self, *keys: str) -> EmbeddedArrangement:
         """Install a new arrangement of the rows by some columns."""
         node = nodes.InstalledNode(self.output.schema, frozenset(), self.base())
         index = self.output.db.installer.arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
@@ -141,7 +141,7 @@ class Answer:
 class PrivateDataflow:
     """A dataflow for one interest, over base relations or a shared answer. It keeps no index of its rows."""
 
-    def __init__(self, relation: Relation, output: Output, held: Sequence[Release], reason: str) -> None:
+    def __init__(self, relation: Relation, output: EmbeddedOutput, held: Sequence[Release], reason: str) -> None:
         self.relation = relation
         self.output = output
         self.reason = reason
@@ -172,7 +172,7 @@ class TenantDataflow:
     of an epoch are sorted by token and cut into one range per tenant. Ranges of tenants that have left are dropped.
     """
 
-    def __init__(self, output: Output, parameters: Input, held: Sequence[Release], reason: str) -> None:
+    def __init__(self, output: EmbeddedOutput, parameters: EmbeddedInput, held: Sequence[Release], reason: str) -> None:
         self.reason = reason
         self.output = output
         self.parameters = parameters
@@ -232,7 +232,7 @@ class TenantDataflow:
     def flush(self) -> None:
         """Close the open time if it holds arguments, so that their rows become visible."""
         db = self.parameters.db
-        if self.parameters.name in db.dirty:
+        if self.parameters.name in db.pending:
             db.advance()
 
     def _release(self) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kpg.api.arrangement import wanted_keys
 from kpg.api.description import indexes
+from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.explain_dataflow import size
 from kpg.api.trace_reads import check_readable, to_table
 from kpg.columns.table_rows import encode
@@ -34,13 +34,13 @@ from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBui
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 
 class OneShotQueries:
     """Answers queries that are asked once."""
 
-    def __init__(self, db: Database, answers: AnswerBuilder, tenants: TenantBuilder, limits: Limits) -> None:
+    def __init__(self, db: EmbeddedDatabase, answers: AnswerBuilder, tenants: TenantBuilder, limits: Limits) -> None:
         self.db = db
         self.answers = answers
         self.tenants = tenants

@@ -29,7 +29,7 @@ from kpg.query.lower.lower_rule import UNIT
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.service.rules import RegisteredText
     from kpg.storage.storage import Storage
 
@@ -193,7 +193,7 @@ class StoredText(NamedTuple):
 class DeclarationStore:
     """The declarations and rule texts of a service, in the storage of its db."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: EmbeddedDatabase) -> None:
         self._storage: Storage | None = None if db.durable is None else db.durable.storage
 
     def relations(self) -> Iterator[RelationDeclaration]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.errors import InUse, NameTaken, ProgramError
 from kpg.observe.attributes import ATTRIBUTES
 from kpg.observe.attributes import known as known_attributes
@@ -39,7 +40,7 @@ from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.contracts import Database
 
 DEFAULT_LIMITS = Limits()
 
@@ -55,7 +56,7 @@ class Service:
         clock: Callable[[], float] = monotonic,
         sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None disables them
     ) -> None:
-        if db.config.coordinates != 1 or not db.alone:
+        if not isinstance(db, EmbeddedDatabase) or db.config.coordinates != 1 or not db.is_single_worker:
             raise ProgramError(
                 "a service needs a db with one clock in this process", hint="Open it without coordinates= and workers=."
             )

@@ -28,7 +28,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kpg.api.collection import Collection
-from kpg.api.input import Input
+from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
@@ -47,7 +47,7 @@ from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 Sharing = Literal["auto", "nothing", "answers", "tenants"]
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
@@ -56,7 +56,7 @@ Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ArgumentRow: TypeAlias = tuple[Any, ...]
 SCALARS = (bool, int, float, str)
 # Given a builder and the input of arguments: the rows of the answer with tokens, and an explanation.
-BuildRows: TypeAlias = Callable[[DataflowBuilder, Input], tuple[Collection, str]]
+BuildRows: TypeAlias = Callable[[DataflowBuilder, EmbeddedInput], tuple[Collection, str]]
 
 
 def check_sharing(name: str, arguments: bool) -> Sharing:
@@ -71,7 +71,7 @@ def check_sharing(name: str, arguments: bool) -> Sharing:
 class AnswerBuilder:
     """Builds answers, and keeps those that interests share."""
 
-    def __init__(self, db: Database, catalog: Catalog, rules: RuleStore, limits: Limits) -> None:
+    def __init__(self, db: EmbeddedDatabase, catalog: Catalog, rules: RuleStore, limits: Limits) -> None:
         self.db = db
         self.catalog = catalog
         self.rules = rules
@@ -164,7 +164,7 @@ class AnswerBuilder:
         answer.users += 1
         try:
             rows = answer.collection().filter(condition)
-            output = rows.output(self.unique_label(f"filter of {name}"), keep=False)
+            output = self.db.installer.output(rows.node, self.unique_label(f"filter of {name}"), keep=False)
         except BaseException:
             answer.release()
             raise
@@ -186,7 +186,7 @@ class AnswerBuilder:
 
     def flush(self) -> None:
         """Close the open time if building inserted rows: a query without atoms reads a constant row."""
-        if self.db.dirty:
+        if self.db.pending:
             self.db.advance()
 
     def unique_label(self, text: str) -> str:
@@ -288,7 +288,7 @@ class TenantBuilder:
         parameters = text.parameters
         assert parameters is not None
 
-        def rows(dataflow: DataflowBuilder, given: Input) -> tuple[Collection, str]:
+        def rows(dataflow: DataflowBuilder, given: EmbeddedInput) -> tuple[Collection, str]:
             program = self.answers.program(name, unregistered=unregistered)
             collection = dataflow.collections(program, {parameters.name: given})[name]
             return collection, f"{name} is a query over its parameters"
@@ -296,7 +296,7 @@ class TenantBuilder:
         return self._install(name, parameters.columns[1:], joins, rows)
 
     def _rows_of_rule(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: Input
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: EmbeddedInput
     ) -> tuple[Collection, str]:
         """Return the rows of a rule with the token of each tenant that asks for them, and an explanation."""
         rows, reason = self._demanded_rows(dataflow, relation, columns, given)
@@ -304,7 +304,7 @@ class TenantBuilder:
         return routed.select(**{TOKEN: col(TOKEN), **{name: col(name) for name in rows.schema.names}}), reason
 
     def _demanded_rows(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: Input
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: EmbeddedInput
     ) -> tuple[Collection, str]:
         """Return a superset of the rows that the arguments ask for, and an explanation."""
         name = relation.name

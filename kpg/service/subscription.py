@@ -33,8 +33,8 @@ from kpg.query.ir.program import RelationColumn
 from kpg.service.limits import Limits
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.output import Output
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_output import EmbeddedOutput
 
 MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference; a reference keeps the whole block in memory
 
@@ -48,7 +48,7 @@ class AnswerChanges:
 
     updates: Updates
     schema: Schema  # without columns if the answer is only whether something holds
-    db: Database
+    db: EmbeddedDatabase
     upto: int
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class Interest:
 
     def __init__(
         self,
-        db: Database,
+        db: EmbeddedDatabase,
         number: int,
         name: str,
         columns: tuple[RelationColumn, ...],
@@ -257,7 +257,7 @@ class GranularInterest(Interest):
 class SinkInterest:
     """An interest as a drain reads it: its changes, and the frontier up to which they are complete."""
 
-    def __init__(self, interest: Interest, output: Output) -> None:
+    def __init__(self, interest: Interest, output: EmbeddedOutput) -> None:
         self._interest = interest
         self._output = output
         self.drain: Drain | None = None

@@ -1,10 +1,10 @@
-"""The db on Spark, as people hold it: the cluster's db, whose workers live in executors and whose rows come from Spark.
+"""The db on Spark: a cluster's db with its workers in the executors, loaded from DataFrames and streams.
 
     load(name, df)        a DataFrame into a relation, as one transaction
     stream(name, stream)  a stream into a relation, each micro-batch as one transaction
     answer.to_spark()     an answer as a DataFrame
 
-Rows go from tasks straight to workers; what passes through the driver is which attempts count.
+Rows go directly from tasks to workers; the driver only learns which task attempts count.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from uuid import uuid4
 
 from kpg.cluster.cluster_database import ClusterDatabase
 from kpg.cluster.cluster_directory import ClusterDirectory
-from kpg.cluster.cluster_installer import ClusterInstaller
 from kpg.cluster.cluster_output import ClusterOutput
 from kpg.cluster.message import read_error, write_error
 from kpg.config import Config
 from kpg.errors import KpgError, ProgramError
-from kpg.plan.nodes import PlanNode
 from kpg.spark.data_source import bound
 from kpg.spark.driver_service import DriverService
 from kpg.spark.residents import SparkResidents
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class SparkDatabase(ClusterDatabase):
-    """Inputs, answers and the clock they share, on workers in Spark; made by `kpg.open(spark=spark, workers=N)`."""
+    """A db on workers in Spark; `kpg.open(spark=spark, workers=N)` returns one."""
 
     def __init__(self, config: Config, workers: int, spark: SparkSession, home: ClusterDirectory | None = None) -> None:
         check_session(spark)
@@ -45,13 +43,12 @@ class SparkDatabase(ClusterDatabase):
             raise ProgramError("times have one coordinate on Spark")
         check_slots(spark, workers)
         self.spark = spark
-        super().__init__(config, workers, SparkResidents(spark), interface_of(spark), home)
-        self.installer = SparkInstaller(self)
+        super().__init__(config, workers, SparkResidents(spark), interface_of(spark), home, SparkOutput)
         host, port = self.coordinator.door.address
         self.site = Site(host, port, self.coordinator.secret.hex())
         self.service = DriverService(self)
         self.coordinator.services["client"] = self.service.attend
-        self.format = f"kpg_{port}"  # this db, whichever one format("kpg") means
+        self.format = f"kpg_{port}"  # always this db, while format("kpg") means the db that was opened last
         spark.dataSource.register(bound(self.site, self.format))
         self._before = {name: spark.conf.get(name, None) for name in (ADDRESS, SECRET)}
         spark.conf.set(SECRET, self.site.secret)
@@ -64,10 +61,10 @@ class SparkDatabase(ClusterDatabase):
     def load(
         self, name: str, frame: DataFrame, *, key: Any = None, diff: str | None = None, upsert: bool = False
     ) -> int:
-        """Put the rows of a DataFrame into a relation, as one transaction; its epoch. Makes the relation if need be.
+        """Insert the rows of a DataFrame into a relation, as one transaction; return its epoch.
 
-        key      of the relation that is made
-        diff     a column of whole numbers: how often each row is added, or removed if negative
+        key      of the relation, which is created if it does not exist
+        diff     a column of integers: the number of times that each row is added, or removed if negative
         upsert   rows replace those with the same key
         """
         change = RowKind(diff, upsert)
@@ -75,11 +72,11 @@ class SparkDatabase(ClusterDatabase):
         prefix = ["load", uuid4().hex]
         body = loader(self.site, name, prefix, change)
         try:
-            told = [json.loads(row[0]) for row in frame.mapInArrow(body, "told string").collect()]
-            failed = next((each["error"] for each in told if "error" in each), None)
-            if failed is not None:
-                raise read_error(failed)
-            return self._publish(name, told, prefix, upsert)
+            attempts = [json.loads(row[0]) for row in frame.mapInArrow(body, "told string").collect()]
+            failure = next((attempt["error"] for attempt in attempts if "error" in attempt), None)
+            if failure is not None:
+                raise read_error(failure)
+            return self._publish(name, attempts, prefix, upsert)
         except BaseException:
             with contextlib.suppress(KpgError):
                 self.service.discard(prefix)
@@ -102,16 +99,16 @@ class SparkDatabase(ClusterDatabase):
         trigger: dict[str, Any] | None = None,
         **options: Any,
     ) -> StreamingQuery:
-        """Let a stream flow into a relation, each micro-batch one transaction; the running query.
+        """Insert a stream into a relation, each micro-batch as one transaction; return the running query.
 
-        checkpoint   a directory from which the stream goes on when it is started again
+        checkpoint   a directory from which the stream resumes when it is started again
         trigger      as Spark takes it: {"processingTime": "1 second"}, {"availableNow": True}
         key, diff, upsert   as for load()
         """
         self._target(name, frame, key, RowKind(diff, upsert))
         writer = frame.writeStream.format(self.format).option("relation", name).outputMode("append")
-        told = {"diff": diff, "upsert": upsert or None, "checkpointLocation": checkpoint, **options}
-        for option, value in told.items():
+        writer_options = {"diff": diff, "upsert": upsert or None, "checkpointLocation": checkpoint, **options}
+        for option, value in writer_options.items():
             if value is not None:
                 writer = writer.option(option, value)
         if query_name is not None:
@@ -121,82 +118,67 @@ class SparkDatabase(ClusterDatabase):
         return writer.start()
 
     def _target(self, name: str, frame: DataFrame, key: Any, change: RowKind) -> None:
-        """See that the relation is there and that rows fit it."""
+        """Create the relation if it does not exist, and check that the rows fit it."""
         self.check()
         if name not in self.inputs:
             keys = (key,) if isinstance(key, str) else tuple(key or ())
-            found = kpg_schema(frame.drop(change.diff).schema if change.diff is not None else frame.schema, keys)
-            self.input(name, found, key=key)
+            schema = kpg_schema(frame.drop(change.diff).schema if change.diff is not None else frame.schema, keys)
+            self.input(name, schema, key=key)
         elif key is not None:
-            raise ProgramError(f"{name} is there already, with its key", hint="Leave key= out.")
+            raise ProgramError(f"{name} exists already, with its key", hint="Leave key= out.")
         check_fits(RelationPlacement.read(name, self.service.describe(name)), change, frame.schema)
 
     # Out
 
     def to_spark(self, name: str, as_of: int | None = None) -> DataFrame:
-        """A relation or answer as a DataFrame: as of a time, or of the last complete one when Spark plans it."""
+        """Return a relation or answer as a DataFrame, as of a time; by default the last complete one at planning."""
         self[name]
         reader = self.spark.read.format(self.format).option("relation", name)
         return (reader if as_of is None else reader.option("as_of", as_of)).load()
 
     def to_spark_stream(self, name: str, /, **options: Any) -> DataFrame:
-        """The changes of a relation or answer as a stream: its columns, _time and _diff."""
+        """Return the changes of a relation or answer as a stream: its columns, _time and _diff."""
         self[name]
         return self.spark.readStream.format(self.format).options(relation=name, changes=True, **options).load()
 
     # Life
 
-    def __enter__(self) -> SparkDatabase:
-        return self
-
     def close(self) -> None:
         """End all workers; may be repeated."""
         if not self._closed:
             super().close()
-            with contextlib.suppress(Exception):  # the session may be gone already
+            with contextlib.suppress(Exception):  # the session may have ended already
                 if self.spark.conf.get(ADDRESS, None) == f"{self.site.host}:{self.site.port}":
                     restore(self.spark, self._before)
 
 
-class SparkInstaller(ClusterInstaller):
-    """What has workers in Spark make dataflows of plans."""
-
-    db: SparkDatabase
-
-    def output(self, node: PlanNode, name: str | None, keep: bool) -> SparkOutput:  # type: ignore[override]
-        """Install a plan as an answer on all workers."""
-        made = super().output(node, name, keep)
-        found = self.db.outputs[made.name] = SparkOutput(self.db, made.name, made.schema, keep)
-        return found
-
-
 class SparkOutput(ClusterOutput):
-    """An installed answer, held by workers in Spark."""
+    """An answer that workers in Spark maintain."""
 
     db: SparkDatabase
 
     def to_spark(self, as_of: int | None = None) -> DataFrame:
-        """The rows as a DataFrame: as of a time, or of the last complete one when Spark plans it."""
+        """Return the rows as a DataFrame, as of a time; by default the last complete one at planning."""
         self._check()
         return self.db.to_spark(self.name, as_of)
 
     def to_spark_stream(self, **options: Any) -> DataFrame:
-        """The changes as a stream: its columns, _time and _diff."""
+        """Return the changes as a stream: its columns, _time and _diff."""
         self._check()
         return self.db.to_spark_stream(self.name, **options)
 
 
 def connect(spark: SparkSession) -> None:
-    """Let format("kpg") of a session mean the db that its conf names: spark.kpg.address and spark.kpg.secret."""
+    """Make format("kpg") of a session mean the db that its conf names: spark.kpg.address and spark.kpg.secret."""
     address, secret = spark.conf.get(ADDRESS, None), spark.conf.get(SECRET, None)
     if not address or not secret:
-        raise ProgramError(f"the session does not say which db: {ADDRESS} and {SECRET} are not set")
+        raise ProgramError(f"the session names no db: {ADDRESS} and {SECRET} are not set")
     host, port = address.rsplit(":", 1)
     spark.dataSource.register(bound(Site(host, int(port), secret)))
 
 
 def restore(spark: SparkSession, before: dict[str, str | None]) -> None:
-    """Let format("kpg") mean what it meant before a db was opened, if that was something."""
+    """Restore what format("kpg") meant before a db was opened."""
     for name, value in before.items():
         if value is None:
             spark.conf.unset(name)
@@ -207,7 +189,7 @@ def restore(spark: SparkSession, before: dict[str, str | None]) -> None:
 
 
 def loader(site: Site, name: str, prefix: list[Any], change: RowKind) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What a task of a load does: stage its rows, and say under which key; or what is wrong with them."""
+    """Return the function of a load's tasks: it stages the rows and yields their key, or the error of a bad row."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -223,9 +205,9 @@ def loader(site: Site, name: str, prefix: list[Any], change: RowKind) -> Callabl
             pusher = Pusher(client, client.place(name), key, change)
             for batch in batches:
                 pusher.push(batch)
-            told = pusher.finish()
+            attempt = pusher.finish()
         except KpgError as error:
-            told = {"error": write_error(error)}
-        yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
+            attempt = {"error": write_error(error)}
+        yield pa.RecordBatch.from_pydict({"told": [json.dumps(attempt)]})
 
     return run

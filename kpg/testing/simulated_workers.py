@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.database import Database
-from kpg.api.output import Output
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.embedded_output import EmbeddedOutput
 from kpg.columns.symbols import Symbols
 from kpg.config import Config, Effort
 from kpg.dataflow.operator import Message, Operator
 from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, ProgressFrame
 from kpg.dataflow.worker import Worker
 
-Program = Callable[[Database], Output]
+Program = Callable[[EmbeddedDatabase], EmbeddedOutput]
 
 
 class SimulatedNetwork:
@@ -89,7 +89,7 @@ class End:
         return frames
 
 
-class SimulatedRank(Database):
+class SimulatedRank(EmbeddedDatabase):
     """The db of one worker; how far history is forgotten is decided once for all of them."""
 
     def __init__(self, cluster: SimulatedCluster, config: Config, worker: Worker) -> None:
@@ -119,14 +119,14 @@ class SimulatedCluster:
         start = (0,) * coordinates
         self.workers = [Worker(index, peers, end, start) for index, end in enumerate(self.network.ends)]
         self.databases = [SimulatedRank(self, config, worker) for worker in self.workers]
-        self.outputs: list[Output] = []
+        self.outputs: list[EmbeddedOutput] = []
         self.changes: list[tuple[tuple[Any, ...], tuple[int, ...], int]] = []
         self._told: dict[tuple[Operator, int], Frontier] = {}
         self._before = [db.time for db in self.databases]
         if program is not None:
             self.outputs = self.build(program)
 
-    def build(self, program: Callable[[Database], Any]) -> list[Any]:
+    def build(self, program: Callable[[EmbeddedDatabase], Any]) -> list[Any]:
         """Build the same on every worker."""
         return [program(db) for db in self.databases]
 
@@ -171,9 +171,9 @@ class SimulatedCluster:
                         assert count > 0 and now.extend(len(time)).beyond(time), f"{dataflow.name} is stuck at {time}"
             db.seal(before)
         self._before = [db.time for db in self.databases]
-        self.horizon = Database.horizon(self.databases[0])
+        self.horizon = EmbeddedDatabase.horizon(self.databases[0])
         for db in self.databases[1:]:
-            self.horizon = self.horizon.meet(Database.horizon(db))
+            self.horizon = self.horizon.meet(EmbeddedDatabase.horizon(db))
 
     def check(self) -> None:
         """Safety: what was told of frontiers still holds, and nothing on its way contradicts it."""

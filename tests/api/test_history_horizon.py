@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.algebra.frontier import Frontier
-from kpg.api.history_horizon import Horizon
+from kpg.api.history_horizon import HistoryHorizon
 from kpg.storage.named_readers import NamedReader
 
 NAMES = st.sampled_from("abc")
@@ -20,7 +20,7 @@ NAMES = st.sampled_from("abc")
 )
 def test_it_is_the_latest_of_what_each_relation_must_keep(last, found, readers, relations):
     named = {str(number): NamedReader((time,), of) for number, (time, of) in enumerate(readers)}
-    horizon = Horizon((0,), {name: Frontier.at((since,)) for name, since in found.items()}, named)
+    horizon = HistoryHorizon((0,), {name: Frontier.at((since,)) for name, since in found.items()}, named)
 
     def one(name):
         return max(min([last, *[time for time, of in readers if of is None or name in of]]), found.get(name, 0))

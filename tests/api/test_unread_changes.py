@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 import kpg
-from kpg.api import output
+from kpg.api import unread_changes
 
 
 def total(changes):
@@ -20,14 +20,14 @@ def total(changes):
 def summed(monkeypatch):
     """How many changes were summed up, each time that was done."""
     sizes = []
-    plain = output.consolidate
-    monkeypatch.setattr(output, "consolidate", lambda updates: sizes.append(len(updates)) or plain(updates))
+    plain = unread_changes.consolidate
+    monkeypatch.setattr(unread_changes, "consolidate", lambda updates: sizes.append(len(updates)) or plain(updates))
     return sizes
 
 
 def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch, summed):
     """A2.9: an answer larger than the limit does not make every later transaction pay for all of it."""
-    monkeypatch.setattr(output, "CHANGES_LIMIT", 100)
+    monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 100)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -43,7 +43,7 @@ def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch,
 
 
 def test_unread_changes_that_cancel_take_no_room(monkeypatch):
-    monkeypatch.setattr(output, "CHANGES_LIMIT", 100)
+    monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 100)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -59,7 +59,7 @@ def test_unread_changes_that_cancel_take_no_room(monkeypatch):
 def test_unread_changes_are_never_more_than_the_limit_or_twice_what_changed_in_all(monkeypatch):
     """Beside the trace at most that many rows are held, and what one advance brings on top."""
     limit = 100
-    monkeypatch.setattr(output, "CHANGES_LIMIT", limit)
+    monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", limit)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -80,7 +80,7 @@ def test_unread_changes_are_never_more_than_the_limit_or_twice_what_changed_in_a
 
 def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatch):
     """Only those who fall behind by more than the limit get a summary, at the last of its times."""
-    monkeypatch.setattr(output, "CHANGES_LIMIT", 3)
+    monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 3)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         prompt, late = rows.output("prompt"), rows.output("late")
@@ -95,7 +95,7 @@ def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatc
 
 def test_a_kept_answer_that_nobody_reads_sums_nothing_up_until_somebody_does(monkeypatch, summed):
     """A2.9: what changed since the start is in its trace already; a listener that comes late is told all the same."""
-    monkeypatch.setattr(output, "CHANGES_LIMIT", 3)
+    monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 3)
     with kpg.open() as db:
         rows = db.input("rows", x=int, y=int)
         answer, told = rows.output("answer"), []

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.observe import attributes
 from kpg.observe.attributes import ATTRIBUTES, BYTES, NAME, SCOPE, SHUTDOWN, SIZE
 from kpg.observe.event_log import EventLog, unlogged
@@ -412,8 +413,8 @@ def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
 
 
 def test_a_log_of_several_workers_is_refused():
-    class Cluster(kpg.Database):
-        alone = False
+    class Cluster(EmbeddedDatabase):
+        is_single_worker = False
 
     from kpg.config import Config
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.api.arrangement import Arrangement
-from kpg.api.database import Database
+from kpg.api.contracts import Arrangement, Database
 from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.bench.experiment import Experiment, Printed, at_most

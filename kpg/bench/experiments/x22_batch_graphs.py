@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from kpg.api.collection import Collection
-from kpg.api.database import Database
-from kpg.api.input import Input
+from kpg.api.contracts import Database, Input
 from kpg.bench.baselines import arrays, hashes
 from kpg.bench.data import given
 from kpg.bench.data.graphs import LIVEJOURNAL, Ints, livejournal_like

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.bench.data import ldbc
 from kpg.bench.data.social import Columns, persons
 from kpg.bench.experiment import THESIS_I5, Experiment, Printed, at_most
@@ -62,6 +63,7 @@ def kept(run: Run, way: str, width: int, people: Columns) -> int:
             pass
         expected = np.stack([people["id"], *[people[name] for name in ATTRIBUTES[:width]]])
         run.check(np.array_equal(joined.rows(), expected), f"{way}, {width} attributes")
+        assert isinstance(db, EmbeddedDatabase)
         return sum(spine.rows for spine in db.spines())
 
 

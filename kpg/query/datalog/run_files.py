@@ -30,8 +30,7 @@ from kpg.query.ir.program import Directive, Program
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
-    from kpg.api.output import Output
+    from kpg.api.contracts import Database, Output
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 

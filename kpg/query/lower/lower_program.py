@@ -40,8 +40,7 @@ from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
-    from kpg.api.database import Database
-    from kpg.api.input import Input
+    from kpg.api.contracts import BaseRelation, Database, Input
 
 UNIT_INPUT = "unit of queries"
 
@@ -55,7 +54,7 @@ class Lowered:
     distinct_inputs: bool = True  # False: whoever inserts sees to it that no row is there twice
     max_rounds: int | None = None
     insert_only: bool = False
-    inputs: dict[str, Input] = field(default_factory=dict)
+    inputs: dict[str, BaseRelation] = field(default_factory=dict)
     joins: str = "auto"  # how rules are joined: see kpg.query.join_strategy
     collections: dict[str, Collection] = field(default_factory=dict)
     plans: list[RulePlan] = field(default_factory=list)  # of all rules, as they were built
@@ -70,13 +69,19 @@ class Lowered:
             if name not in self.inputs:
                 self.inputs[name] = self.db.input(name, schema_of(self._relations[name]))
         if self.insert_only:
-            for made in self.inputs.values():
-                made.only_grows()
+            for made in self.inputs_of_db().values():
+                made.set_insert_only()
         self._situation = replace(
             situation_of(self.program, self.joins), static=self._static(), ordered=self.db.config.coordinates == 1
         )
         for stratum in self.program.strata:
             self._add(stratum)
+
+    def inputs_of_db(self) -> dict[str, Input]:
+        """Return the base relations that rows can be inserted into."""
+        from kpg.api.contracts import Input
+
+        return {name: relation for name, relation in self.inputs.items() if isinstance(relation, Input)}
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
@@ -114,7 +119,7 @@ class Lowered:
         """
         from kpg.api.collection import Collection
 
-        alone = self.db.alone and self.db.config.coordinates == 1
+        alone = self.db.is_single_worker and self.db.config.coordinates == 1
         only_grows = self.insert_only and saturable(self.program, stratum) is None
         if not alone or not (only_grows or keepable(self.program, stratum) is None):
             return False
@@ -203,7 +208,11 @@ class Lowered:
         if self.db.config.history != 0 or not any(each.closed for each in self.inputs.values()):
             return frozenset()
         earliest = min(self.db.horizon(frozenset({name})).elements[0] for name in self.inputs)
-        closed = {name for name, each in self.inputs.items() if each.closed and each.latest <= earliest}
+        closed = {
+            name
+            for name, each in self.inputs.items()
+            if each.closed and each.latest is not None and each.latest <= earliest
+        }
         derived = {rule.head.relation for rule in self.program.rules}
         return frozenset(closed - derived)
 

@@ -1,81 +1,67 @@
-"""Arrangements as people hold them: an index by key, shared by every query that uses it.
+"""The arrangements of a db in this process: an index by key, shared by every query that uses it.
 
     by_src = edges.arrange("src")
 
-An arrangement is a collection, so everything that works on collections works on it; joins and reductions by its key
-read its index instead of making one. It can be read directly, as of a time: `lookup` for some keys, `scan` for all.
+An arrangement is a collection, so everything that works on collections works on it. Joins and reductions by its key
+read its index instead of building one. `lookup` and `scan` read it directly, as of a time; a lookup costs the rows
+that it finds and a search of each batch.
 """
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from kpg.api.collection import Collection
-from kpg.api.group import Group
+from kpg.api.contracts import Arrangement
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.api.trace_reads import check_readable, to_table
 from kpg.columns.consolidation import consolidate
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Closed
-from kpg.plan import nodes
+from kpg.plan.nodes import InstalledNode, PlanNode
 
 if TYPE_CHECKING:
-    from kpg.api.database import Database
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 
-class Arrangement(Collection):
-    """A collection with an index by `keys`."""
+class EmbeddedArrangement(Arrangement):
+    """A handle to an installed arrangement."""
 
-    def __init__(self, db: Database, installed: InstalledArrangement, described: nodes.PlanNode) -> None:
-        schema = described.schema
-        super().__init__(db, nodes.InstalledNode(schema, frozenset(), installed))
+    db: EmbeddedDatabase
+
+    def __init__(self, db: EmbeddedDatabase, installed: InstalledArrangement, described: PlanNode) -> None:
+        super().__init__(db, InstalledNode(described.schema, frozenset(), installed))
         self.installed = installed
         self._key_schema = installed.schema.select(installed.keys)
         self._released = False
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns that this is indexed by."""
         return self.installed.keys
 
-    def lookup(self, *key: Any, as_of: Any = None) -> pa.Table:
-        """The rows with a key, as of a time; the last complete one if not said."""
-        return self.lookup_many([key], as_of=as_of)
-
     def lookup_many(self, keys: Any, as_of: Any = None) -> pa.Table:
-        """The rows with any of some keys, as of a time."""
         self._check()
         data = encode(self._key_schema, keys, self.db.symbols)
         time = check_readable(self.db, self.installed, as_of)
         return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
 
     def scan(self, as_of: Any = None) -> pa.Table:
-        """All rows, as of a time; the last complete one if not said."""
         self._check()
         time = check_readable(self.db, self.installed, as_of)
         return to_table(self.db, self.installed, self.schema, time, None)
 
-    def group(self) -> Group:
-        """The groups of rows with equal key."""
-        return self.group_by(*self.keys)
-
     @property
     def rows(self) -> int:
-        """How many updates the trace holds now."""
         return self.installed.handle.spine.rows
 
     @property
     def nbytes(self) -> int:
-        """What the arrays of the trace hold now."""
         return self.installed.handle.spine.nbytes
 
     def release(self) -> None:
-        """Let go: when no query uses it either, the index is freed. May be repeated."""
         if not self._released:
             self.db.check_thread()
             self._released = True
@@ -86,15 +72,9 @@ class Arrangement(Collection):
         if self._released:
             raise Closed("the arrangement was released")
 
-    def __enter__(self) -> Arrangement:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.release()
-
 
 def wanted_keys(keys: Ints) -> Ints:
-    """Keys as a trace is asked for them: sorted, each once."""
+    """Return keys as a trace expects them: sorted, each once."""
     if keys.shape[1] == 1:
         return np.ascontiguousarray(keys)
     return np.ascontiguousarray(consolidate(Updates(keys, constant((0,)), constant((1,)))).data)

@@ -1,0 +1,315 @@
+"""The db in this process: one worker, one clock, named inputs, and the dataflows that queries install.
+
+    with kpg.open() as db:
+        edges = db.input("edges", src=int, dst=int)
+        ...
+        t = db.advance()        # all rows inserted so far are one transaction, complete at time t
+
+An advance takes the next epoch and moves all inputs together, so a busy input and a quiet one never stall each other.
+A db belongs to the thread that opened it. Each rank of a cluster also runs one of these, on its shard of the rows.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time, meet
+from kpg.api.contracts import Database
+from kpg.api.embedded_input import EmbeddedInput
+from kpg.api.embedded_installer import EmbeddedInstaller
+from kpg.api.embedded_output import EmbeddedOutput
+from kpg.api.history_horizon import HistoryHorizon
+from kpg.api.memory import Memory
+from kpg.api.pending_rows import PendingRows
+from kpg.api.symbol_usage import symbols_in_use
+from kpg.api.times import show_frontier
+from kpg.api.transactions import PendingTransaction, as_origin, perform
+from kpg.columns.schema import Schema
+from kpg.columns.symbols import Symbols
+from kpg.config import Config
+from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.worker import Worker
+from kpg.errors import Closed, TimeTooEarly, Unavailable, UndefinedName, WrongThread
+from kpg.events import Recorder
+from kpg.operators.error_rows import ErrorRows
+from kpg.plan.rendered import Context
+from kpg.storage.applied_batches import AppliedBatches
+from kpg.storage.named_readers import NamedReader
+from kpg.storage.record import Origin
+from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, PRESETS
+from kpg.trace.spine import Spine
+
+if TYPE_CHECKING:
+    from kpg.api.capture import Capture
+    from kpg.api.durability import DurableStore
+    from kpg.api.installed_arrangement import InstalledArrangement
+
+
+class EmbeddedDatabase(Database):
+    """A db whose worker runs in this process."""
+
+    inputs: dict[str, EmbeddedInput]
+    outputs: dict[str, EmbeddedOutput]
+    pending: PendingRows
+    readers: dict[str, NamedReader]
+    installer: EmbeddedInstaller
+
+    def __init__(
+        self,
+        config: Config,
+        worker: Worker | None = None,
+        symbols: Symbols | None = None,
+        durable: DurableStore | None = None,
+    ) -> None:
+        self.config = config
+        self.symbols = Symbols() if symbols is None else symbols  # an empty table is false
+        self.failures = ErrorRows(self.symbols)
+        self.worker = worker or Worker(start=(0,) * config.coordinates)
+        self.merge_policy = PRESETS[config.effort]
+        self.context = Context(self.symbols, self.failures, self.merge_policy, config.coordinates)
+        self.installer = EmbeddedInstaller(self)
+        self.inputs = {}
+        self.outputs = {}
+        self.pending = PendingRows(config.coordinates)
+        self.installed: weakref.WeakSet[InstalledArrangement] = weakref.WeakSet()
+        self.holders: weakref.WeakSet[Any] = weakref.WeakSet()  # hold unread changes, as outputs do
+        self.changed: set[EmbeddedOutput] = set()  # outputs with listeners and unread changes
+        self.captures: list[Capture] = []
+        self.followers = []
+        self.recorder: Recorder | None = None  # turns events of the engine into relations, if a log is open
+        self.memory = Memory(config.memory_limit)
+        if config.memory_limit is not None:
+            self.worker.guard = self.memory.check
+        self.durable = durable
+        self.applied = AppliedBatches() if durable is None else durable.storage.applied
+        self.readers = {} if durable is None else durable.storage.readers
+        recovered = {} if durable is None else durable.found.since
+        self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
+        self._sealed: Frontier | None = None
+        self._busy_advances = 0
+        self._closed = False
+        self._owner = threading.get_ident()
+        if durable is not None:
+            self._resume(durable)
+
+    def _resume(self, durable: DurableStore) -> None:
+        """Set the clock to the time at which the db was closed."""
+        self.worker.advance_to(durable.found.frontier)
+        if self.config.coordinates == 1 and self.epoch > 0:
+            self._sealed = Frontier.at((self.epoch - 1,))
+
+    @property
+    def is_single_worker(self) -> bool:
+        return self.worker.peers == 1
+
+    # Time
+
+    @property
+    def time(self) -> Frontier:
+        return self.worker.clock.now
+
+    @property
+    def sealed(self) -> Frontier | None:
+        return self._sealed
+
+    def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
+        self.check()
+        transaction = PendingTransaction(fill, as_origin(origin))
+        perform(self, [transaction])
+        return transaction.future.result()
+
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+        busy, now = bool(self.pending), self.time
+        self.push_to(time, origins)
+        self.worker.run()
+        if self.durable is not None:
+            self.durable.wait()
+        for origin in origins:
+            self.applied.add(origin)
+        self.seal(now)
+        for capture in tuple(self.captures):
+            capture.advance()
+        self.idle_merge_after_advance(busy)
+        if self.durable is not None:
+            self.durable.checkpoint_if_due(self)
+        self.memory.check()
+        for output in tuple(self.changed):
+            output.notify()
+        self.notify_followers()
+
+    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
+        """Log the pending rows, pass them to the dataflows and move the clock, without doing any of the work."""
+        self.check()
+        frontier = self._frontier_ahead(time)
+        if self.durable is not None:
+            self.durable.write(self, frontier, origins)
+        self.move_clock(frontier)
+
+    def move_clock(self, frontier: Frontier) -> None:
+        """Pass the pending rows, which are logged already if the db is durable, to the dataflows; move the clock."""
+        if self.recorder is not None:
+            self.recorder.publish()  # after the log was written: events of the engine are not durable
+        for name in tuple(self.pending):
+            self.inputs[name].flush()
+        self.worker.advance_to(frontier)
+        if not frontier:
+            self.worker.cleanup_due = True
+
+    def seal(self, before: Frontier) -> None:
+        """Declare all times before the clock complete; it was at `before` when their work began."""
+        now = self.time
+        if now == before:  # no more times are complete
+            return
+        self._sealed = Frontier.at((now.elements[0][0] - 1,)) if self.config.coordinates == 1 and now else before
+
+    def idle_merge_after_advance(self, busy: bool) -> None:
+        """Give traces the idle work that the merge policy allows after an advance with or without new rows."""
+        self._busy_advances = self._busy_advances + 1 if busy else 0
+        fuel = self.merge_policy.fuel_after_advance(self._busy_advances)
+        if fuel:
+            self.worker.idle_merge(fuel, self.merge_policy.idle_operators)
+
+    def notify_followers(self) -> None:
+        """Call the followers: times are complete, and listeners have received the changes."""
+        for follower in tuple(self.followers):
+            follower()
+
+    def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
+        """Return the earliest time at which some relations, or all, and the collections made of them can be read.
+
+        Of several sealed times it is the meet: a product of total orders cannot be compacted further for all of them
+        (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
+        """
+        if self.config.history is None or self._sealed is None:
+            return self._horizon.of(None, relations)
+        last = reduce(meet, self._sealed)
+        if self.config.coordinates == 1:
+            last = (last[0] - self.config.history,)
+        return self._horizon.of(last, relations)
+
+    # Relations and dataflows
+
+    def input(
+        self,
+        name: str,
+        schema: Schema | None = None,
+        /,
+        *,
+        key: str | Sequence[str] | None = None,
+        keep_on_disk: bool = True,
+        **columns: Any,
+    ) -> EmbeddedInput:
+        self._check_name_is_free(name)
+        source = EmbeddedInput(self, name, schema or Schema.of(columns), key, keep_on_disk)
+        if self.durable is not None and keep_on_disk:
+            self.durable.declare(source)
+        self.inputs[name] = source
+        return source
+
+    def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
+        """Install a dataflow that `build` fills with operators."""
+        self.check()
+        return self.worker.install(name, build, logged)
+
+    def settle(self) -> None:
+        self.check()
+        self.worker.run()
+        self.memory.check()
+
+    def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
+        self.check()
+        return self.worker.idle_merge(rows, ALL_OPERATORS)
+
+    # Storage
+
+    def reclaim(self) -> int:
+        self.settle()
+        return self.symbols.reclaim(symbols_in_use(self))
+
+    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
+        self.check()
+        reader = NamedReader(self.as_time(time), None if of is None else frozenset(of))
+        unknown = sorted((reader.of or frozenset()) - self.inputs.keys())
+        if unknown:
+            raise UndefinedName(f"there is no input called {unknown[0]!r}", detail=f"Inputs: {sorted(self.inputs)}.")
+        horizon = self.horizon(reader.of)
+        if not horizon.beyond(reader.time):
+            raise TimeTooEarly(
+                f"reader {name!r} cannot begin at {time}",
+                detail=f"The history of the relations that it reads begins at {show_frontier(horizon)}.",
+            )
+        if self.durable is not None:
+            self.durable.storage.set_reader(name, reader)
+        self.readers[name] = reader
+
+    def drop_reader(self, name: str) -> None:
+        self.check()
+        if name not in self.readers:
+            raise UndefinedName(f"there is no reader {name!r}", detail=f"Readers: {sorted(self.readers)}.")
+        if self.durable is not None:
+            self.durable.storage.drop_reader(name)
+        self.readers.pop(name, None)
+
+    def checkpoint(self) -> int:
+        self.check()
+        if self.durable is None:
+            raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir").')
+        return self.durable.checkpoint(self)
+
+    # Life
+
+    def check_thread(self) -> None:
+        """Raise if the calling thread is not the owner."""
+        if threading.get_ident() != self._owner:
+            raise WrongThread(
+                "the db belongs to another thread", hint="Open it with kpg.open(background=True) to share it."
+            )
+
+    def check(self) -> None:
+        if self._closed:
+            raise Closed("the db is closed")
+        self.check_thread()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self.check()
+        for capture in tuple(self.captures):
+            capture.close()
+        self.recorder = None
+        for dataflow in list(self.worker.dataflows.values())[::-1]:
+            self.worker.drop(dataflow)
+        self._closed = True
+        if self.durable is not None:
+            self.durable.close()
+
+    # Introspection
+
+    def spines(self) -> Iterator[Spine]:
+        """Yield the traces of all arrangements."""
+        for dataflow in self.worker.dataflows.values():
+            for operator in dataflow.operators:
+                find_spine = getattr(operator, "spine", None)
+                spine = find_spine() if find_spine is not None else None
+                if spine is not None:
+                    yield spine
+
+    def explain(self) -> str:
+        from kpg.api.explain_dataflow import explain_database
+
+        return explain_database(self)
+
+    def describe(self) -> dict[str, Any]:
+        from kpg.api.description import describe_database
+
+        return describe_database(self)
+
+    def _repr_html_(self) -> str:
+        from kpg.api.notebook_html import html_database
+
+        return html_database(self)

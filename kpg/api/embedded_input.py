@@ -1,0 +1,213 @@
+"""The inputs of a db in this process.
+
+    insert(rows), remove(rows)     at the open epoch
+    upsert(rows)                   new rows in place of those with the same key
+    update_at(rows, time, diff)    at any time that is not complete
+    close()                        no more rows will be inserted
+
+Inserted rows become visible to queries together, with the next `db.advance()`; until then `db.pending` holds them. A
+relation keeps one arrangement of its rows, the base: by its key, else by the columns that the first query asks for,
+else by all columns. Queries that are installed later read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kpg.algebra.order import Time, join
+from kpg.api.embedded_arrangement import EmbeddedArrangement
+from kpg.api.encoding_input import EncodingInput
+from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.times import LAST
+from kpg.columns.consolidation import consolidate, consolidate_all
+from kpg.columns.schema import Schema
+from kpg.columns.selection import keep
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.dataflow.operator import Message
+from kpg.dataflow.worker import logged
+from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch
+from kpg.operators.source import Source
+from kpg.trace.key_history import read
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
+
+
+class EmbeddedInput(EncodingInput):
+    """A named relation of a db in this process."""
+
+    db: EmbeddedDatabase
+
+    def __init__(
+        self, db: EmbeddedDatabase, name: str, schema: Schema, key: str | Sequence[str] | None, on_disk: bool = True
+    ) -> None:
+        super().__init__(db, name, schema, key)
+        self.on_disk = on_disk  # if the db is durable
+        self._base: InstalledArrangement | None = None
+        self._source: Source | None = None
+        self._others: list[InstalledArrangement] = []
+
+    # Rows in
+
+    def take_lanes(self, updates: Updates) -> None:
+        if not len(updates):
+            return
+        if self.insert_only and int(updates.diffs.min()) < 0:
+            raise InsertOnly(
+                f"cannot remove rows from {self.name}",
+                detail="A program that was declared insert-only reads it.",
+                hint="Run that program without insert-only, if rows are to be removed.",
+            )
+        self.db.memory.check(updates.nbytes)
+        self.db.pending.add(self.name, updates)
+
+    def replace_lanes(self, data: Ints) -> None:
+        old = self.present(self.key, data[[self.schema.index(name) for name in self.key]])
+        if len(old):
+            self.take_lanes(Updates(old.data, constant(self.db.time.elements[0]), -old.diffs))
+        self._take(data, 1)
+
+    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
+        worker = self.db.worker
+        data = self._encode(function(worker.index, worker.peers, **options))
+        self._take(data, diff)
+        return int(data.shape[1])
+
+    def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
+        """Return the rows with some values in some columns, now: complete and pending ones.
+
+        The columns must be the first ones of the base arrangement.
+        """
+        lanes = [self.schema.index(name) for name in names]
+        wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
+        base = self.base()
+        self._catch_up(base)
+        parts: list[Updates] = []
+        order = [base.schema.index(name) for name in self.schema.names]
+        last = (LAST,) * self.db.config.coordinates
+        complete, counts = read(base.handle.batches(None), last, wanted)
+        if complete.shape[1]:
+            parts.append(Updates(np.ascontiguousarray(complete[order]), constant((0,)), counts))
+        if join(self.latest, self.db.time.elements[0]) != self.db.time.elements[0]:
+            raise SchemaMismatch(f"cannot upsert into {self.name} while it holds rows for later times")
+        for updates in self.db.pending.of(self.name):
+            mask = member(updates.data[lanes], wanted)
+            if mask.any():
+                parts.append(keep(Updates(updates.data, constant((0,)), updates.diffs), mask))
+        if not parts:
+            return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
+        return consolidate_all(parts)
+
+    def _catch_up(self, base: InstalledArrangement) -> None:
+        """Seal what `db.push_to` has left unsealed. On several workers nothing is: an advance waits for all of them."""
+        spine = base.publisher.spine()
+        if spine is not None and spine.upper != self.db.time and self.db.is_single_worker:
+            self.db.worker.run()
+
+    # Towards queries
+
+    def flush(self) -> None:
+        """Pass the pending rows to the dataflow that arranges them."""
+        base = self.base()
+        assert self._source is not None
+        order = [self.schema.index(name) for name in base.schema.names]
+        now = self.db.time.elements
+        for updates in self.db.pending.take(self.name):
+            data = updates.data if order == sorted(order) else updates.data[order]
+            self._source.dataflow.feed(self._source, Message(now, Updates(data, updates.times, updates.diffs)))
+
+    @property
+    def latest(self) -> Time:
+        return self.db.pending.latest(self.name)
+
+    @property
+    def size(self) -> int:
+        spine = None if self._base is None else self._base.publisher.spine()
+        kept = 0 if spine is None else sum(map(len, spine.batches_through(None)))
+        return kept + sum(map(len, self.db.pending.of(self.name)))
+
+    @property
+    def is_arranged(self) -> bool:
+        """Whether the base arrangement exists."""
+        return self._base is not None
+
+    def base(self, keys: tuple[str, ...] | None = None) -> InstalledArrangement:
+        """Return the base arrangement; install it, by the key or else by `keys`, when it is first asked for."""
+        if self.dropped:
+            raise Closed(f"input {self.name} was dropped")
+        if self._base is None:
+            chosen = self.key or (keys if keys is not None else self.schema.names)
+            self._source, self._base = self.db.installer.relation(self.name, self.schema, chosen, not self.is_log)
+            if self.db.durable is not None and self.on_disk:
+                self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
+            if self.closed:
+                self._source.dataflow.close_source(self._source)
+        return self._base
+
+    def keep_by(self, *keys: str) -> None:
+        self.schema.select(keys)
+        self.base(keys)
+
+    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return a living arrangement of this relation by these columns, if one exists."""
+        self.base(keys)
+        assert self._base is not None
+        for installed in (self._base, *self._others):
+            if installed.keys == keys and not installed.released:
+                return installed
+        return None
+
+    def arrange(self, *keys: str) -> EmbeddedArrangement:
+        self.schema.select(keys)
+        installed = self.arranged_by(keys)
+        if installed is not None:
+            return EmbeddedArrangement(self.db, installed.share(), self.node)
+        with logged(self.db.worker, not self.is_log):  # the index is the relation's, whichever query asks for it
+            arrangement = self.db.installer.arrangement(self.node, f"{self.name} by {', '.join(keys)}", keys)
+        self._others = [other for other in self._others if not other.released] + [arrangement.installed]
+        return arrangement
+
+    # End
+
+    def close(self) -> None:
+        self.db.check()
+        if not self.closed:
+            if self.name in self.db.pending:
+                if self.db.durable is not None and self.on_disk:
+                    self.db.durable.write_rows(self)
+                self.flush()
+            self.closed = True
+            if self._source is not None:
+                self._source.dataflow.close_source(self._source)
+            self.db.worker.clean_up()
+            self.db.notify_followers()
+
+    def drop(self) -> None:
+        self.db.check()
+        if self.dropped:
+            return
+        readers = [] if self._base is None else self._base.readers()
+        if not readers and self._base is not None and self._base.users > 1:
+            readers = [f"an arrangement by {', '.join(self._base.keys)}"]
+        readers += [other.name for other in self._others if not other.released]
+        if readers:
+            raise InUse(
+                f"cannot drop {self.name}", detail=f"Read by: {', '.join(readers)}.", hint="Release those first."
+            )
+        if self.db.durable is not None and self.on_disk:
+            self.db.durable.forget(self)
+        if self._base is not None:
+            self._base.release()
+        self.closed = self.dropped = True
+        self.db.pending.forget(self.name)
+        self.db.inputs.pop(self.name, None)
+
+
+def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which columns of `rows` are among those of `wanted`, each sorted once."""
+    both = np.concatenate([wanted, rows], axis=1)
+    _, inverse = np.unique(both, axis=1, return_inverse=True)
+    return np.isin(inverse.reshape(-1)[wanted.shape[1] :], inverse.reshape(-1)[: wanted.shape[1]])

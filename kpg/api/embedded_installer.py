@@ -1,0 +1,94 @@
+"""Installing in this process: description → dataflow → handle, in one method for each kind of handle.
+
+    collection.output(…)     an answer: an arrangement of its rows, and their changes
+    collection.arrange(…)    an index that queries share
+    collection.probe()       the progress of a collection, without its rows
+
+Each method chooses a builder (kpg/api/dataflow_builders.py), has the db install it, and returns the handle. A db on
+several workers has an installer of its own (kpg/cluster/cluster_installer.py), which makes every worker do the same.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from kpg.api.contracts import Database, Installer
+from kpg.api.dataflow_builders import ArrangementsBuilder, RelationBuilder, StreamBuilder
+from kpg.api.embedded_arrangement import EmbeddedArrangement
+from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
+from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.unread_changes import UnreadChanges
+from kpg.columns.schema import Schema
+from kpg.errors import InUse
+from kpg.operators.source import Source
+from kpg.plan.nodes import PlanNode, ReduceNode
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
+
+
+class EmbeddedInstaller(Installer):
+    """Turns plans into dataflows of the worker in this process."""
+
+    def __init__(self, db: EmbeddedDatabase) -> None:
+        self.db = db
+
+    def relation(
+        self, name: str, schema: Schema, keys: tuple[str, ...], logged: bool
+    ) -> tuple[Source, InstalledArrangement]:
+        """Install the base arrangement of an input; return also the source that rows are fed into."""
+        builder = RelationBuilder(self.db, name, schema, keys)
+        self.db.install(name, builder, logged)
+        return builder.source, builder.installed
+
+    def output(self, node: PlanNode, name: str | None, keep: bool) -> EmbeddedOutput:
+        chosen = free_output_name(self.db, name)
+        changes = UnreadChanges(node.schema, self.db.config.coordinates)
+        if not keep:
+            stream = StreamBuilder(self.db, chosen, node, changes)
+            dataflow = self.db.install(chosen, stream)
+            return EmbeddedOutput(self.db, chosen, dataflow, changes, None, stream.errors)
+        (installed,) = self._install(
+            ArrangementsBuilder(self.db, chosen, {chosen: (node, index_columns(node))}, changes)
+        )
+        return EmbeddedOutput(self.db, chosen, installed.dataflow, changes, installed, installed.errors)
+
+    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> EmbeddedArrangement:
+        (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}))
+        return EmbeddedArrangement(self.db, installed, node)
+
+    def answers(self, name: str, plans: dict[str, PlanNode]) -> dict[str, EmbeddedArrangement]:
+        """Install several plans as one dataflow, each as an index by all its columns."""
+        by_all = {answer: (node, node.schema.names) for answer, node in plans.items()}
+        installed = self._install(ArrangementsBuilder(self.db, name, by_all))
+        return {
+            answer: EmbeddedArrangement(self.db, arrangement, node)
+            for (answer, node), arrangement in zip(plans.items(), installed, strict=True)
+        }
+
+    def probe(self, node: PlanNode) -> EmbeddedProbe:
+        builder = StreamBuilder(self.db, "probe", node)
+        return EmbeddedProbe(self.db, self.db.install("probe", builder), builder.delivery)
+
+    def _install(self, builder: ArrangementsBuilder) -> list[InstalledArrangement]:
+        try:
+            self.db.install(builder.name, builder)
+        except BaseException:
+            builder.abandon()
+            raise
+        return builder.installed
+
+
+def free_output_name(db: Database, name: str | None) -> str:
+    """Return the requested name, which must be free, or else a free one."""
+    if name in db.outputs:
+        raise InUse(f"there is an output {name!r} already", hint="Choose another name, or release() that one.")
+    return name or next(free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs)
+
+
+def index_columns(node: PlanNode) -> tuple[str, ...]:
+    """Return the columns to index an answer by: of groups their keys, by which the reduction has an index, else all."""
+    if isinstance(node, ReduceNode) and node.keys and node.schema.names[: len(node.keys)] == node.keys:
+        return node.keys
+    return node.schema.names

@@ -1,0 +1,239 @@
+"""The outputs and probes of a db in this process.
+
+    answer = collection.output("answer")
+    answer.snapshot(as_of=t)      an Arrow table of the rows at a time
+    answer.changes()              each (row, time, diff) since changes were last read
+    answer.on_change(f)           f(changes) after each advance that changed the answer
+
+An output owns its dataflow: `release()` drops it and everything it holds. Reading a snapshot costs the rows of the
+trace; reading changes costs the changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kpg.algebra.frontier import Frontier
+from kpg.api.changes import Changes
+from kpg.api.contracts import Output, Probe
+from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.trace_reads import check_errors, check_readable, to_counted_table, to_table
+from kpg.api.unread_changes import UnreadChanges
+from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates
+from kpg.dataflow.graph import Dataflow
+from kpg.errors import Closed, DataError, InputError, KpgError
+from kpg.operators.deliver_updates import DeliverUpdates
+from kpg.operators.import_arrangement import advance_batch
+
+if TYPE_CHECKING:
+    from kpg.api.capture import Capture
+    from kpg.api.embedded_database import EmbeddedDatabase
+
+
+class EmbeddedOutput(Output):
+    """An answer that a dataflow of this process maintains."""
+
+    db: EmbeddedDatabase
+
+    def __init__(
+        self,
+        db: EmbeddedDatabase,
+        name: str,
+        dataflow: Dataflow,
+        changes: UnreadChanges,
+        installed: InstalledArrangement | None,  # None: the output keeps no rows to read
+        errors: InstalledArrangement | None,
+    ) -> None:
+        self.db = db
+        self.name = name
+        self.schema: Schema = changes.schema
+        self.captures: list[Capture] = []
+        self._dataflow = dataflow
+        self._changes = changes
+        self._installed = installed
+        self._errors = errors
+        self._listeners: list[Callable[[Changes], Any]] = []
+        self._released = False
+        changes.trace = None if installed is None else installed.handle
+        db.outputs[name] = self
+
+    # Changes
+
+    def take_changes(self) -> Changes:
+        self._check()
+        self.db.settle()
+        if self._installed is None and self._errors is not None and self.db.sealed is not None:
+            self._check_errors(self._errors)
+        return self._drain()
+
+    def _drain(self) -> Changes:
+        changes = Changes(self._changes.drain(), self.schema, self.db)
+        self.db.changed.discard(self)
+        return changes
+
+    def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
+        self._check()
+        if not self._listeners:
+            self._changes.taps.append(self._mark_changed)
+        self._listeners.append(function)
+        if self._changes:
+            self.db.changed.add(self)
+
+        def stop() -> None:
+            self._listeners.remove(function)
+            if not self._listeners:
+                self._changes.taps.remove(self._mark_changed)
+
+        return stop
+
+    def _mark_changed(self, updates: Updates) -> None:
+        self.db.changed.add(self)
+
+    def notify(self) -> None:
+        """Pass the unread changes to the listeners, if there are both."""
+        if self._listeners and self._changes:
+            changes = self._drain()
+            for listener in tuple(self._listeners):
+                listener(changes)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the unread changes that no trace holds, with the columns of their lanes."""
+        return self._changes.kept_rows()
+
+    # Captures
+
+    def capture(self, path: str | PathLike[str]) -> Capture:
+        from kpg.api.capture import Capture
+
+        self._check()
+        return Capture(self, path)
+
+    def start_capture(self, capture: Capture) -> None:
+        """Pass all later changes to a capture too."""
+        self.captures.append(capture)
+        self.db.captures.append(capture)
+        self._changes.taps.append(capture.take)
+
+    def end_capture(self, capture: Capture) -> None:
+        """Pass no more changes to a capture; may be repeated."""
+        if capture in self.captures:
+            self.captures.remove(capture)
+            self.db.captures.remove(capture)
+            self._changes.taps.remove(capture.take)
+
+    def in_reading_order(self, updates: Updates) -> Updates:
+        """Return updates of the dataflow with the columns in the order of `schema`."""
+        return self._changes.in_reading_order(updates)
+
+    def contents(self) -> list[Updates]:
+        """Return all updates so far, at the times that can still be distinguished."""
+        self.db.settle()
+        installed = self._installed
+        if installed is None and self._changes.was_read:
+            raise InputError(
+                f"output {self.name} keeps nothing, and some of its changes were read already",
+                hint="Capture it before its changes are read, or install it without keep=False.",
+            )
+        parts = self._changes.parts()
+        if installed is not None:
+            since = installed.handle.since
+            parts = [advance_batch(batch, since).updates for batch in installed.handle.batches(None)]
+        return [self.in_reading_order(part) for part in parts]
+
+    # Reading
+
+    def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
+        installed = self.readable()
+        time = check_readable(self.db, installed, as_of)
+        if counts:
+            return to_counted_table(self.db, installed, self.schema, time)
+        return to_table(self.db, installed, self.schema, time, None)
+
+    def readable(self) -> InstalledArrangement:
+        """Return the arrangement to read from; raise if the output keeps none."""
+        self._check()
+        if self._installed is None:
+            raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
+        return self._installed
+
+    def frontier(self) -> Frontier:
+        self._check()
+        return self._dataflow.operators[-1].frontier(0)
+
+    @property
+    def ended(self) -> bool:
+        return self._dataflow.dropped and not self._dataflow.retired
+
+    def error(self) -> KpgError | None:
+        if self._dataflow.failure is not None:
+            return self._dataflow.failure
+        if self.ended or self._errors is None or self.db.sealed is None:
+            return None
+        try:
+            self._check_errors(self._errors)
+        except DataError as error:
+            return error
+        return None
+
+    def _check_errors(self, errors: InstalledArrangement) -> None:
+        assert self.db.sealed is not None
+        time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
+        check_errors(self.db, self.name, errors, time)
+
+    def explain(self) -> str:
+        from kpg.api.explain_dataflow import explain_dataflow
+
+        return explain_dataflow(self.db, self._dataflow)
+
+    # Life
+
+    def _check(self) -> None:
+        self.db.check()
+        if self._released:
+            raise Closed(f"output {self.name} was released")
+        if self._dataflow.failure is not None:
+            raise self._dataflow.failure
+
+    def release(self) -> None:
+        if self._released:
+            return
+        self.db.check_thread()
+        for capture in tuple(self.captures):
+            capture.close()
+        self._released = True
+        self.db.outputs.pop(self.name, None)
+        self.db.changed.discard(self)
+        if self._installed is not None:
+            self._installed.release()
+        else:
+            self.db.worker.drop(self._dataflow)
+            if self._errors is not None:
+                self._errors.handle.release()
+
+    def _repr_html_(self) -> str:
+        from kpg.api.notebook_html import html_output
+
+        return html_output(self)
+
+
+class EmbeddedProbe(Probe):
+    """A dataflow of this process that reports only its progress."""
+
+    db: EmbeddedDatabase
+
+    def __init__(self, db: EmbeddedDatabase, dataflow: Dataflow, delivery: DeliverUpdates) -> None:
+        self.db = db
+        self._dataflow = dataflow
+        self._delivery = delivery
+
+    def frontier(self) -> Frontier:
+        return self._delivery.frontier(0)
+
+    def release(self) -> None:
+        self.db.check_thread()
+        self.db.worker.drop(self._dataflow)

@@ -1,0 +1,96 @@
+"""The unread changes of an output: a buffer between the dataflow, which produces them, and the reader.
+
+    what drain() returns, accumulated  =  the answer now  −  the answer at the last drain()
+
+The buffer is bounded. When it exceeds its limit, it gives up the times of its changes and keeps their sums, as of the
+latest time. If nothing was read yet and a trace holds the answer, it keeps nothing at all: the sum of all changes so
+far is the content of the trace. Each change is summed a few times only, since the limit doubles with the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kpg.api.changes import in_time_order
+from kpg.columns.consolidation import consolidate, consolidate_all
+from kpg.columns.schema import Schema
+from kpg.columns.selection import reorder_lanes
+from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
+from kpg.config import CHANGES_LIMIT
+from kpg.trace.handle import TraceHandle
+
+
+class UnreadChanges:
+    """Changes in the order of arrival. `schema` is the reader's order of columns."""
+
+    def __init__(self, schema: Schema, coordinates: int) -> None:
+        self.schema = schema
+        self.trace: TraceHandle | None = None  # holds the answer, if the output keeps it
+        self.was_read = False  # whether some changes were drained
+        self.taps: list[Callable[[Updates], None]] = []  # called with all changes as they arrive
+        self._coordinates = coordinates
+        self._parts: list[Updates] = []
+        self._rows = 0
+        self._limit = CHANGES_LIMIT
+        self._left_to_trace: Ints | None = None  # the time through which only the trace holds the changes
+        self.set_lanes(schema)
+
+    def set_lanes(self, schema: Schema) -> None:
+        """Say in which order of columns the dataflow delivers changes."""
+        self._lanes = schema
+        self._order = [schema.index(name) for name in self.schema.names]
+
+    def in_reading_order(self, updates: Updates) -> Updates:
+        """Return delivered updates with their columns in the reader's order."""
+        return reorder_lanes(updates, self._order)
+
+    def take(self, updates: Updates) -> None:
+        """Accept changes from the dataflow."""
+        self._parts.append(updates)
+        self._rows += len(updates)
+        for tap in self.taps:
+            tap(updates)
+        if self._rows > self._limit:
+            self._summarise()
+
+    def _summarise(self) -> None:
+        """Keep how much the answer changed, but not when."""
+        last = constant(tuple(self._parts[-1].times.max(axis=1).tolist()))
+        if self.trace is not None and not self.was_read:
+            self._parts, self._rows, self._left_to_trace = [], 0, last
+            return
+        if len(self._parts) > 1:
+            self._parts = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._parts])]
+            self._rows = len(self._parts[0])
+        self._limit = max(CHANGES_LIMIT, 2 * self._rows)
+
+    def _all_parts(self) -> list[Updates]:
+        """Return the buffered changes, preceded by those left to the trace: all it holds, minus the buffered ones."""
+        last = self._left_to_trace
+        if last is None or self.trace is None:
+            return self._parts
+        parts = [Updates(batch.updates.data, last, batch.updates.diffs) for batch in self.trace.batches(None)]
+        parts += [Updates(part.data, last, -part.diffs) for part in self._parts]
+        return [consolidate_all(parts), *self._parts] if parts else []
+
+    def drain(self) -> Updates:
+        """Return all changes since this was last called, in the reader's order of columns."""
+        parts, self._parts, self._rows = self._all_parts(), [], 0
+        self._limit, self._left_to_trace = CHANGES_LIMIT, None
+        changes = concatenate(parts) if parts else no_updates(len(self.schema), self._coordinates)
+        if not self.was_read and len(parts) > 1:  # the initial content arrives in batches that may cancel each other
+            changes = in_time_order(consolidate(changes))
+        self.was_read = True
+        return self.in_reading_order(changes)
+
+    def parts(self) -> list[Updates]:
+        """Return the buffered changes, in the order of columns in which they were delivered."""
+        return self._parts
+
+    def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the buffered changes with their columns: their symbols are in use."""
+        for part in self._parts:
+            yield self._lanes, part
+
+    def __bool__(self) -> bool:
+        return bool(self._parts) or self._left_to_trace is not None

@@ -1,0 +1,66 @@
+"""The pending rows of a cluster's db: sent to the workers, but not yet part of an epoch. This object is their only
+owner on the coordinator's side; each worker owns the rows it received (kpg/api/pending_rows.py).
+
+    names       of the inputs that have such rows, in the order in which their first rows were sent
+    latest      the join of all times at which an input ever had rows
+    copies      of the rows themselves, only on a directory: a lost worker receives them again
+
+Rows that Spark has staged are not pending: they belong to no relation until they are published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kpg.algebra.order import Time, join, least
+from kpg.cluster.message import Rows
+from kpg.cluster.request_history import RequestHistory
+
+
+class SentRows:
+    """The inputs with pending rows, and copies of those rows if they must survive a worker."""
+
+    def __init__(self, coordinates: int, history: RequestHistory, keep_copies: bool) -> None:
+        self._names: dict[str, None] = {}
+        self._latest: dict[str, Time] = {}
+        self._start = least(coordinates)
+        self._history = history
+        self._keep_copies = keep_copies
+
+    def add(self, name: str, time: Time) -> None:
+        """Note that an input has rows at times up to `time`."""
+        self._names[name] = None
+        self._latest[name] = join(self.latest(name), time)
+
+    def keep_copy(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows]) -> None:
+        """Keep a copy of rows that one worker receives, if the db must be able to send them again."""
+        if self._keep_copies:
+            self._history.tell(rank, request, blocks)
+
+    def latest(self, name: str) -> Time:
+        """Return the join of all times at which an input ever had rows."""
+        return self._latest.get(name, self._start)
+
+    def discard(self) -> None:
+        """Drop all pending rows: they are part of an epoch now, or are taken back."""
+        self._names.clear()
+        self._history.open.clear()
+
+    def take(self, name: str) -> None:
+        """Note that the pending rows of an input are part of the open epoch."""
+        self._names.pop(name, None)
+
+    def forget(self, name: str) -> None:
+        """Drop everything about an input that no longer exists."""
+        self._names.pop(name, None)
+        self._latest.pop(name, None)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
