@@ -106,7 +106,8 @@ class ClusterOutput(Output):
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
-        return sorted(rows_of(self.snapshot(as_of), self.schema), key=lambda row: tuple((value is not None, value) for value in row))
+        rows = rows_of(self.snapshot(as_of), self.schema)
+        return sorted(rows, key=lambda row: tuple((value is not None, value) for value in row))
 
     def frontier(self) -> Frontier:
         self._check()
