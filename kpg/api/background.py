@@ -32,7 +32,7 @@ from kpg.api.contracts import Database, Output, Probe
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.group import Group
 from kpg.api.recursion import Recursion
-from kpg.api.transactions import PendingTransaction, as_origin
+from kpg.api.transactions import TransactionRequest, as_origin
 from kpg.api.transactions import perform as perform_together
 from kpg.columns.expression import Expression
 from kpg.columns.functions import UserFunction, WhenBuilder
@@ -49,8 +49,8 @@ class Owner:
     """The thread that a db belongs to, and the queue of what it is asked to do."""
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
-        self._queue: SimpleQueue[Work | PendingTransaction | None] = SimpleQueue()
-        self._next_work: list[Work | PendingTransaction | None] = []  # taken from the queue, but not its turn yet
+        self._queue: SimpleQueue[Work | TransactionRequest | None] = SimpleQueue()
+        self._next_work: list[Work | TransactionRequest | None] = []  # taken from the queue, but not its turn yet
         self._lock = threading.Lock()
         self._closed = False
         self._db: EmbeddedDatabase
@@ -85,7 +85,7 @@ class Owner:
         if not self.here:
             self._thread.join()
 
-    def transact(self, asked: PendingTransaction) -> Future[int]:
+    def transact(self, asked: TransactionRequest) -> Future[int]:
         """Have a transaction done, together with others that wait; on this thread itself, at once."""
         if self.here:
             perform_together(self._db, [asked])
@@ -104,14 +104,14 @@ class Owner:
             return
         opened.set_result(None)
         while (work := self._next()) is not None:
-            if isinstance(work, PendingTransaction):
+            if isinstance(work, TransactionRequest):
                 perform_together(self._db, [work, *self._more_transactions()])
             else:
                 perform(work[0], self._db, work[1])
             del work  # not to keep alive, while waiting, what was asked last
         self._db.close()
 
-    def _next(self) -> Work | PendingTransaction | None:
+    def _next(self) -> Work | TransactionRequest | None:
         """What is asked for next; idle work is done while nothing is."""
         if self._next_work:
             return self._next_work.pop()
@@ -119,11 +119,11 @@ class Owner:
             pass
         return self._queue.get()
 
-    def _more_transactions(self) -> Iterator[PendingTransaction]:
+    def _more_transactions(self) -> Iterator[TransactionRequest]:
         """The transactions that wait directly behind the one that was taken."""
         while not self._queue.empty():
             work = self._queue.get()
-            if not isinstance(work, PendingTransaction):
+            if not isinstance(work, TransactionRequest):
                 self._next_work.append(work)
                 return
             yield work
@@ -195,7 +195,7 @@ class Background(Remote):
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         """Let `fill(db)` insert on the thread of the db, and advance; those that wait together share an epoch."""
-        return self._owner.transact(PendingTransaction(fill, as_origin(origin))).result()
+        return self._owner.transact(TransactionRequest(fill, as_origin(origin))).result()
 
     def aio(self, function: Callable[[EmbeddedDatabase], Result]) -> Awaitable[Result]:
         """Have `function(db)` done on the thread of the db; await its result."""

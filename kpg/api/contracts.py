@@ -1,12 +1,12 @@
 """The contracts of a db: what every db, input, output, arrangement and probe does, wherever its rows are kept.
 
-    Database      named inputs, installed answers, and the clock that they share
-    BaseRelation  a collection that no query computes: the planner asks for its size and whether it still changes
-    Input         a base relation that the user inserts rows into
-    Output        an installed answer: read as of a time, or followed by its changes
-    Arrangement   an installed index, shared by all queries that use it
-    Probe         an installed dataflow that reports only its progress
-    Installer     turns the description of a collection into a dataflow, and returns the handle to it
+    Database          named inputs, installed answers, and the clock that they share
+    SourceCollection  a collection that no query computes: the planner asks whether it still changes, and for its size
+    Input             a relation that the user inserts rows into
+    Output            an installed answer: read as of a time, or followed by its changes
+    Arrangement       an installed index, shared by all queries that use it
+    Probe             an installed dataflow that reports only its progress
+    Installer         turns the description of a collection into a dataflow, and returns the handle to it
 
 Two implementations stand beside each other: the one in this process (kpg/api/embedded_*.py), and the one on several
 workers (kpg/cluster/cluster_*.py), which kpg/spark extends. Abstract methods are what an implementation supplies;
@@ -218,7 +218,7 @@ class Database(ABC):
         self.close()
 
 
-class BaseRelation(Collection, ABC):
+class SourceCollection(Collection, ABC):
     """A collection that no query computes."""
 
     closed: bool  # whether its rows never change again
@@ -234,7 +234,7 @@ class BaseRelation(Collection, ABC):
         """The number of updates that this process holds of it: an estimate of its row count, for the planner."""
 
 
-class Input(BaseRelation):
+class Input(SourceCollection):
     """A named relation that the user inserts rows into. Pending rows become visible together, with the next advance."""
 
     name: str

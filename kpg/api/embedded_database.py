@@ -28,7 +28,7 @@ from kpg.api.memory import Memory
 from kpg.api.pending_rows import PendingRows
 from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import show_frontier
-from kpg.api.transactions import PendingTransaction, as_origin, perform
+from kpg.api.transactions import TransactionRequest, as_origin, perform
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
@@ -119,7 +119,7 @@ class EmbeddedDatabase(Database):
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         self.check()
-        transaction = PendingTransaction(fill, as_origin(origin))
+        transaction = TransactionRequest(fill, as_origin(origin))
         perform(self, [transaction])
         return transaction.future.result()
 
@@ -305,7 +305,7 @@ class EmbeddedDatabase(Database):
         return explain_database(self)
 
     def describe(self) -> dict[str, Any]:
-        from kpg.api.description import describe_database
+        from kpg.api.database_description import describe_database
 
         return describe_database(self)
 

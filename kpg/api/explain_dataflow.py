@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kpg.api.description import ArrangementInfo, HandleInfo, indexes, state_of
+from kpg.api.database_description import ArrangementInfo, HandleInfo, indexes, state_of
 from kpg.api.times import show_frontier
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.api.description import columns_of, indexes
+from kpg.api.database_description import columns_of, indexes
 from kpg.api.times import show_frontier, show_time
 from kpg.api.trace_reads import check_readable, read_rows
 from kpg.columns.table_rows import decode_rows

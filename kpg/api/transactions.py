@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class PendingTransaction:
+class TransactionRequest:
     """A function that inserts, the origin of its rows, and the future of its epoch."""
 
     fill: Callable[[EmbeddedDatabase], Any]
@@ -41,7 +41,7 @@ def as_origin(origin: Any) -> Origin | None:
     )
 
 
-def perform(db: EmbeddedDatabase, transactions: Sequence[PendingTransaction]) -> None:
+def perform(db: EmbeddedDatabase, transactions: Sequence[TransactionRequest]) -> None:
     """Execute several transactions as one epoch, and resolve the future of each."""
     start = db.pending.mark(db.time)
     waiting = [transaction for transaction in transactions if transaction.future.set_running_or_notify_cancel()]
@@ -59,9 +59,9 @@ def perform(db: EmbeddedDatabase, transactions: Sequence[PendingTransaction]) ->
         transaction.future.set_result(epoch)
 
 
-def _fill_all(db: EmbeddedDatabase, transactions: Sequence[PendingTransaction]) -> list[PendingTransaction]:
+def _fill_all(db: EmbeddedDatabase, transactions: Sequence[TransactionRequest]) -> list[TransactionRequest]:
     """Let each insert its rows, unless they were applied before; return the transactions that did not fail."""
-    filled: list[PendingTransaction] = []
+    filled: list[TransactionRequest] = []
     origins: set[Origin] = set()
     for transaction in transactions:
         before, origin = db.pending.mark(db.time), transaction.origin

@@ -14,7 +14,7 @@ import numpy as np
 
 from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
-from kpg.api.description import describe_database
+from kpg.api.database_description import describe_database
 from kpg.api.embedded_arrangement import EmbeddedArrangement, wanted_keys
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_input import EmbeddedInput

@@ -36,7 +36,7 @@ from kpg.query.lower.lower_rule import UNIT
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
-    from kpg.api.contracts import Arrangement, BaseRelation, Database, Input
+    from kpg.api.contracts import Arrangement, Database, Input, SourceCollection
 
 
 class InstalledProgram:
@@ -56,7 +56,7 @@ class InstalledProgram:
         joins: str = "auto",
     ) -> None:
         self.db = db
-        shared: dict[str, BaseRelation] = dict(inputs or {})
+        shared: dict[str, SourceCollection] = dict(inputs or {})
         called: dict[str, str] = {}
         self.arguments: dict[str, Input] = {}
         if demand is not None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
-from kpg.api.contracts import BaseRelation
+from kpg.api.contracts import SourceCollection
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
@@ -58,7 +58,7 @@ class DataflowBuilder:
         outside = {directive.relation for directive in program.directives if directive.kind == "input"}
         compiled = program if program.strata else compile(program)
         relations = compiled.by_name()
-        inputs: dict[str, BaseRelation] = {
+        inputs: dict[str, SourceCollection] = {
             name: ArgumentCollection(collection.db, collection.node) for name, collection in (given or {}).items()
         }
         for name in base_relations(compiled):
@@ -163,7 +163,7 @@ class SharedIndexes:
         self._installed.clear()
 
 
-class SharedRelation(BaseRelation):
+class SharedRelation(SourceCollection):
     """A relation with shared indexes, as a collection to build queries on."""
 
     def __init__(self, db: EmbeddedDatabase, shared: SharedIndexes, schema: Schema) -> None:
@@ -180,7 +180,7 @@ class SharedRelation(BaseRelation):
         return self._shared.size
 
 
-class ArgumentCollection(BaseRelation):
+class ArgumentCollection(SourceCollection):
     """A collection that takes the place of a relation: the arguments of tenants."""
 
     closed = False  # arguments may always change

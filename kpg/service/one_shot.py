@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kpg.api.description import indexes
+from kpg.api.database_description import indexes
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.explain_dataflow import size
 from kpg.api.trace_reads import check_readable, to_table

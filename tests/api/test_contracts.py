@@ -52,7 +52,7 @@ def test_every_contract_has_two_implementations():
         value for value in vars(contracts).values()
         if inspect.isclass(value) and value.__module__ == contracts.__name__ and issubclass(value, ABC)
     }  # fmt: skip
-    assert declared == {*IMPLEMENTATIONS, contracts.BaseRelation}
+    assert declared == {*IMPLEMENTATIONS, contracts.SourceCollection}
 
 
 @pytest.mark.parametrize(("contract", "implementation"), PAIRS, ids=lambda each: each.__name__)

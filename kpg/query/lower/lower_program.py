@@ -40,7 +40,7 @@ from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
-    from kpg.api.contracts import BaseRelation, Database, Input
+    from kpg.api.contracts import Database, Input, SourceCollection
 
 UNIT_INPUT = "unit of queries"
 
@@ -54,7 +54,7 @@ class Lowered:
     distinct_inputs: bool = True  # False: whoever inserts sees to it that no row is there twice
     max_rounds: int | None = None
     insert_only: bool = False
-    inputs: dict[str, BaseRelation] = field(default_factory=dict)
+    inputs: dict[str, SourceCollection] = field(default_factory=dict)
     joins: str = "auto"  # how rules are joined: see kpg.query.join_strategy
     collections: dict[str, Collection] = field(default_factory=dict)
     plans: list[RulePlan] = field(default_factory=list)  # of all rules, as they were built
