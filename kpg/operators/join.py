@@ -29,7 +29,7 @@ from kpg.operators.deferred_work import DeferredWork
 from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.match_batches import Match
-from kpg.trace.seek_batches import Seek, worth_seeking
+from kpg.trace.seek_batches import Seek, is_worth_seeking
 
 
 class Join(Operator):
@@ -69,7 +69,7 @@ class Join(Operator):
         others = [other for other in self.sides[1 - index].batches() if len(other)]
         if not others:
             return
-        if self.key_lanes and worth_seeking(len(batch), others):
+        if self.key_lanes and is_worth_seeking(len(batch), others):
             seek = Seek(batch.updates, others, index, self.key_lanes, self.projection, self.depth)
             self.deferred.append(seek, times)
             return

@@ -1,7 +1,8 @@
-"""The updates of one interval of time, sorted, consolidated and immutable.
+"""A batch: the updates of one interval of time, sorted, consolidated and immutable.
 
-Sorted by data lanes (the key is the first `key_lanes` of them), then by time; each (data, time) once, no diff zero.
-What the batch promises about which times is its `Description`. A batch may be shared by any number of readers.
+Updates are sorted by data lanes (the key is the first `key_lanes` of them), then by time. Each (data, time) occurs once,
+and no diff is zero. The batch's `Description` says which times it covers and what it guarantees about them. Any number
+of readers may share a batch.
 """
 
 from __future__ import annotations
@@ -11,76 +12,76 @@ from dataclasses import dataclass, field
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Updates
-from kpg.trace.batch_table import Row, describe
+from kpg.trace.batch_table import BatchRow, describe_batch
 from kpg.trace.description import Description
-from kpg.trace.lookup_table import LEAST, NONE, WORTH, LookupTable, signposts_of
+from kpg.trace.lookup_table import MIN_ROWS, NO_TABLE, ROWS_PER_SEARCHED_KEY, LookupTable, build_lookup_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Sorted updates and what they stand for."""
+    """Sorted updates and their description."""
 
     updates: Updates
     key_lanes: int
     description: Description
-    _row: Row | None = field(default=None, init=False, repr=False)
-    _asked: int = field(default=0, init=False, repr=False)  # keys that were looked for, until it has signposts
-    _signposts: LookupTable | None = field(default=None, init=False, repr=False)
+    _row: BatchRow | None = field(default=None, init=False, repr=False)
+    _searched_keys: int = field(default=0, init=False, repr=False)  # counted until it has a lookup table
+    _lookup_table: LookupTable | None = field(default=None, init=False, repr=False)
     _earliest: tuple[Time, ...] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.updates.data.shape[1])
 
     @property
-    def row(self) -> Row:
-        """Where its arrays lie, worked out when first asked: see kpg.trace.batch_table."""
+    def row(self) -> BatchRow:
+        """The addresses and sizes of its arrays, computed on first use: see kpg.trace.batch_table."""
         if self._row is None:
-            object.__setattr__(self, "_row", describe(self.updates, self._signposts or NONE))
+            object.__setattr__(self, "_row", describe_batch(self.updates, self._lookup_table or NO_TABLE))
         assert self._row is not None
         return self._row
 
-    def row_for(self, keys: int) -> Row:
-        """The same for one who will look for so many keys: with signposts once that was asked often enough."""
-        if self._signposts is None:
-            self._ask(keys)
+    def row_for_search(self, keys: int) -> BatchRow:
+        """Return `row` for a search of `keys` keys; with a lookup table if enough keys have been searched."""
+        if self._lookup_table is None:
+            self._count_search(keys)
         return self._row or self.row
 
-    def _ask(self, keys: int) -> None:
-        """Note that so many keys are looked for; make signposts if that pays now, or never will."""
-        rows, asked = self.updates.data.shape[1], self._asked + keys
-        object.__setattr__(self, "_asked", asked)
-        if rows < LEAST or asked * WORTH >= rows:
+    def _count_search(self, keys: int) -> None:
+        """Count the keys of a search. Build the lookup table when it pays, and decide against one for a small batch."""
+        rows, searched = self.updates.data.shape[1], self._searched_keys + keys
+        object.__setattr__(self, "_searched_keys", searched)
+        if rows < MIN_ROWS or searched * ROWS_PER_SEARCHED_KEY >= rows:
             data = self.updates.data
-            made = NONE if rows < LEAST else signposts_of(data[0], alone=data.shape[0] == 1)
-            object.__setattr__(self, "_signposts", made)
+            table = NO_TABLE if rows < MIN_ROWS else build_lookup_table(data[0], is_whole_row=data.shape[0] == 1)
+            object.__setattr__(self, "_lookup_table", table)
             object.__setattr__(self, "_row", None)
 
     @property
     def nbytes(self) -> int:
-        """What the arrays hold."""
-        return self.updates.nbytes + (0 if self._signposts is None else self._signposts.at.nbytes)
+        """The memory of its arrays, in bytes."""
+        return self.updates.nbytes + (0 if self._lookup_table is None else self._lookup_table.array.nbytes)
 
     @property
     def earliest(self) -> tuple[Time, ...]:
-        """Times that are together at or before all of it."""
+        """Times such that each update is at or after one of them."""
         if self._earliest is None:
             times = self.updates.times
-            found = (tuple(times[:, 0].tolist()),) if times.shape[1] == 1 else self.lower.elements
-            object.__setattr__(self, "_earliest", found)
+            earliest = (tuple(times[:, 0].tolist()),) if times.shape[1] == 1 else self.lower.elements
+            object.__setattr__(self, "_earliest", earliest)
         assert self._earliest is not None
         return self._earliest
 
     @property
     def lower(self) -> Frontier:
-        """Every update is at a time beyond it."""
+        """The lower bound: every update is at a time beyond it."""
         return self.description.lower
 
     @property
     def upper(self) -> Frontier:
-        """No true update is at a time beyond it."""
+        """The upper bound: no update, before compaction, was at a time beyond it."""
         return self.description.upper
 
     @property
     def since(self) -> Frontier:
-        """Only times beyond it can be told apart."""
+        """The since: the batch distinguishes only times beyond it."""
         return self.description.since

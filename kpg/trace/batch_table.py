@@ -1,6 +1,7 @@
-"""Batches as numbers: where their arrays lie, for kernels that read a whole trace in one call.
+"""Batches as rows of integers: addresses and sizes of their arrays, for kernels that read a whole trace in one call.
 
-A table is valid as long as the batches it was made of are kept; callers hold them over the call.
+The rows contain raw addresses, so a table is valid only while its batches are alive. Callers keep them alive over the
+call of a kernel.
 """
 
 from __future__ import annotations
@@ -12,30 +13,30 @@ import numpy as np
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.array_address import FIELDS
 from kpg.kernels.batch_addresses import batch_addresses
-from kpg.trace.lookup_table import NONE, LookupTable
+from kpg.trace.lookup_table import NO_TABLE, LookupTable
 
-Row = tuple[int, ...]
+BatchRow = tuple[int, ...]  # the fields of kpg.kernels.array_address
 
 
-def describe(updates: Updates, signposts: LookupTable = NONE) -> Row:
-    """The addresses and sizes of the arrays of some updates, and of their signposts."""
+def describe_batch(updates: Updates, lookup_table: LookupTable = NO_TABLE) -> BatchRow:
+    """Return the addresses and sizes of the arrays of some updates and of their lookup table."""
     data, times, diffs = updates.data, updates.times, updates.diffs
-    for each in (data, times, diffs):
-        assert each.flags.c_contiguous, "kernels read arrays row after row"
+    for block in (data, times, diffs):
+        assert block.flags.c_contiguous, "kernels read contiguous rows"
     at_data, at_times, at_diffs = batch_addresses(data, times, diffs)
     depth, time_rows = times.shape
-    signs = len(signposts.at)
+    entries = len(lookup_table.array)
     return (
         at_data, data.shape[1], at_times, time_rows, at_diffs, diffs.shape[1], depth,
-        address(signposts.at) if signs else 0, signs, signposts.base, signposts.shift,
+        address(lookup_table.array) if entries else 0, entries, lookup_table.base, lookup_table.shift,
     )  # fmt: skip
 
 
 def address(array: Ints) -> int:
-    """Where an array begins."""
+    """Return the address of an array's first element."""
     return int(array.__array_interface__["data"][0])
 
 
-def table_of(rows: Sequence[Row]) -> Ints:
-    """Some batches as int64[batches, FIELDS]."""
+def table_of(rows: Sequence[BatchRow]) -> Ints:
+    """Return the table of some batches: int64[batches, FIELDS]."""
     return np.array(rows, np.int64).reshape(len(rows), FIELDS)

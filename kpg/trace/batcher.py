@@ -1,11 +1,12 @@
-"""Updates waiting for their times to be complete.
+"""The batcher: holds updates until their times are complete.
 
     seal(upper)  =  consolidate({(d, t, r) pushed and not yet sealed  |  t not beyond upper})
 
-What was pushed is kept as one sorted run and a heap of parts as they came. A seal sorts only what it gives up. When the
-heap outgrows the run (and a minimum), it is sorted and merged into the run: so each update is sorted once, merged a
-constant number of times, and the memory held is linear in distinct (data, time), however many updates were pushed.
-Where sorting found little to sum up, the heap may grow to `PATIENT` times the run before it is sorted again.
+It keeps one sorted run and a heap of unsorted parts. A seal sorts only the updates that it returns. When the heap
+outgrows the run (and a minimum), it is sorted and merged into the run.
+Cost: each update is sorted once and merged a constant number of times. Memory is linear in distinct (data, time),
+regardless of the number of updates pushed. If consolidation removed little, the heap may grow to `MAX_HEAP_RATIO` times
+the run before it is sorted again.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
-HEAP_ROWS = 1 << 17
-PATIENT = 4
+MIN_HEAP_ROWS = 1 << 17  # a smaller heap is not sorted before a seal
+MAX_HEAP_RATIO = 4  # of heap to run, where consolidation removed less than a quarter of the rows
 
 
 class UnsealedPart(NamedTuple):
-    """Some updates, the earliest of their times, and whether they are sorted and consolidated."""
+    """Some updates, their minimal times, and whether they are sorted and consolidated."""
 
     updates: Updates
     earliest: Frontier
@@ -35,44 +36,44 @@ class UnsealedPart(NamedTuple):
 
 
 class Batcher:
-    """Collects updates, and gives up those before a frontier in order."""
+    """Collect updates, and return those before a frontier sorted and consolidated."""
 
-    __slots__ = ("lanes", "depth", "width", "_nothing", "_run", "_heap", "_heap_rows", "_pending", "_patience")
+    __slots__ = ("lanes", "depth", "width", "_empty", "_run", "_heap", "_heap_rows", "_pending", "_heap_ratio")
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
-        self._nothing = UnsealedPart(no_updates(lanes, depth, width), CLOSED, True)
-        self._run = self._nothing
+        self._empty = UnsealedPart(no_updates(lanes, depth, width), CLOSED, True)
+        self._run = self._empty
         self._heap: list[UnsealedPart] = []
         self._heap_rows = 0
-        self._pending: Frontier | None = CLOSED  # known, or to be worked out
-        self._patience = 1
+        self._pending: Frontier | None = CLOSED  # None: must be computed
+        self._heap_ratio = 1
 
     @property
     def rows(self) -> int:
-        """How many updates are held."""
+        """The number of updates held."""
         return len(self._run.updates) + self._heap_rows
 
     @property
     def nbytes(self) -> int:
-        """What the arrays of held updates hold."""
+        """The memory of the updates held, in bytes."""
         return self._run.updates.nbytes + sum(part.updates.nbytes for part in self._heap)
 
     def pending(self) -> Frontier:
-        """The earliest times among what is held."""
+        """Return the minimal times of the updates held."""
         if self._pending is None:
-            found = self._run.earliest
+            pending = self._run.earliest
             for part in self._heap:
-                found = found.meet(part.earliest)
-            self._pending = found
+                pending = pending.meet(part.earliest)
+            self._pending = pending
         return self._pending
 
     def parts(self) -> list[Updates]:
-        """What is held, in no order."""
+        """Return the updates held, in no particular order."""
         return [part.updates for part in (self._run, *self._heap) if len(part.updates)]
 
     def push(self, updates: Updates, tidy: bool = False) -> None:
-        """Take in updates; `tidy` promises that they are sorted and consolidated."""
+        """Add updates. `tidy` promises that they are sorted and consolidated."""
         rows = updates.data.shape[1]
         if rows == 0:
             return
@@ -82,17 +83,17 @@ class Batcher:
             self._pending = self._pending.meet(part.earliest)
         self._heap_rows += rows
         run = self._run.updates
-        if self._heap_rows > HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > self._patience * len(run):
-            merged = merge_updates(run, _in_order(self._heap))
-            self._patience = PATIENT if 4 * len(merged) > 3 * (len(run) + self._heap_rows) else 1
+        if self._heap_rows > MIN_HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > self._heap_ratio * len(run):
+            merged = merge_updates(run, _sort_parts(self._heap))
+            self._heap_ratio = MAX_HEAP_RATIO if 4 * len(merged) > 3 * (len(run) + self._heap_rows) else 1
             self._run = self._part(merged)
             self._heap, self._heap_rows, self._pending = [], 0, None
 
     def seal(self, upper: Frontier) -> Updates:
-        """Give up, sorted and consolidated, exactly the updates whose time is not beyond `upper`."""
+        """Remove the updates at times not beyond `upper`, and return them sorted and consolidated."""
         self._pending = None
-        run, self._run = self._divide(self._run, upper)
-        halves = [self._divide(part, upper) for part in self._heap]
+        run, self._run = self._split(self._run, upper)
+        halves = [self._split(part, upper) for part in self._heap]
         early = [before for before, _ in halves if len(before.updates)]
         late = [after for _, after in halves if len(after.updates)]
         del halves
@@ -104,42 +105,42 @@ class Batcher:
         if len(run.updates) < rows and not all(part.tidy for part in early):
             if len(run.updates):
                 early.append(run)
-            del run  # to sort them all is less than to sort the most of them and merge
-            return _in_order(early)
-        return merge_updates(run.updates, _in_order(early))
+            del run  # sorting all of them is cheaper than sorting most of them and merging
+            return _sort_parts(early)
+        return merge_updates(run.updates, _sort_parts(early))
 
     def _part(self, updates: Updates) -> UnsealedPart:
-        """A sorted and consolidated part."""
-        return UnsealedPart(updates, earliest(updates.times), True) if len(updates) else self._nothing
+        """Wrap sorted and consolidated updates."""
+        return UnsealedPart(updates, earliest(updates.times), True) if len(updates) else self._empty
 
-    def _divide(self, part: UnsealedPart, upper: Frontier) -> tuple[UnsealedPart, UnsealedPart]:
-        """What is not beyond `upper`, and what is."""
+    def _split(self, part: UnsealedPart, upper: Frontier) -> tuple[UnsealedPart, UnsealedPart]:
+        """Split a part into the updates not beyond `upper` and those beyond it."""
         if part.earliest.elements and upper.precedes(part.earliest):
-            return self._nothing, part
+            return self._empty, part
         updates = part.updates
         times = updates.times
-        if times.shape[1] == 1 or not upper:  # its only time is not beyond, or nothing is
-            return part, self._nothing
+        if times.shape[1] == 1 or not upper:  # its only time is not beyond, or no time is
+            return part, self._empty
         n = times.shape[1]
         early, late = np.empty(n, np.int64), np.empty(n, np.int64)
         before = split_times(times, elements(upper, self.depth), early, late)
         if before == n:
-            return part, self._nothing
+            return part, self._empty
         halves = _select(updates, early[:before]), _select(updates, late[: n - before])
         return UnsealedPart(halves[0], CLOSED, part.tidy), UnsealedPart(halves[1], earliest(halves[1].times), part.tidy)
 
 
-def _in_order(parts: list[UnsealedPart]) -> Updates:
-    """What the parts hold, in order; they are taken, so that a large load is not there twice while it is sorted."""
+def _sort_parts(parts: list[UnsealedPart]) -> Updates:
+    """Return all updates of the parts in order. The list is emptied, so a large load is not in memory twice."""
     if all(part.tidy for part in parts):
-        return _merged([part.updates for part in parts])
-    taken = [part.updates for part in parts]
+        return _merge_runs([part.updates for part in parts])
+    updates = [part.updates for part in parts]
     parts.clear()
-    return consolidate_all(taken)
+    return consolidate_all(updates)
 
 
-def _merged(runs: list[Updates]) -> Updates:
-    """Sorted runs as one, the shortest first, so that no row is merged more often than need be."""
+def _merge_runs(runs: list[Updates]) -> Updates:
+    """Merge sorted runs into one, the shortest first, so that rows are merged as rarely as possible."""
     while len(runs) > 1:
         runs.sort(key=len, reverse=True)
         runs.append(merge_updates(runs.pop(), runs.pop()))
@@ -153,7 +154,7 @@ def _select(updates: Updates, rows: Ints) -> Updates:
 
 
 def earliest(times: Ints) -> Frontier:
-    """The times with none other before them."""
+    """Return the frontier of the minimal times."""
     depth, n = times.shape
     if n == 1:
         time: Time = tuple(times[:, 0].tolist())

@@ -1,9 +1,9 @@
-"""Which times a batch covers, and what it promises about them.
+"""The description of a batch: which times it covers, and what it guarantees about them.
 
     For every time t beyond `since`:
-        Σ diffs in the batch at times ≤ t   ==   Σ diffs of the true updates in [lower, upper) at times ≤ t
+        Σ diffs in the batch at times ≤ t   ==   Σ diffs of the original updates in [lower, upper) at times ≤ t
 
-A time is in [lower, upper) if it is beyond lower and not beyond upper. Nothing is promised about times not beyond
+A time is in [lower, upper) if it is beyond lower and not beyond upper. There is no guarantee for times not beyond
 `since`. All three are frontiers.
 """
 
@@ -20,7 +20,7 @@ from kpg.columns.updates import Ints
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The interval [lower, upper) of times, seen from `since`."""
+    """The interval [lower, upper) of times, compacted to `since`."""
 
     lower: Frontier
     upper: Frontier
@@ -29,5 +29,5 @@ class Description:
 
 @lru_cache(maxsize=256)
 def elements(frontier: Frontier, depth: int) -> Ints:
-    """A frontier as kernels take it: int64[elements, depth]."""
+    """Return a frontier in the form that kernels take: int64[elements, depth]."""
     return np.array(frontier.elements, np.int64).reshape(len(frontier.elements), depth)

@@ -1,12 +1,12 @@
-"""Tuples extended by what some traces hold of their keys: the primitive of delta queries and worst-case optimal joins.
+"""Extend tuples by rows of traces with their keys: the primitive of delta queries and worst-case optimal joins.
 
     extend(T, E)  =  { (projection of tuple and row; join of times; product of diffs)
                        |  tuple in T, row of the cheapest extender, rows of the others that agree,
                           each lexicographically before the tuple's initial time (or at it, if not strict) }
 
-delivered in slices of about `limit` updates, not consolidated and in no promised order. See kpg.kernels.extend_tuples for what
-an extender's say is. Cost: for each tuple a search in each batch (kpg.trace.locate_batches), then the rows of its cheapest
-extender.
+The result is delivered in slices of about `limit` updates, not consolidated and in no particular order. See
+kpg.kernels.extend_tuples for how extenders count, propose and validate.
+Cost: for each tuple a search in each batch (kpg.trace.locate_batches), then the rows of its cheapest extender.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate_into
 
-CHUNK = 1 << 16  # tuples that are looked up together: their ranges stay in the cache
-FEW_MOMENTS = 16
+CHUNK_TUPLES = 1 << 16  # searched together, so that their ranges stay in the cache
+INITIAL_TIMES = 16  # of one pair of tuple and row, for which scratch space is allocated at first
 
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    """An index: what of a tuple is its key (a lane, or a constant), and how its rows count."""
+    """An index that extends tuples: the key to search (lanes of the tuple, or constants), and how its rows count."""
 
-    lanes: tuple[int, ...]  # of the tuple; -1 where the key has a constant
+    lanes: tuple[int, ...]  # of the tuple; -1 for a constant
     constants: tuple[int, ...]  # one for each lane of the key
-    strict: bool
-    negative: bool = False
+    strict: bool  # only rows before the tuple's initial time count, not those at it
+    negative: bool = False  # the tuple is kept if no row has the key
 
 
 @dataclass(frozen=True, slots=True)
 class ExtensionShape:
-    """What a step makes of a tuple: how many new lanes, their bounds, and which lanes come out."""
+    """The form of extended tuples: the number of new lanes, their bounds, and the output lanes."""
 
     new: int
     projection: Ints  # (0, lane of the tuple) or (1, lane after the key)
-    low: int = -1  # the lane that the new one is not before, if any
-    high: int = -1  # the lane that the new one is before, if any
+    low: int = -1  # the lane of an inclusive lower bound of the new lane, if any
+    high: int = -1  # the lane of an exclusive upper bound of the new lane, if any
 
 
 class Extension:
-    """An extension of some tuples under way."""
+    """An extension of some tuples in progress."""
 
     def __init__(
         self,
@@ -62,42 +62,42 @@ class Extension:
         floor: Time,
     ) -> None:
         self._tuples, self._extenders, self._shape = tuples, extenders, shape
-        self._batches = batches  # keeps what the table has addresses of
+        self._batches = batches  # the table has addresses of their arrays, so they must stay alive
         self._bounds = np.cumsum([0, *map(len, batches)], dtype=np.int64)
-        self._flags = np.array([(len(each.lanes), each.strict, each.negative) for each in extenders], np.int64).reshape(
-            -1, 3
-        )
+        self._flags = np.array(
+            [(len(extender.lanes), extender.strict, extender.negative) for extender in extenders], np.int64
+        ).reshape(-1, 3)
         self._floor = np.array(floor, np.int64)
         pair = shape.new == 1 and len(extenders) == 2 and len(floor) == 1
-        self.in_pairs = pair and not any(each.negative for each in extenders)
+        self.in_pairs = pair and not any(extender.negative for extender in extenders)
         self._meter = np.zeros(2, np.int64)
         self._chunk = tuples
-        self._next = 0  # the first tuple that is in no chunk yet
+        self._next = 0  # the first tuple after the present chunk
         self._table: Ints | None = None
         self._ranges: Ints | None = None
 
     @property
     def proposed(self) -> int:
-        """How many rows were looked at to extend tuples: what a bound on the work is about."""
+        """The number of rows read so far to extend tuples: the measure of worst-case optimality."""
         return int(self._meter[1])
 
     def next(self, limit: int) -> Updates | None:
-        """Some more updates, at most `limit` unless one tuple has more; none when all were given."""
+        """Return more updates, at most `limit` unless one tuple has more; None at the end."""
         while True:
             if self._ranges is None:
                 if self._next >= len(self._tuples):
                     return None
-                self._look_up()
-            found = self._some(limit)
-            if found is not None:
-                return found
+                self._search_chunk()
+            updates = self._extend_some(limit)
+            if updates is not None:
+                return updates
 
-    def _some(self, limit: int) -> Updates | None:
-        """The extensions of some tuples of the chunk, if there are any."""
+    def _extend_some(self, limit: int) -> Updates | None:
+        """Return the extensions of some tuples of the chunk, or None if these have none."""
         assert self._ranges is not None
         chunk, start = self._chunk, int(self._meter[0])
         lanes, depth = self._shape.projection.shape[0], len(self._floor)
-        stop, moments, n = len(chunk), FEW_MOMENTS, 0
+        stop, moments, n = len(chunk), INITIAL_TIMES, 0
         if self.in_pairs:
             capacity = min(limit, 64 + 2 * (stop - start))
         else:
@@ -117,7 +117,7 @@ class Extension:
                 n, times_alike, diffs_alike = extend_tuples(*given, self._shape.new, *how, moments, data, times, diffs)
             if n or self._meter[0] > start:
                 break
-            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more than there was room for
+            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more extensions than the buffers hold
         else:
             self._meter[0] = stop
         if self._meter[0] == len(chunk):
@@ -127,24 +127,24 @@ class Extension:
         times = trim(times, 1) if times_alike else release_unused(times, n)
         return Updates(release_unused(data, n), times, trim(diffs, 1) if diffs_alike else release_unused(diffs, n))
 
-    def _look_up(self) -> None:
-        """Find the rows of the keys of the next chunk."""
-        start, stop = self._next, min(self._next + CHUNK, len(self._tuples))
+    def _search_chunk(self) -> None:
+        """Find the rows with the keys of the next chunk of tuples."""
+        start, stop = self._next, min(self._next + CHUNK_TUPLES, len(self._tuples))
         self._next, self._chunk = stop, slice_updates(self._tuples, start, stop)
         ranges = np.empty((2 * self._bounds[-1], stop - start), np.int64)
         tables = [table_of([])]
-        for each, extender in enumerate(self._extenders):
-            first, last = 2 * self._bounds[each : each + 2]
+        for number, extender in enumerate(self._extenders):
+            first, last = 2 * self._bounds[number : number + 2]
             keys = keys_of(self._chunk.data, extender)
-            tables.append(locate_into(ranges[first:last], self._batches[each], keys)[0])
+            tables.append(locate_into(ranges[first:last], self._batches[number], keys)[0])
         self._table = np.concatenate(tables)
         self._ranges = ranges
         self._meter[0] = 0
 
 
 def keys_of(data: Ints, extender: Extender) -> Ints:
-    """The key of each tuple: int64[lanes, n]."""
+    """Return the key of each tuple: int64[lanes, n]."""
     keys = np.empty((len(extender.lanes), data.shape[1]), np.int64)
-    for place, (lane, constant) in enumerate(zip(extender.lanes, extender.constants, strict=True)):
-        keys[place] = constant if lane < 0 else data[lane]
+    for position, (lane, constant) in enumerate(zip(extender.lanes, extender.constants, strict=True)):
+        keys[position] = constant if lane < 0 else data[lane]
     return keys

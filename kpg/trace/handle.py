@@ -1,16 +1,16 @@
-"""A reader's hold on a trace.
+"""A handle: a reader's claim on a trace.
 
-A handle promises readers two things, and the trace keeps no more than all handles together need:
+A handle guarantees a reader two things, and the trace keeps no more than all its handles need:
 
-    since      times beyond it can be told apart; the trace may compact to the meet of all handles' since
-    physical   no batch reaches across this frontier or across any upper beyond it; batches before it may be merged
+    since      the trace distinguishes times beyond it; it may compact to the meet of all handles' since
+    physical   no batch reaches across this frontier, or across an upper beyond it; batches before it may be merged
 
-The logical since is set, or follows a source that is asked only when the trace is about to compact. Both only
-advance. A new handle's physical frontier is the upper of the trace, so batches may be asked for through that or any
-later upper; one that never cuts the trace should set it to the empty frontier, or the trace cannot merge what comes.
+A reader sets the logical since, or ties it to a function that the trace calls before it compacts. Both frontiers only
+advance. The physical frontier of a new handle is the upper of the trace, so the reader may ask for the batches through
+that upper or any later one. A reader that always reads all batches should set it to the empty frontier; otherwise the
+trace cannot merge new batches.
 
-A handle keeps its trace alive; the trace does not keep its handles alive, so that with the last handle the trace is
-gone.
+A handle keeps its trace alive, but the trace does not keep its handles alive: it is freed with its last handle.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class TraceHandle:
-    """Keeps a trace readable beyond a frontier, until released."""
+    """Keep a trace readable beyond a frontier, until released."""
 
     __slots__ = ("_spine", "name", "physical", "_since", "_source", "__weakref__")
 
     def __init__(self, spine: Spine, name: str, since: Frontier) -> None:
         if not spine.since.precedes(since):
             raise TimeTooEarly(f"cannot read {name} since {since}", detail=f"The trace is compacted to {spine.since}.")
-        self._hold(spine, name, since)
+        self._claim(spine, name, since)
 
-    def _hold(self, spine: Spine, name: str, since: Frontier) -> None:
+    def _claim(self, spine: Spine, name: str, since: Frontier) -> None:
         self._spine: Spine | None = spine
         self.name = name
         self.physical = spine.upper
@@ -47,19 +47,19 @@ class TraceHandle:
 
     @property
     def spine(self) -> Spine:
-        """The trace this handle keeps alive."""
+        """The trace that this handle keeps alive."""
         if self._spine is None:
             raise Closed(f"the handle {self.name} was released")
         return self._spine
 
     @property
     def released(self) -> bool:
-        """Whether the hold was given up."""
+        """Whether the handle was released."""
         return self._spine is None
 
     @property
     def since(self) -> Frontier:
-        """Times beyond it can be told apart; pulled from the source, if there is one."""
+        """The frontier beyond which the reader distinguishes times. Pulled from the source, if there is one."""
         if self._source is not None:
             now = self._source()
             if now.elements != self._since.elements:
@@ -68,18 +68,18 @@ class TraceHandle:
         return self._since
 
     def set_since(self, since: Frontier) -> None:
-        """Fix the since; it must not go back."""
+        """Set the since to a fixed frontier. It must not move back."""
         if not self.since.precedes(since):
             raise TimeTooEarly(f"cannot move the since of {self.name} back to {since}", detail=f"It is {self.since}.")
         self._source = None
         self._since = since
 
     def follow(self, source: Callable[[], Frontier]) -> None:
-        """Let the since be whatever `source` says when the trace asks; what it says only advances."""
+        """Tie the since to the result of `source()`, which must only advance."""
         self._source = source
 
     def set_physical(self, physical: Frontier) -> None:
-        """Give up cutting the trace before `physical`; it must not go back."""
+        """Allow merges across frontiers before `physical`. It must not move back."""
         if physical.elements != self.physical.elements:
             if not self.physical.precedes(physical):
                 raise TimeTooEarly(
@@ -90,17 +90,17 @@ class TraceHandle:
             self.spine.physical_moved()
 
     def batches(self, through: Frontier | None) -> tuple[Batch, ...]:
-        """All batches up to an upper, or all."""
+        """Return the batches through an upper, oldest first; all batches for None."""
         return self.spine.batches_through(through)
 
     def clone(self, name: str) -> TraceHandle:
-        """Another handle on the same trace with the same since, fixed; it may cut the trace from now on."""
-        made = TraceHandle.__new__(TraceHandle)
-        made._hold(self.spine, name, self.since)  # the trace has what this handle may ask for
-        return made
+        """Return another handle on the trace, with the same since, fixed, and the present upper as its physical."""
+        handle = TraceHandle.__new__(TraceHandle)
+        handle._claim(self.spine, name, self.since)  # no check: this handle guarantees the since
+        return handle
 
     def release(self) -> None:
-        """Give up the hold; may be repeated."""
+        """Release the trace. May be called again."""
         spine, self._spine = self._spine, None
         self._source = None
         if spine is not None:

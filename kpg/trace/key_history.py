@@ -3,9 +3,9 @@
     gather(batches, keys, floor)  =  for each key:
         consolidate({(value, join(t, floor), r)  |  ((key, value), t, r) in any batch})
 
-Joining the times with the floor (the meet of the times that will be asked) is what makes a history short. Keys are
-sorted and distinct. Cost: a seek for each key and batch, then linear in what was found (times the logarithm of the
-batches).
+Joining the times with the floor (the meet of all times that will be evaluated) makes histories short. Keys are sorted
+and distinct.
+Cost: a search for each key and batch, then linear in the rows found, times the logarithm of the number of batches.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate
 from kpg.trace.merger import merge_updates
 
-EARLIEST = -(1 << 63)
-NOW = constant((0,))  # any time will do for a collection as of one time
+EARLIEST = -(1 << 63)  # joining with it changes no coordinate
+ANY_TIME = constant((0,))  # of the rows of a collection as of one time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyHistory:
-    """The histories of m keys: that of key k is columns offsets[k] to offsets[k + 1], sorted by value, then time."""
+    """The histories of m keys. That of key k is columns offsets[k] to offsets[k + 1], sorted by value, then time."""
 
     offsets: Ints  # int64[m + 1]
     data: Ints  # int64[value lanes, n]
@@ -40,9 +40,9 @@ class KeyHistory:
 
 
 def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int) -> KeyHistory:
-    """The history of some keys over all batches, times extended to `depth` and joined with `floor`.
+    """Return the history of some keys over all batches, with times extended to `depth` and joined with `floor`.
 
-    Without batches nothing is known of values and diffs: no value lanes, and diffs of one lane.
+    Without batches the numbers of lanes are unknown: the result has no value lanes and diffs of one lane.
     """
     key_lanes, m = keys.shape
     lanes, width = _shape(batches, key_lanes)
@@ -61,17 +61,17 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 
 
 def accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
-    """The sum of the diffs of each key over all values and times: int64[width, m]."""
+    """Return the sum of the diffs of each key over all values and times: int64[width, m]."""
     lanes, m = keys.shape
     sums = np.zeros((width, m), np.int64)
     if batches:
-        table = table_of([batch.row_for(m if lanes else 0) for batch in batches])
+        table = table_of([batch.row_for_search(m if lanes else 0) for batch in batches])
         sum_diffs(table, keys, np.empty((2, m), np.int64), sums)
     return sums
 
 
 def distinct_keys(updates: Updates, key_lanes: int) -> tuple[Ints, Ints]:
-    """The keys of sorted updates, int64[key_lanes, m], and where each begins and the last ends, int64[m + 1]."""
+    """Return the keys of sorted updates, int64[key_lanes, m], and their first rows and the end, int64[m + 1]."""
     data = updates.data
     offsets = np.empty(data.shape[1] + 1, np.int64)
     m = group_offsets(data, key_lanes, offsets)
@@ -79,40 +79,40 @@ def distinct_keys(updates: Updates, key_lanes: int) -> tuple[Ints, Ints]:
 
 
 def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, Ints]:
-    """The collection as of a time: data int64[lanes, k] in order and its multiplicity int64[width, k], none zero.
+    """Return the collection as of a time: data int64[lanes, k] in order, and multiplicities int64[width, k], none zero.
 
-    Of all keys if `keys` is None. `at` must be beyond the since of the batches.
+    `keys` restricts it to some keys; None means all. `at` must be beyond the since of the batches.
     """
     if not batches:
         return np.empty((0, 0), np.int64), np.empty((1, 0), np.int64)
     if keys is None:
-        rows = _part(batches[-1], at)
+        rows = _read_batch(batches[-1], at)
         for batch in reversed(batches[:-1]):  # newest and smallest first
-            rows = merge_updates(_part(batch, at), rows)
+            rows = merge_updates(_read_batch(batch, at), rows)
     else:
         table, ranges, n = locate(batches, keys)
-        rows = _filtered(batches, table, ranges, n, at)
+        rows = _rows_as_of(batches, table, ranges, n, at)
     return rows.data, spread(rows.diffs, len(rows))
 
 
-def _part(batch: Batch, at: Time) -> Updates:
-    """What a batch contributes to the collection as of a time."""
+def _read_batch(batch: Batch, at: Time) -> Updates:
+    """Return the rows of a batch that count as of a time."""
     updates = batch.updates
     if updates.times.shape[1] > 1 or not less_equal(tuple(updates.times[:, 0].tolist()), at):
         everything = np.array([[0], [len(updates)]], np.int64)
-        return _filtered([batch], table_of([batch.row]), everything, len(updates), at)
-    return Updates(updates.data, NOW, updates.diffs)
+        return _rows_as_of([batch], table_of([batch.row]), everything, len(updates), at)
+    return Updates(updates.data, ANY_TIME, updates.diffs)
 
 
-def _filtered(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
+def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
     lanes, width = _shape(batches, 0)
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
     kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
-    return consolidate(Updates(trim(data, kept), NOW, trim(diffs, kept)))
+    return consolidate(Updates(trim(data, kept), ANY_TIME, trim(diffs, kept)))
 
 
 def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:
-    """Lanes and width of the batches; if there is none, the given lanes and 1."""
+    """Return lanes and width of the batches; `lanes` and 1 if there are none."""
     if not batches:
         return lanes, 1
     updates = batches[0].updates

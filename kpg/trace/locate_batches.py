@@ -1,10 +1,11 @@
-"""Where the rows of some keys are in the batches of a trace: what all who read a trace by key begin with.
+"""Find the rows of some keys in the batches of a trace: the first step of every read by key.
 
     locate(batches, keys)  =  table, ranges, rows
 
-`keys` is int64[key_lanes, m], in any order; the table says where the batches lie (kpg.trace.batch_table), and their ranges,
-int64[2 * batches, m], where the rows of each key begin and end in each. Cost: a search for each key and batch, which is
-a look and a few steps in a batch that was asked often (kpg.trace.lookup_table).
+`keys` is int64[key_lanes, m], in any order. The table has the addresses of the batches (kpg.trace.batch_table). The
+ranges, int64[2 * batches, m], are the first row and the end of each key in each batch.
+Cost: a search for each key and batch. In a batch with a lookup table (kpg.trace.lookup_table), that is one read and a
+few steps.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from kpg.trace.batch_table import table_of
 
 
 def locate(batches: Sequence[Batch], keys: Ints) -> tuple[Ints, Ints, int]:
-    """The batches as a table, where each has the rows of each key, and how many rows that is in all."""
+    """Return the table of the batches, the range of each key in each of them, and the number of rows found."""
     ranges = np.empty((2 * len(batches), keys.shape[1]), np.int64)
     table, rows = locate_into(ranges, batches, keys)
     return table, ranges, rows
 
 
 def locate_into(ranges: Ints, batches: Sequence[Batch], keys: Ints) -> tuple[Ints, int]:
-    """The same where there is room for the ranges."""
+    """Write the ranges into an array. Return the table of the batches and the number of rows found."""
     lanes, m = keys.shape
-    table = table_of([batch.row_for(m if lanes else 0) for batch in batches])
+    table = table_of([batch.row_for_search(m if lanes else 0) for batch in batches])
     return table, kernel.locate_keys(table, keys, ranges) if batches else 0

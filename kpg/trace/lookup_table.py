@@ -1,10 +1,15 @@
-"""Signposts of a batch: an array that tells which few of its rows may have a key.
+"""The lookup table of a batch: a small array that narrows a search by key to a few rows.
 
-Where the values of the first lane are spread evenly it holds places, where the rows of each 2^shift values begin;
-otherwise, in a large batch, fences, every so manieth value (kpg.kernels.lookup_tables). Where a lane is all there is to a
-row it holds marks, a bit for each value (kpg.kernels.bitmap_lookup). They are made once a batch was asked for enough keys
-(kpg.trace.batch), as looking for a key is then a look and a short search. Cost: one pass over the lane, and 0.8 to 1.6
-bytes a row; marks take a quarter of a byte where values are dense, at most 4; fences an eighth.
+It has one of three forms, chosen by the values of the batch's first lane (kpg.kernels.lookup_tables):
+
+    interval   the first row of each interval of 2^shift values, if values are spread evenly
+    sparse     every 64th value, if they are not and the batch is large
+    bitmap     one bit for each value, if rows consist of a single lane (kpg.kernels.bitmap_lookup)
+
+A batch builds its table once enough keys were searched in it (kpg.trace.batch). A search is then one read of the table
+and a short search of the rows.
+Cost: one pass over the lane to build it. Memory for each row: 0.8 to 1.6 bytes for intervals; 0.25 bytes for a bitmap
+of dense values, 4 at most; 0.125 bytes for sparse.
 """
 
 from __future__ import annotations
@@ -17,62 +22,65 @@ from kpg.columns.updates import Ints
 from kpg.kernels.bitmap_lookup import BITMAP_FLAG, EXACT_BITMAP_SHIFT, fill_bitmap
 from kpg.kernels.lookup_tables import SPARSE_SHIFT, SPARSE_SPACING, fill_intervals
 
-LEAST = 4096  # a batch with fewer rows is searched well enough without
-FENCED_ROWS = 1 << 16  # likewise if its keys are not spread evenly
-CELLS_A_ROW = 16  # of marks, at most: the more there are, the fewer keys share one that are not there
-ROWS_A_PLACE = 5  # at least, on an average; at most twice as many where values are many
-CROWDED = 32  # values beside which a value is found, on an average, before fences are better
-WORTH = 128  # signposts are made when a batch was asked for a key for each so many of its rows
+MIN_ROWS = 4096  # of a batch with a table: a smaller batch is in the cache, and plain search is fast enough
+MIN_SPARSE_ROWS = 1 << 16  # of a batch with a sparse table: it gains less than the other forms
+MAX_CELLS_PER_ROW = 16  # of a bitmap: with more cells, fewer absent keys share a cell with a present one
+MIN_ROWS_PER_INTERVAL = 5  # on average; it is below twice that, because intervals are powers of two
+MAX_CROWDING = 32  # mean number of distinct values in the interval of a value; beyond it, sparse is better
+ROWS_PER_SEARCHED_KEY = 128  # a table is built once one key was searched for each 128 rows: then it has paid off
 
 
 class LookupTable(NamedTuple):
-    """Marks, places, or fences, or nothing if `at` is empty."""
+    """The array of a lookup table, in the form that `shift` encodes. An empty array means that there is no table."""
 
-    at: Ints
+    array: Ints
     base: int
-    shift: int  # -1 for fences; see kpg.kernels.bitmap_lookup for marks
+    shift: int  # see kpg.kernels.lookup_tables
 
 
-NONE = LookupTable(np.empty(0, np.int64), 0, SPARSE_SHIFT)
+NO_TABLE = LookupTable(np.empty(0, np.int64), 0, SPARSE_SHIFT)
 
 
-def signposts_of(lane: Ints, alone: bool) -> LookupTable:
-    """The signposts of a sorted lane, not empty, perhaps all there is to a row; none where they would tell little."""
-    marks = marks_of(lane) if alone else None
-    if marks is not None:
-        return marks
-    places = places_of(lane)
-    if places is not None:
-        return places
-    return fences_of(lane) if len(lane) >= FENCED_ROWS else NONE
+def build_lookup_table(lane: Ints, is_whole_row: bool) -> LookupTable:
+    """Build the table of a sorted, non-empty first lane; return NO_TABLE if none would help.
+
+    `is_whole_row` says that rows have no other lanes.
+    """
+    bitmap = build_bitmap(lane) if is_whole_row else None
+    if bitmap is not None:
+        return bitmap
+    intervals = build_intervals(lane)
+    if intervals is not None:
+        return intervals
+    return build_sparse(lane) if len(lane) >= MIN_SPARSE_ROWS else NO_TABLE
 
 
-def marks_of(lane: Ints) -> LookupTable | None:
-    """Which values there are, and the row of each, unless too many of them share a cell."""
+def build_bitmap(lane: Ints) -> LookupTable | None:
+    """Build a bitmap of the values, unless too many of them share a cell."""
     low, high = int(lane[0]), int(lane[-1])
     shift = 0
-    while (high >> shift) - (low >> shift) >= max(2, CELLS_A_ROW * len(lane)):
+    while (high >> shift) - (low >> shift) >= max(2, MAX_CELLS_PER_ROW * len(lane)):
         shift += 1
     base = low >> shift
-    marks = np.empty(2 * (((high >> shift) - base >> 6) + 2), np.int64)
-    cells = fill_bitmap(lane, base, shift, marks)
+    bitmap = np.empty(2 * (((high >> shift) - base >> 6) + 2), np.int64)
+    cells = fill_bitmap(lane, base, shift, bitmap)
     if 2 * cells < len(lane):
         return None
-    return LookupTable(marks, base, EXACT_BITMAP_SHIFT if shift == 0 and cells == len(lane) else BITMAP_FLAG + shift)
+    return LookupTable(bitmap, base, EXACT_BITMAP_SHIFT if shift == 0 and cells == len(lane) else BITMAP_FLAG + shift)
 
 
-def places_of(lane: Ints, crowded: int = CROWDED) -> LookupTable | None:
-    """Where the rows of each of some equal intervals begin, unless too many values are in a few of these."""
+def build_intervals(lane: Ints, max_crowding: int = MAX_CROWDING) -> LookupTable | None:
+    """Build the first rows of equal intervals of values, unless too many values are in a few of them."""
     low, high = int(lane[0]), int(lane[-1])
     shift = 0
-    while (high >> shift) - (low >> shift) >= max(2, len(lane) // ROWS_A_PLACE):  # two: of both signs
+    while (high >> shift) - (low >> shift) >= max(2, len(lane) // MIN_ROWS_PER_INTERVAL):  # 2: values of both signs
         shift += 1
     base = low >> shift
-    places = np.empty((high >> shift) - base + 2, np.int64)
-    differing, squares = fill_intervals(lane, base, shift, places)
-    return LookupTable(places, base, shift) if squares <= crowded * differing else None
+    starts = np.empty((high >> shift) - base + 2, np.int64)
+    distinct, squares = fill_intervals(lane, base, shift, starts)
+    return LookupTable(starts, base, shift) if squares <= max_crowding * distinct else None
 
 
-def fences_of(lane: Ints) -> LookupTable:
-    """Every so manieth value."""
+def build_sparse(lane: Ints) -> LookupTable:
+    """Build a table of every SPARSE_SPACINGth value."""
     return LookupTable(np.ascontiguousarray(lane[::SPARSE_SPACING]), 0, SPARSE_SHIFT)

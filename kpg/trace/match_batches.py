@@ -1,12 +1,12 @@
-"""The bilinear primitive of join: pair the updates of two sorted runs that have equal keys.
+"""Match: the bilinear primitive of join, which pairs the updates of two sorted runs with equal keys.
 
     match(L, R)  =  { (projection of l, r; join of their times; product of their diffs)  |  l in L, r in R, same key }
 
-delivered in slices of at most `limit` updates; a slice may end in the middle of a key, and every pair comes once. A
-side with fewer coordinates of time is read as if the missing ones were zero. Constant times or diffs on both sides stay
-constant, and so does a constant time that no paired time of the other side is after. Updates of a slice are not
-consolidated and in no promised order.
-Cost: linear in the smaller side plus outputs; memory for one slice. One row against 10M rows: about 10 µs.
+The result is delivered in slices of at most `limit` updates. A slice may end in the middle of a key; every pair is
+delivered once. Missing time coordinates of a side count as zero. If times or diffs of both sides are constants, so are
+those of the result; and so is a constant time if no paired time of the other side is after it. The updates of a slice
+are not consolidated and in no particular order.
+Cost: linear in the smaller side plus the output; memory for one slice. One row against 10M rows: about 10 µs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.match_rows import find_pairs, times_at_or_before, write_pairs
 
-BOXES = 1 << 17  # at most so many keys a slice, so that the list of them stays in cache
+MAX_KEYS_PER_SLICE = 1 << 17  # so that the list of matching ranges stays in the cache
 
 
 class Match:
-    """A pairing under way: holds both runs and how far it got."""
+    """A match in progress: both runs and the position in them."""
 
     __slots__ = ("_boxes", "_depth", "_left", "_more", "_projection", "_right", "_state", "_key_lanes", "_width")
 
@@ -28,14 +28,14 @@ class Match:
         self._left, self._right = left, right
         self._key_lanes, self._projection, self._depth = key_lanes, projection, depth
         left_width, right_width = left.diffs.shape[0], right.diffs.shape[0]
-        assert left_width == 1 or right_width == 1, "only one side may carry sums in its diffs"
+        assert left_width == 1 or right_width == 1, "only one side may have wide diffs"
         self._width = left_width * right_width
         self._state = np.zeros(7, np.int64)
         self._boxes: Ints | None = None
         self._more = left.data.shape[1] > 0 and right.data.shape[1] > 0
 
     def next(self, limit: int) -> Updates | None:
-        """The next at most `limit` updates; none when all were given."""
+        """Return the next updates, at most `limit`; None at the end."""
         left, right = self._left, self._right
         while self._more:
             boxes = self._scratch(limit)
@@ -46,7 +46,7 @@ class Match:
         return None
 
     def _scratch(self, limit: int) -> Ints:
-        keys = min(limit, BOXES, self._left.data.shape[1], self._right.data.shape[1])
+        keys = min(limit, MAX_KEYS_PER_SLICE, self._left.data.shape[1], self._right.data.shape[1])
         if self._boxes is None or self._boxes.shape[0] < keys + 3:
             self._boxes = np.empty((keys + 3, 4), np.int64)
         return self._boxes
@@ -64,7 +64,7 @@ class Match:
         return Updates(data, times, diffs)
 
     def _plain_times(self, boxes: Ints, n: int) -> tuple[Ints, Ints]:
-        """The times of both sides; where one is constant and never before the other's, it is taken for both."""
+        """Return the times of both sides. A constant that no paired time of the other is after stands for both."""
         left, right = self._left.times, self._right.times
         if left.shape[1] == 1 and right.shape[1] > 1 and right.shape[0] <= left.shape[0]:
             return (left, left) if times_at_or_before(right, left, 1, boxes, n) else (left, right)

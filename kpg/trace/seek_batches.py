@@ -1,10 +1,10 @@
-"""Pair a small batch with all batches of a trace at once: what `match` does batch by batch.
+"""Seek: pair a small batch with all batches of a trace in one call.
 
     seek(rows, batches)  =  the sum over batches B of match(rows, B)
 
-One search for each key and batch, all in one call, where alternating seeks would wait for memory at each step. If there
-are more pairs than fit into a slice, it is left to a `Match` with each batch. Cost: a search for each key and batch,
-then linear in pairs; memory for one slice.
+All keys are searched in all batches in one kernel call; the alternating seeks of a `Match` would wait for memory at
+each step. If the pairs do not fit into one slice, a `Match` with each batch produces them.
+Cost: a search for each key and batch, then linear in pairs; memory for one slice.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kpg.trace.key_history import distinct_keys
 from kpg.trace.locate_batches import locate
 from kpg.trace.match_batches import Match
 
-FEW = 4096  # rows that are looked up however large the batches
-SPARSE = 32  # or a batch with so many times their rows: denser ones are better walked
+MAX_ROWS_ALWAYS_SOUGHT = 4096  # rows that are sought in batches of any size
+MIN_ROWS_RATIO = 32  # of the largest batch to more rows than that; otherwise a linear match is faster
 
 
 class Seek:
-    """A pairing of some rows of one side (0 left, 1 right) with batches of the other."""
+    """A seek in progress: some rows of one side (0 left, 1 right), and the batches of the other."""
 
     __slots__ = ("_batches", "_depth", "_key_lanes", "_matches", "_projection", "_rows", "_side")
 
@@ -38,12 +38,12 @@ class Seek:
         self._matches: deque[Match] | None = None
 
     def next(self, limit: int) -> Updates | None:
-        """The next at most `limit` updates; none when all were given."""
+        """Return the next updates, at most `limit`; None at the end."""
         if self._matches is None:
             self._matches = deque()
-            found = self._all(limit)
-            if found is not None:
-                return found
+            pairs = self._all_pairs(limit)
+            if pairs is not None:
+                return pairs
         while self._matches:
             part = self._matches[0].next(limit)
             if part is not None:
@@ -51,12 +51,12 @@ class Seek:
             self._matches.popleft()
         return None
 
-    def _all(self, limit: int) -> Updates | None:
-        """All pairs, unless there is none, or are too many: then they are left to matches."""
+    def _all_pairs(self, limit: int) -> Updates | None:
+        """Return all pairs, or None if there are none or too many; in the latter case, matches produce them."""
         rows, batches = self._rows, self._batches
         keys, offsets = distinct_keys(rows, self._key_lanes)
-        table, ranges, found = locate(batches, keys)
-        if not found:
+        table, ranges, row_count = locate(batches, keys)
+        if not row_count:
             return None
         total, plain = count_pairs(rows.times, offsets, table, ranges)
         if total > limit:
@@ -64,7 +64,7 @@ class Seek:
             return None
         width = batches[0].updates.diffs.shape[0]
         data = np.empty((self._projection.shape[0], total), np.int64)
-        times = self._plain() if plain else np.empty((self._depth, total), np.int64)
+        times = self._single_time() if plain else np.empty((self._depth, total), np.int64)
         diffs = np.empty((rows.diffs.shape[0] * width, total), np.int64)
         write_seek_pairs(
             rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection, 1 - plain,
@@ -72,8 +72,8 @@ class Seek:
         )  # fmt: skip
         return Updates(data, times if plain else shrink_block(times, total), shrink_block(diffs, total))
 
-    def _plain(self) -> Ints:
-        """The one time of the rows, coordinates that are missing being zero."""
+    def _single_time(self) -> Ints:
+        """Return the only time of the rows, with zeros for missing coordinates."""
         times = np.zeros((self._depth, 1), np.int64)
         times[: self._rows.times.shape[0]] = self._rows.times
         return times
@@ -83,6 +83,6 @@ class Seek:
         return Match(*pair, self._key_lanes, self._projection, self._depth)
 
 
-def worth_seeking(rows: int, batches: list[Batch]) -> bool:
-    """Whether so many rows are few against the batches."""
-    return rows <= FEW or SPARSE * rows <= max([len(batch) for batch in batches])
+def is_worth_seeking(rows: int, batches: list[Batch]) -> bool:
+    """Return whether `rows` rows are few enough, compared with the batches, to seek instead of match."""
+    return rows <= MAX_ROWS_ALWAYS_SOUGHT or MIN_ROWS_RATIO * rows <= max([len(batch) for batch in batches])

@@ -69,8 +69,8 @@ class NarrowBatch:
     updates = property(lambda self: self.wide.updates)
     row = property(lambda self: self.wide.row)
 
-    def row_for(self, keys: int):
-        return self.wide.row_for(keys)
+    def row_for_search(self, keys: int):
+        return self.wide.row_for_search(keys)
 
     lower = property(lambda self: self.description.lower)
     upper = property(lambda self: self.description.upper)
