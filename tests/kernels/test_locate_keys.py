@@ -275,9 +275,7 @@ def test_a_batch_that_is_searched_often_gets_a_lookup_table() -> None:
     table, ranges, n = located([batch], one)
     table_bytes = batch.nbytes - bare
     assert 0 < table_bytes <= 8 * (MIN_ROWS // MIN_ROWS_PER_INTERVAL + 1)
-    assert table.tolist() != [
-        list(describe_batch(batch.updates))
-    ]
+    assert table.tolist() != [list(describe_batch(batch.updates))]
     assert ranges.tolist() == [[2], [3]] and n == 1
     assert located([batch], one)[0].tolist() == table.tolist() and batch.nbytes == bare + table_bytes
     small = batch_of(lane[1:].reshape(1, -1))
