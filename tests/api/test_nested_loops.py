@@ -141,7 +141,7 @@ def test_a_loop_is_left_when_it_is_known_where_it_is(db, nodes):
     with db.loop("outer") as outer, db.loop("inner") as inner:
         v, w = outer.variable(nodes), inner.variable(node=int)
         inner.leave(w)
-        with pytest.raises(kpg.BadPlan, match="left before it was known to be inside outer"):
+        with pytest.raises(kpg.BadPlan, match=r"inner turns out to be inside outer after leave\(\) was called"):
             w.set(v)
 
 
