@@ -18,7 +18,7 @@ from kpg.operators.arrange import Publisher
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
-from kpg.query.lower.lower_program import Lowered
+from kpg.query.lower.lower_program import LoweredProgram
 
 
 def run(run: Run) -> None:
@@ -36,7 +36,7 @@ def measure(run: Run, program: Program, ways: int, rows: int, joins: str) -> Non
     tables = [np.stack([np.arange(rows), random.integers(0, 1000, rows)], axis=1) for _ in range(ways)]
     first, live = cpu_clock(f"{ways}-way, {joins}"), wall_clock(f"{ways}-way, 1 row, {joins}")
     with kpg.open() as db:
-        lowered = Lowered(db, program, distinct_inputs=False, joins=joins)
+        lowered = LoweredProgram(db, program, distinct_inputs=False, joins=joins)
         inputs = lowered.inputs_of_db()
         output = lowered.collections["p"].output("p", keep=False)
         with first:

@@ -20,7 +20,7 @@ from kpg.bench.clocks import Clock
 from kpg.bench.data.graphs import Ints
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
-from kpg.query.lower.lower_program import Lowered
+from kpg.query.lower.lower_program import LoweredProgram
 
 Atoms = Sequence[tuple[str, str]]  # relation, its variables
 
@@ -54,7 +54,7 @@ class Joined:
     """A rule that is kept up to date in a db."""
 
     def __init__(self, db: Database, rule: Rule, way: str, count: bool = False) -> None:
-        lowered = Lowered(db, compile(parse(rule.text)), distinct_inputs=False, joins=way)
+        lowered = LoweredProgram(db, compile(parse(rule.text)), distinct_inputs=False, joins=way)
         answer: Collection = lowered.collections["answer"]
         self.db = db
         self.inputs = lowered.inputs_of_db()

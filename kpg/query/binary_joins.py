@@ -1,10 +1,10 @@
-"""The steps that a rule takes from left to right, by binary joins.
+"""Plan a rule as binary joins, literal by literal from left to right.
 
     p(x, z) :- q(x, y), r(y, z), x < z, !s(z).
         scan q  |  join r on y  |  where x < z  |  without s on z  |  emit
 
-A join of two at a time, whose intermediate results are indexed. Steps carry only the variables that later ones read.
-How else a rule may be joined is told in `kpg/query/delta_pipelines.py`, and which way is chosen in `kpg/query/join_strategy.py`.
+Each step joins one more atom; intermediate results are indexed. Steps carry only the variables that later steps read.
+The alternative are delta queries (kpg/query/delta_pipelines.py); kpg/query/join_strategy.py chooses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kpg.query.ir.body_variables import definitions, is_ready, literals, uses
+from kpg.query.ir.body_variables import definitions, is_computable, literals, variable_names
 from kpg.query.ir.functors import FUNCTORS
 from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test, variables
 from kpg.query.ir.program import Rule
@@ -22,7 +22,7 @@ from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm,
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """Begin with the rows of an atom."""
+    """Start with the rows of an atom."""
 
     atom: Atom
 
@@ -32,7 +32,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """Meet the rows of an atom on some columns: (variable, column of the atom)."""
+    """Join the rows of an atom on some columns: (variable, column of the atom)."""
 
     atom: Atom
     on: tuple[tuple[str, int], ...]
@@ -44,7 +44,7 @@ class JoinStep:
 
 @dataclass(frozen=True, slots=True)
 class AntiJoinStep:
-    """Drop what meets the rows of an atom on some columns."""
+    """Drop the rows that match a row of an atom on some columns."""
 
     atom: Atom
     on: tuple[tuple[str, int], ...]
@@ -55,7 +55,7 @@ class AntiJoinStep:
 
 @dataclass(frozen=True, slots=True)
 class FilterStep:
-    """Keep rows on which a condition holds."""
+    """Keep the rows that satisfy a condition."""
 
     condition: Comparison | Test
 
@@ -76,7 +76,7 @@ class BindStep:
 
 @dataclass(frozen=True, slots=True)
 class GenerateStep:
-    """Any number of values for a variable, from a functor that gives several."""
+    """Bind a variable to each value of a generator, such as range."""
 
     variable: str
     call: CallTerm
@@ -90,54 +90,54 @@ Step: TypeAlias = ScanStep | JoinStep | AntiJoinStep | FilterStep | BindStep | G
 
 
 def steps_of(rule: Rule) -> tuple[Step, ...]:
-    """The steps of a body, literal by literal."""
+    """Return the steps of a body, one for each literal."""
     bound: set[str] = set()
     steps: list[Step] = []
     for literal in literals(rule):
         steps.append(step_of(literal, bound, rule, first=not steps))
-        bound |= uses(literal)
+        bound |= variable_names(literal)
     return tuple(steps)
 
 
 def step_of(literal: Literal, bound: set[str], rule: Rule, first: bool) -> Step:
-    """What a literal does, given what is bound."""
+    """Return the step of a literal, given the bound variables."""
     match literal:
         case Atom():
-            return ScanStep(literal) if first else JoinStep(literal, meeting(literal, bound))
+            return ScanStep(literal) if first else JoinStep(literal, join_columns(literal, bound))
         case Negation():
             assert isinstance(literal.formula, Atom)
-            return AntiJoinStep(literal.formula, meeting(literal.formula, bound))
+            return AntiJoinStep(literal.formula, join_columns(literal.formula, bound))
         case Comparison():
             for variable, term in definitions(literal):
-                if variable.name not in bound and is_ready(term, bound):
+                if variable.name not in bound and is_computable(term, bound):
                     if isinstance(term, CallTerm) and FUNCTORS[term.functor].generates:
                         return GenerateStep(variable.name, term, rule.kind_of(variable.name))
                     return BindStep(variable.name, term)
     return FilterStep(literal)
 
 
-def meeting(atom: Atom, bound: set[str]) -> tuple[tuple[str, int], ...]:
-    """Which bound variables stand at which columns of an atom, each once."""
-    found: dict[str, int] = {}
-    for place, term in enumerate(atom.arguments):
+def join_columns(atom: Atom, bound: set[str]) -> tuple[tuple[str, int], ...]:
+    """Return the bound variables of an atom with their columns, each variable once."""
+    columns: dict[str, int] = {}
+    for column, term in enumerate(atom.arguments):
         if isinstance(term, VariableTerm) and term.name in bound:
-            found.setdefault(term.name, place)
-    return tuple(found.items())
+            columns.setdefault(term.name, column)
+    return tuple(columns.items())
 
 
 def live_after(rule: Rule, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:
-    """The variables that are read after each step."""
+    """Return the variables that are read after each step."""
     needed = {variable.name for variable in variables(rule.head)}
     live: list[frozenset[str]] = []
     for literal in reversed(literals(rule)):
         live.append(frozenset(needed))
-        needed |= uses(literal)
+        needed |= variable_names(literal)
     return tuple(live[::-1])
 
 
 def is_set(rule: Rule) -> bool:
-    """Whether a rule derives each row once: its head tells apart all solutions of its body."""
-    told = {term.name for term in rule.head.arguments if isinstance(term, VariableTerm)}
+    """Return whether a rule derives each row once: the head's variables determine each solution of the body."""
+    determined = {term.name for term in rule.head.arguments if isinstance(term, VariableTerm)}
     body = literals(rule)
     for literal in body:
         if isinstance(literal, Atom) and any(isinstance(term, WildcardTerm) for term in literal.arguments):
@@ -147,31 +147,31 @@ def is_set(rule: Rule) -> bool:
             variable.name
             for literal in body
             for variable, term in definitions(literal)
-            if variable.name not in told and is_ready(term, told) and not generates(term)
+            if variable.name not in determined and is_computable(term, determined) and not generates(term)
         }
         if not more:
             break
-        told |= more
-    return all(variable.name in told for literal in body for variable in variables(literal))
+        determined |= more
+    return all(variable.name in determined for literal in body for variable in variables(literal))
 
 
 def generates(term: Term) -> bool:
-    """Whether a term stands for several values."""
+    """Return whether a term generates several values."""
     return isinstance(term, CallTerm) and FUNCTORS[term.functor].generates
 
 
 def fixed_columns(atom: Atom) -> list[tuple[int, ConstantTerm]]:
-    """The columns of an atom that must hold a constant."""
-    return [(place, term) for place, term in enumerate(atom.arguments) if isinstance(term, ConstantTerm)]
+    """Return the columns of an atom that must hold a constant."""
+    return [(column, term) for column, term in enumerate(atom.arguments) if isinstance(term, ConstantTerm)]
 
 
 def repeated_columns(atom: Atom) -> list[tuple[int, int]]:
-    """Pairs of columns of an atom that must be equal, because a variable stands at both."""
+    """Return the pairs of columns of an atom that must be equal because the same variable stands in both."""
     first: dict[str, int] = {}
     pairs = []
-    for place, term in enumerate(atom.arguments):
+    for column, term in enumerate(atom.arguments):
         if isinstance(term, VariableTerm):
             if term.name in first:
-                pairs.append((first[term.name], place))
-            first.setdefault(term.name, place)
+                pairs.append((first[term.name], column))
+            first.setdefault(term.name, column)
     return pairs

@@ -1,12 +1,12 @@
-"""A rule as delta queries: one pipeline for each atom that may change, from its changes to the rule's solutions.
+"""The delta queries of a rule: one pipeline for each atom that may change, from its changes to the rule's solutions.
 
     t(a, b, c) :- e(a, b), e(b, c), e(c, a).
         changes of e(a, b)  |  extend to c by e(b, c), e(c, a)
         changes of e(b, c)  |  extend to a by e(c, a), e(a, b)
         changes of e(c, a)  |  extend to b by e(a, b), e(b, c)
 
-This says what a pipeline is; kpg.query.delta_planner finds those of a rule. Negations are atoms that only validate; their
-changes have pipelines, too, for what they take away.
+This module defines pipelines; kpg/query/delta_planner.py plans those of a rule. A negated atom only validates tuples.
+Its changes have a pipeline as well: a row added to its relation removes solutions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kpg.query.binary_joins import BindStep, FilterStep, GenerateStep
-from kpg.query.ir.body_variables import literals, uses
+from kpg.query.ir.body_variables import literals, variable_names
 from kpg.query.ir.literals import Atom, Negation
 from kpg.query.ir.program import Relation, Rule
 from kpg.query.ir.show import show
@@ -26,26 +26,26 @@ from kpg.query.ir.terms import variables as variables_of_term
 
 @dataclass(frozen=True, slots=True)
 class PipelineSource:
-    """An atom of a rule as something that changes and is looked up: `names` has a variable for each open column."""
+    """An atom of a rule, as a source of changes and as something to look up. `names` names its columns."""
 
-    number: int  # its place in the order of the relations
+    number: int  # the order of sources; at equal times, the pipeline of the later source finds the earlier ones
     atom: Atom
     names: tuple[
         str | ConstantTerm | None, ...
     ]  # for each column; a wildcard or second occurrence has a name of its own
-    same: tuple[tuple[str, str], ...]  # pairs of names that must be equal
+    equal_names: tuple[tuple[str, str], ...]  # pairs of names that must be equal
     negative: bool
-    single: frozenset[str]  # names of which there is at most one, given all the others
+    functional: frozenset[str]  # names that all other names determine
     static: bool = False
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names of its columns."""
+        """The names of the columns."""
         return frozenset(name for name in self.names if isinstance(name, str))
 
-    def lacks(self, bound: frozenset[str]) -> frozenset[str]:
-        """The names that are not bound; where a variable is, so are its other occurrences."""
-        return self.variables - bound - {second for first, second in self.same if first in bound}
+    def unbound(self, bound: frozenset[str]) -> frozenset[str]:
+        """Return the names that are not bound; a second occurrence of a bound variable counts as bound."""
+        return self.variables - bound - {second for first, second in self.equal_names if first in bound}
 
     def __str__(self) -> str:
         return f"!{show(self.atom)}" if self.negative else show(self.atom)
@@ -53,7 +53,7 @@ class PipelineSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceLookup:
-    """A source that is looked up: what is known of which columns, and whether its changes at the same time count."""
+    """A lookup in a source: the bound columns, and whether only changes at strictly earlier times count."""
 
     source: PipelineSource
     key: tuple[tuple[str | ConstantTerm, int], ...]  # a variable or constant, and its column
@@ -65,18 +65,18 @@ class SourceLookup:
 
 @dataclass(frozen=True, slots=True)
 class ExtendStep:
-    """Tuples extended by some names (none: only validated), by one or several sources."""
+    """Extend tuples by new names, or only validate them if `new` is empty, by one or several sources."""
 
-    looks: tuple[SourceLookup, ...]
+    lookups: tuple[SourceLookup, ...]
     new: tuple[str, ...]
     low: str | None = None
     high: str | None = None
 
     def __str__(self) -> str:
-        by = ", ".join(map(str, self.looks))
+        by = ", ".join(map(str, self.lookups))
         if not self.new:
             return f"validate by {by}"
-        names = ", ".join(name for name in self.new if " " not in name) or "what is not read"
+        names = ", ".join(name for name in self.new if " " not in name) or "unread columns"
         bounds = [f"{self.low} <= {self.new[0]}"] if self.low else []
         bounds += [f"{self.new[0]} < {self.high}"] if self.high else []
         return f"extend to {names} by {by}" + (f", {' and '.join(bounds)}" if bounds else "")
@@ -84,7 +84,7 @@ class ExtendStep:
 
 @dataclass(frozen=True, slots=True)
 class EqualNamesStep:
-    """Keep tuples in which two names hold the same."""
+    """Keep the tuples in which two names have equal values."""
 
     first: str
     second: str
@@ -98,7 +98,7 @@ PipelineStep: TypeAlias = ExtendStep | EqualNamesStep | FilterStep | BindStep | 
 
 @dataclass(frozen=True, slots=True)
 class DeltaPipeline:
-    """The steps from the changes of one source; `live[i]` is what is read after step i, `head` what is before all."""
+    """The steps from the changes of one source. `live[i]` are the names read after step i, `head` those before all."""
 
     source: PipelineSource
     steps: tuple[PipelineStep, ...]
@@ -112,25 +112,26 @@ class DeltaPipeline:
 def sources_of(
     rule: Rule, relations: dict[str, Relation], static: frozenset[str] = frozenset()
 ) -> list[PipelineSource]:
-    """The atoms of a rule, those that never change first, each with names for its columns."""
-    found = [literal for literal in literals(rule) if isinstance(literal, (Atom, Negation))]
-    atoms = [(each, False) if isinstance(each, Atom) else (each.formula, True) for each in found]
-    made = []
-    for place, (atom, negative) in enumerate(atoms):
+    """Return the atoms of a rule with names for their columns, atoms of static relations first."""
+    joined = [literal for literal in literals(rule) if isinstance(literal, (Atom, Negation))]
+    atoms = [(literal, False) if isinstance(literal, Atom) else (literal.formula, True) for literal in joined]
+    sources = []
+    for number, (atom, negative) in enumerate(atoms):
         assert isinstance(atom, Atom)
-        names, same = _names(atom, place, negative)
-        single = relations[atom.relation].functional if atom.relation in relations else ()
-        told = frozenset(name for name in (names[column] for column in single) if isinstance(name, str))
-        made.append(PipelineSource(place, atom, names, same, negative, told, atom.relation in static and not negative))
-    ordered = sorted(made, key=lambda source: not source.static)
+        names, equal_names = _names(atom, number, negative)
+        columns = relations[atom.relation].functional if atom.relation in relations else ()
+        functional = frozenset(name for name in (names[column] for column in columns) if isinstance(name, str))
+        is_static = atom.relation in static and not negative
+        sources.append(PipelineSource(number, atom, names, equal_names, negative, functional, is_static))
+    ordered = sorted(sources, key=lambda source: not source.static)
     return [replace(source, number=number) for number, source in enumerate(ordered)]
 
 
 def _names(
-    atom: Atom, place: int, negative: bool
+    atom: Atom, number: int, negative: bool
 ) -> tuple[tuple[str | ConstantTerm | None, ...], tuple[tuple[str, str], ...]]:
     names: list[str | ConstantTerm | None] = []
-    same: list[tuple[str, str]] = []
+    equal_names: list[tuple[str, str]] = []
     for column, term in enumerate(atom.arguments):
         match term:
             case ConstantTerm():
@@ -138,38 +139,38 @@ def _names(
             case VariableTerm() if term.name not in names:
                 names.append(term.name)
             case VariableTerm():
-                names.append(f"{term.name} {place} {column}")
-                same.append((term.name, f"{term.name} {place} {column}"))
+                names.append(f"{term.name} {number} {column}")
+                equal_names.append((term.name, f"{term.name} {number} {column}"))
             case _:
                 assert isinstance(term, WildcardTerm)
-                names.append(None if negative else f"_ {place} {column}")  # what does not hold of any value, is one
-    return tuple(names), tuple(same)
+                names.append(None if negative else f"_ {number} {column}")  # "no row with any value" has no name
+    return tuple(names), tuple(equal_names)
 
 
 def is_connected(sources: Sequence[PipelineSource]) -> bool:
-    """Whether every source can be reached from every other by variables they share."""
+    """Return whether shared variables connect all sources."""
     reached = sources[0].variables
     rest = list(sources[1:])
     while rest:
-        found = [source for source in rest if source.variables & reached]
-        if not found:
+        neighbours = [source for source in rest if source.variables & reached]
+        if not neighbours:
             return False
-        for source in found:
+        for source in neighbours:
             reached |= source.variables
             rest.remove(source)
     return True
 
 
 def read_by(step: PipelineStep) -> set[str]:
-    """The variables that a step reads."""
+    """Return the variables that a step reads."""
     match step:
         case ExtendStep():
-            named = {name for look in step.looks for name, _ in look.key if isinstance(name, str)}
+            named = {name for lookup in step.lookups for name, _ in lookup.key if isinstance(name, str)}
             return named | {name for name in (step.low, step.high) if name is not None}
         case EqualNamesStep():
             return {step.first, step.second}
         case FilterStep():
-            return uses(step.condition)
+            return variable_names(step.condition)
         case BindStep():
             return _variables_of(step.term)
         case GenerateStep():

@@ -1,20 +1,19 @@
-"""A compiled program, installed in a db: its inputs to change, its answers to read.
+"""Install a compiled program in a db: inputs to change, answers to read.
 
-    running = Running(db, compile(parse(text)))
-    running.inputs["edge"].insert([(1, 2)])
+    program = InstalledProgram(db, compile(parse(text)))
+    program.inputs["edge"].insert([(1, 2)])
     db.advance()
-    running.rows("path")
+    program.rows("path")
 
-All answers are one dataflow, so what they have in common is computed once; on several workers each is one of its own.
-Each is an arrangement by all columns.
+All answers belong to one dataflow, so common parts are computed once; on several workers each answer has a dataflow of
+its own. Each answer is an arrangement by all columns.
 
-    running = Running(db, program, demand={"path": ("x",)})
-    running.arguments["path"].insert([(1,)])      asks for path(1, _): its answer holds the rows of its arguments
+    program = InstalledProgram(db, program, demand={"path": ("x",)})
+    program.arguments["path"].insert([(1,)])      asks for path(1, _); the answer holds the rows of its arguments
 
-With `insert_only`, or if the program says so, inputs refuse to lose rows, and recursions are computed without
-keeping what is only needed for that.
+With `insert_only`, or if the program says so, inputs refuse to remove rows, and recursions keep no state for removals.
 
-An empty `demand` asks for nothing by argument, but follows the constants and parameters that stand in rules.
+An empty `demand` binds no arguments, but still restricts the program to the constants and parameters in its rules.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ import pyarrow as pa
 
 from kpg.columns.rows import rows_of
 from kpg.errors import UndefinedName
-from kpg.query.demand import demanded_together
+from kpg.query.demand import magic_sets_together
 from kpg.query.ir.program import Program
-from kpg.query.lower.lower_program import Lowered, schema_of
+from kpg.query.lower.lower_program import LoweredProgram, schema_of
 from kpg.query.lower.lower_rule import UNIT
 from kpg.query.source_text import did_you_mean
 
@@ -57,51 +56,56 @@ class InstalledProgram:
     ) -> None:
         self.db = db
         shared: dict[str, SourceCollection] = dict(inputs or {})
-        called: dict[str, str] = {}
+        output_names: dict[str, str] = {}
         self.arguments: dict[str, Input] = {}
         if demand is not None:
-            asked = demanded_together(program, demand)
-            program, called = asked.program, {answer: each for each, (_, answer) in asked.asked.items()}
-            self.arguments = {each: argument_input(db, program, seeds) for each, (seeds, _) in asked.asked.items()}
-            shared |= {seeds: self.arguments[each] for each, (seeds, _) in asked.asked.items()}
+            magic = magic_sets_together(program, demand)
+            program = magic.program
+            output_names = {answer: relation for relation, (_, answer) in magic.queries.items()}
+            self.arguments = {
+                relation: argument_input(db, program, seeds) for relation, (seeds, _) in magic.queries.items()
+            }
+            shared |= {seeds: self.arguments[relation] for relation, (seeds, _) in magic.queries.items()}
         self.program = program
-        only_grows = program.insert_only if insert_only is None else insert_only
-        lowered = Lowered(db, program, distinct_inputs, max_rounds, only_grows, shared, joins)
+        insert_only = program.insert_only if insert_only is None else insert_only
+        lowered = LoweredProgram(db, program, distinct_inputs, max_rounds, insert_only, shared, joins)
         self.inputs: dict[str, Input] = lowered.inputs_of_db()
         self.collections = lowered.collections
         self.plans = lowered.plans
-        wanted = program.wanted()
-        nodes = {each: lowered.collections[each].node for each in wanted}
-        made = db.installer.answers(name, nodes) if wanted else {}
-        self.answers: dict[str, Arrangement] = {called.get(each, each): answer for each, answer in made.items()}
+        outputs = program.outputs()
+        nodes = {output: lowered.collections[output].node for output in outputs}
+        answers = db.installer.answers(name, nodes) if outputs else {}
+        self.answers: dict[str, Arrangement] = {
+            output_names.get(output, output): answer for output, answer in answers.items()
+        }
 
     def state_facts(self) -> None:
-        """Insert the facts that the program itself states, each once."""
-        stated: defaultdict[str, dict[tuple[Any, ...], None]] = defaultdict(dict)
+        """Insert the facts of the program's text, each once."""
+        facts: defaultdict[str, dict[tuple[Any, ...], None]] = defaultdict(dict)
         for fact in self.program.facts:
-            stated[fact.relation][fact.values or (0,)] = None
-        for name, rows in stated.items():
+            facts[fact.relation][fact.values or (0,)] = None
+        for name, rows in facts.items():
             self.inputs[name].insert(list(rows))
 
     def table(self, name: str) -> pa.Table:
-        """The rows of an answer, sorted by their lanes; a relation without columns has one that holds 0."""
+        """Return the rows of an answer, sorted by lanes; a relation without columns has one column that holds 0."""
         return self.answer(name).scan()
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer as tuples."""
+        """Return the rows of an answer as tuples."""
         table = self.table(name)
         if table.column_names == [UNIT]:
             return [()] * table.num_rows
         return rows_of(table)
 
     def answer(self, name: str) -> Arrangement:
-        """An answer by name."""
+        """Return an answer by name."""
         if name not in self.answers:
             raise UndefinedName(f"{name!r} is not an output", hint=did_you_mean(name, self.answers))
         return self.answers[name]
 
     def release(self) -> None:
-        """Drop the answers and all that was computed for them; the inputs stay. May be repeated."""
+        """Drop the answers and everything computed only for them; the inputs stay. May be called repeatedly."""
         for answer in self.answers.values():
             answer.release()
 
@@ -113,6 +117,6 @@ class InstalledProgram:
 
 
 def argument_input(db: Database, program: Program, seeds: str) -> Input:
-    """An input for the arguments of a query, under a name that no other has."""
+    """Create an input for the arguments of a query, under an unused name."""
     names = (seeds if not number else f"{seeds} {number}" for number in count())
     return db.input(next(name for name in names if name not in db.inputs), schema_of(program.by_name()[seeds]))

@@ -1,13 +1,14 @@
-"""Which way a rule is joined, and why.
+"""Choose how the atoms of a rule are joined.
 
-    binary   two atoms at a time; what comes in between is indexed, so that a change there meets few rows
-    delta    one pipeline of half joins for each atom; nothing in between is kept
-    hector   the same, one variable at a time: count, propose, validate; within the worst-case bound of the output
+    binary   two atoms at a time, from left to right; intermediate results are indexed
+    delta    one pipeline of half joins for each atom; no intermediate results are kept
+    hector   a delta query that binds one variable at a time: count, propose, validate; within the worst-case bound
 
-By itself: nothing to choose with one atom or two; Hector where atoms close a cycle or share several variables, since
-there joins of two may be far larger than the result; delta queries for other rules; binary joins inside recursion,
-where what is in between is mostly read again in the next round. A hint ("auto", "binary", "delta", "hector", and for
-Hector an order of variables: "hector a b c") is followed where that is possible; if not, the reason says so.
+Without a hint: one atom or two leave nothing to choose. Hector is for atoms that close a cycle or share several
+variables: there a join of two atoms can be far larger than the result. Delta queries are for all other rules, binary
+joins for rules inside a recursion, because the next round reads most intermediate results again. A hint ("auto",
+"binary", "delta", "hector", and for Hector an order of variables: "hector a b c") is followed where possible; if it is
+not, the reason in the plan says why.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STRATEGIES = ("auto", "binary", "delta", "hector")
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """How a rule is joined: by steps, `live[i]` being what is read after step i, or by pipelines."""
+    """How a rule is joined: by steps or by pipelines. `live[i]` are the variables read after step i."""
 
     rule: Rule
     strategy: str
@@ -39,13 +40,13 @@ class RulePlan:
     pipelines: tuple[DeltaPipeline, ...] = ()
 
     def products(self) -> list[JoinStep]:
-        """The steps that pair everything with everything."""
+        """Return the joins without a common variable: they pair all rows with all rows."""
         return [step for step in self.steps if isinstance(step, JoinStep) and not step.on]
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What matters for the choice beyond the rule itself."""
+class PlanningContext:
+    """What the choice of a strategy depends on besides the rule."""
 
     relations: Mapping[str, Relation]
     joins: str = "auto"  # the hint for all rules
@@ -54,108 +55,108 @@ class Situation:
     ordered: bool = True  # whether times outside loops are totally ordered
 
 
-NOTHING = Situation({})
+NO_CONTEXT = PlanningContext({})
 
 
-def situation_of(program: Program, joins: str = "auto") -> Situation:
-    """What a program says that matters for the choice; a hint that is given goes before its own."""
-    going_round = {name for stratum in program.strata if stratum.recursive for name in stratum.relations}
+def planning_context(program: Program, joins: str = "auto") -> PlanningContext:
+    """Return the context of a program's rules; the hint `joins` takes precedence over the program's own."""
+    recursive = {name for stratum in program.strata if stratum.recursive for name in stratum.relations}
     hint = joins if joins != "auto" else program.joins or "auto"
-    return Situation(program.by_name(), hint, frozenset(going_round))
+    return PlanningContext(program.by_name(), hint, frozenset(recursive))
 
 
-def plan_rule(rule: Rule, around: Situation = NOTHING) -> RulePlan:
-    """The plan of a rule whose body is in order."""
-    hint, order = hint_of(rule, around)
-    sources = sources_of(rule, dict(around.relations), around.static)
-    strategy, reason = choose(rule, sources, hint, around)
+def plan_rule(rule: Rule, context: PlanningContext = NO_CONTEXT) -> RulePlan:
+    """Plan a rule with an ordered body."""
+    hint, order = hint_of(rule, context)
+    sources = sources_of(rule, dict(context.relations), context.static)
+    strategy, reason = choose(rule, sources, hint, context)
     if strategy not in ("delta", "hector"):
         steps = steps_of(rule)
         return RulePlan(rule, strategy, reason, steps, live_after(rule, steps))
     if order:
         check_order(order, sources)
-    found = pipelines_of(rule, sources, hector=strategy == "hector", order=order)
-    never = [str(source.atom.relation) for source in sources if source.static]
-    if never:
-        reason += f"; {', '.join(dict.fromkeys(never))} never changes and has no pipeline"
-    return RulePlan(rule, strategy, reason, (), (), tuple(found))
+    pipelines = pipelines_of(rule, sources, hector=strategy == "hector", order=order)
+    static = [str(source.atom.relation) for source in sources if source.static]
+    if static:
+        reason += f"; {', '.join(dict.fromkeys(static))} never changes and has no pipeline"
+    return RulePlan(rule, strategy, reason, (), (), tuple(pipelines))
 
 
-def hint_of(rule: Rule, around: Situation) -> tuple[str, tuple[str, ...]]:
-    """The hint that counts for a rule: the one of its own, or else the one for all; and an order of variables."""
-    hint = around.joins if around.joins != "auto" else rule.joins or "auto"
+def hint_of(rule: Rule, context: PlanningContext) -> tuple[str, tuple[str, ...]]:
+    """Return the hint for a rule, the one for all rules or else its own, and its order of variables."""
+    hint = context.joins if context.joins != "auto" else rule.joins or "auto"
     check_hint(hint)
     name, *order_words = hint.split()
     order = tuple(order_words)
-    known = {name for source in sources_of(rule, {}) for name in source.variables if " " not in name}
-    if order and known - set(order):
-        if around.joins != "auto":
-            return name, ()  # an order for another rule
-        missing = ", ".join(sorted(known - set(order)))
+    joined = {name for source in sources_of(rule, {}) for name in source.variables if " " not in name}
+    if order and joined - set(order):
+        if context.joins != "auto":
+            return name, ()  # the order is for another rule
+        missing = ", ".join(sorted(joined - set(order)))
         what = f"the order {' '.join(order)} does not name {missing}"
         raise BadPlan(what, hint="Name every variable that is joined.")
-    return name, tuple(name for name in order if name in known)  # others are constants by now, or read nowhere
+    return name, tuple(name for name in order if name in joined)  # rewrites may have eliminated the others
 
 
 def check_hint(joins: str) -> None:
-    """Refuse a hint that means nothing."""
+    """Raise BadPlan if a hint is not valid."""
     name = (joins.split() or [""])[0]
     if name not in STRATEGIES:
-        hint = did_you_mean(name, STRATEGIES) or f"Say one of {', '.join(STRATEGIES)}."
-        raise BadPlan(f"no way to join is called {name!r}", hint=hint)
+        hint = did_you_mean(name, STRATEGIES) or f"The join strategies are {', '.join(STRATEGIES)}."
+        raise BadPlan(f"no join strategy is called {name!r}", hint=hint)
     if len(joins.split()) > 1 and name != "hector":
-        raise BadPlan(f"an order of variables is for hector, not for {name}")
+        raise BadPlan(f"an order of variables is for hector, not for {name}", hint=f"Write {name!r} alone.")
 
 
-def choose(rule: Rule, sources: Sequence[PipelineSource], hint: str, around: Situation) -> tuple[str, str]:
-    """The strategy for a rule, and why."""
+def choose(rule: Rule, sources: Sequence[PipelineSource], hint: str, context: PlanningContext) -> tuple[str, str]:
+    """Return the strategy for a rule, and the reason."""
     atoms = [literal for literal in literals(rule) if isinstance(literal, Atom)]
     if not atoms:
-        return "constant", "no atoms: the rule holds or not, whatever the data"
+        return "constant", "no atoms: the rule does not depend on data"
     if len(atoms) == 1 and (len(sources) == 1 or hint not in ("delta", "hector")):
         return "scan", "one atom: nothing to join"
-    obstacle = obstacle_to(sources, around)
+    obstacle = obstacle_to(sources, context)
     if hint == "binary":
-        return "binary", f"as the hint says; {in_between(len(atoms))}"
+        return "binary", f"as the hint says; {intermediate_results(len(atoms))}"
     if hint != "auto" and obstacle is None:
         return hint, f"as the hint says; {shape_of(sources, hint)}"
     if hint != "auto":
         return "binary", f"{hint} was asked for, but {obstacle}"
     if len(atoms) == 2:
-        return "binary", "two atoms: one join, nothing in between to keep"
+        return "binary", "two atoms: one join, no intermediate result"
     if obstacle is not None:
-        return "binary", f"{in_between(len(atoms))}, because {obstacle}"
-    if is_cyclic(sources) or shared_by_several(sources):
+        return "binary", f"{intermediate_results(len(atoms))}, because {obstacle}"
+    if is_cyclic(sources) or share_several_variables(sources):
         return "hector", shape_of(sources, "hector")
-    if rule.head.relation in around.recursive:
-        return "binary", f"in recursion, {in_between(len(atoms))}"
+    if rule.head.relation in context.recursive:
+        return "binary", f"in recursion, {intermediate_results(len(atoms))}"
     return "delta", shape_of(sources, "delta")
 
 
-def in_between(atoms: int) -> str:
-    """What binary joins of so many atoms keep."""
-    return f"{atoms} atoms: {atoms - 1} joins, {atoms - 2} results in between are indexed"
+def intermediate_results(atoms: int) -> str:
+    """Describe the state of binary joins."""
+    return f"{atoms} atoms: {atoms - 1} joins, {atoms - 2} intermediate results are indexed"
 
 
 def shape_of(sources: Sequence[PipelineSource], strategy: str) -> str:
-    """What makes a strategy fit for some sources."""
+    """Describe why a strategy fits these sources."""
     atoms = [source for source in sources if not source.negative]
     if strategy == "delta":
-        return f"{len(atoms)} atoms: {len(sources)} pipelines, nothing in between is kept"
+        return f"{len(atoms)} atoms: {len(sources)} pipelines, no intermediate results"
     if is_cyclic(sources):
         why = "they close a cycle"
-    elif shared_by_several(sources):
+    elif share_several_variables(sources):
         why = "some share several variables"
-    elif all(source.single for source in atoms):
-        why = "columns are functional, so that nothing needs to be counted"
+    elif all(source.functional for source in atoms):
+        why = "columns are functional, so proposals need no counts"
     else:
         why = "one variable at a time"
     return f"{len(atoms)} atoms: {why}; the cheapest proposes, the others validate"
 
 
-def obstacle_to(sources: Sequence[PipelineSource], around: Situation) -> str | None:
-    """Why a rule cannot be delta queries, if so."""
-    if not around.ordered:
+def obstacle_to(sources: Sequence[PipelineSource], context: PlanningContext) -> str | None:
+    """Return why a rule cannot be a delta query, or None if it can."""
+    if not context.ordered:
         return "times of several coordinates are not totally ordered"
     if any(not source.variables for source in sources):
         return "an atom has no variables"
@@ -165,13 +166,13 @@ def obstacle_to(sources: Sequence[PipelineSource], around: Situation) -> str | N
 
 
 def is_cyclic(sources: Sequence[PipelineSource]) -> bool:
-    """Whether atoms close a cycle: what is left when ears are taken off again and again (Graham, Yu, Özsoyoğlu)."""
+    """Return whether the atoms close a cycle: whether ear removal (Graham; Yu and Özsoyoğlu) leaves several atoms."""
     edges = [set(source.variables) for source in sources if not source.negative]
     changed = True
     while changed and len(edges) > 1:
         changed = False
-        for place, edge in enumerate(edges):
-            others = edges[:place] + edges[place + 1 :]
+        for number, edge in enumerate(edges):
+            others = edges[:number] + edges[number + 1 :]
             shared = {name for name in edge if any(name in other for other in others)}
             if any(shared <= other for other in others):
                 edges, changed = others, True
@@ -179,20 +180,20 @@ def is_cyclic(sources: Sequence[PipelineSource]) -> bool:
     return len(edges) > 1
 
 
-def shared_by_several(sources: Sequence[PipelineSource]) -> bool:
-    """Whether two atoms have two variables in common: keys repeat."""
+def share_several_variables(sources: Sequence[PipelineSource]) -> bool:
+    """Return whether two atoms have more than one variable in common."""
     atoms = [source.variables for source in sources if not source.negative]
-    return any(len(one & other) > 1 for place, one in enumerate(atoms) for other in atoms[:place])
+    return any(len(names & other) > 1 for number, names in enumerate(atoms) for other in atoms[:number])
 
 
 def check_order(order: Sequence[str], sources: Sequence[PipelineSource]) -> None:
-    """Refuse an order in which a variable cannot be reached from those before it."""
+    """Raise BadPlan if a variable of the order shares no atom with an earlier one."""
     atoms = [source for source in sources if not source.negative]
-    for place, name in enumerate(order):
-        before = set(order[:place])
-        if place and not any(name in atom.variables and atom.variables & before for atom in atoms):
+    for number, name in enumerate(order):
+        before = set(order[:number])
+        if number and not any(name in atom.variables and atom.variables & before for atom in atoms):
             raise BadPlan(
                 f"the order {' '.join(order)} is not suitable",
-                detail=f"No atom leads from {', '.join(order[:place])} to {name}.",
+                detail=f"No atom has both {name} and one of {', '.join(order[:number])}.",
                 hint="Name each variable after one that it shares an atom with.",
             )

@@ -1,4 +1,4 @@
-"""Where something stands in a text, and errors that show the place.
+"""Positions in source text, and errors that show them.
 
 program.dl:3:14: no relation is called 'edgee'
 detail: 3 | path(x, y) :- edgee(x, y).
@@ -15,26 +15,27 @@ from typing import NamedTuple, TypeVar
 
 from kpg.errors import ProgramError
 
-WIDTH = 100  # longer lines are cut around the place
+EXCERPT_CHARACTERS = 100  # longer lines are cut around the position, so that the excerpt fits a terminal
+LISTED_NAMES = 12  # names that a hint lists when none is similar
 
 Failure = TypeVar("Failure", bound=ProgramError)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A text and what it is called."""
+    """A text and the name that errors give it."""
 
     name: str
     text: str
 
     def line(self, number: int) -> str:
-        """A line by number, from 1."""
+        """Return a line by its number, counted from 1."""
         lines = self.text.split("\n")
         return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
 
 
 class Position(NamedTuple):
-    """A place in a text: line and column from 1, and how many characters it is long."""
+    """A range of characters in one line of a text; line and column are counted from 1."""
 
     source: SourceText
     line: int
@@ -45,36 +46,37 @@ class Position(NamedTuple):
         return f"{self.source.name}:{self.line}:{self.column}" if self.source.text else self.source.name
 
     def excerpt(self) -> str:
-        """The line with the place marked below."""
+        """Return the line, and below it carets under the range."""
         text = self.source.line(self.line).replace("\t", " ")
-        start = max(0, self.column - 1 - WIDTH // 2) if len(text) > WIDTH else 0
-        shown = text[start : start + WIDTH]
+        start = max(0, self.column - 1 - EXCERPT_CHARACTERS // 2) if len(text) > EXCERPT_CHARACTERS else 0
+        shown = text[start : start + EXCERPT_CHARACTERS]
         before = f"{self.line} | "
         length = max(1, min(self.length, len(shown) - (self.column - 1 - start)))
         gap = " " * (len("detail: ") + len(before) + self.column - 1 - start)
         return f"{before}{shown}\n{gap}{'^' * length}"
 
 
-NOWHERE = Position(SourceText("query", ""), 1, 1)
+NOWHERE = Position(SourceText("query", ""), 1, 1)  # the position of generated code
 
 
 def failure(
     kind: type[Failure], what: str, at: Position, *, detail: str | None = None, hint: str | None = None
 ) -> Failure:
-    """An error at a place, to be raised."""
-    shown = at.excerpt() if at.source.text else None
-    made = kind(f"{at}: {what}", detail="\n".join(filter(None, [shown, detail])) or None, hint=hint)
-    made.line, made.column = at.line, at.column
-    return made
+    """Return an error with a position, for the caller to raise."""
+    excerpt = at.excerpt() if at.source.text else None
+    error = kind(f"{at}: {what}", detail="\n".join(filter(None, [excerpt, detail])) or None, hint=hint)
+    error.line, error.column = at.line, at.column
+    return error
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """A hint with the nearest name, else with what there is."""
-    known = sorted(set(names))
-    folded = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name, known, n=1) or [
-        folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=1)
+    """Return a hint with the most similar of the existing names, or else with a list of them."""
+    existing = sorted(set(names))
+    by_lower_case = {other.lower(): other for other in existing}
+    close = difflib.get_close_matches(name, existing, n=1) or [
+        by_lower_case[other] for other in difflib.get_close_matches(name.lower(), by_lower_case, n=1)
     ]
     if close:
         return f"Did you mean {close[0]!r}?"
-    return f"There are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}." if known else None
+    more = ", ..." if len(existing) > LISTED_NAMES else ""
+    return f"There are {', '.join(existing[:LISTED_NAMES])}{more}." if existing else None

@@ -26,7 +26,7 @@ from kpg.plan import nodes
 from kpg.plan.joins import keys_of, pairs_of
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
-from kpg.query.lower.lower_program import Lowered, base_relations, schema_of
+from kpg.query.lower.lower_program import LoweredProgram, base_relations, schema_of
 
 if TYPE_CHECKING:
     from kpg.api.embedded_arrangement import EmbeddedArrangement
@@ -73,7 +73,7 @@ class DataflowBuilder:
                 empty = self.db.input(label, schema, keep_on_disk=False)
                 self.held.append(empty.drop)
                 inputs[name] = empty
-        lowered = Lowered(
+        lowered = LoweredProgram(
             self.db,
             compiled,
             distinct_inputs=False,

@@ -17,14 +17,14 @@ from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMisma
 from kpg.query.datalog import parse
 from kpg.query.edn import Attribute
 from kpg.query.edn.edn_reader import Form, read_forms
-from kpg.query.edn.queries import Reading
+from kpg.query.edn.queries import EdnQueryParser
 from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
 from kpg.query.ir.program import AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
-from kpg.query.ir.undeclared import with_kinds
+from kpg.query.ir.infer_column_kinds import infer_column_kinds
 from kpg.query.json_plans.plan_rules import parse_plans
 from kpg.query.source_text import did_you_mean, failure
 from kpg.service.relation_declarations import is_attribute
@@ -96,7 +96,7 @@ def read_edn(forms: list[Form], name: str, known: Mapping[str, Relation], templa
     template = template or template_of(forms)
     queries = [form for form in forms if is_query(form)]
     if template is None:
-        text = compile_text(Reading(attributes, {}, name, elsewhere).program([], forms), known)
+        text = compile_text(EdnQueryParser(attributes, {}, name, elsewhere).program([], forms), known)
         return replace(text, query=queries[0]) if queries else text
     rules = [form for form in forms if not is_query(form)]
     program, parameters = read_template(template, name, attributes, elsewhere, rules)
@@ -119,7 +119,7 @@ def compile_text(program: Program, known: Mapping[str, Relation]) -> RuleText:
     own = tuple(relation for relation in program.relations if relation.name not in known)
     program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=())
     compile(program)
-    return with_unique_names(RuleText(tuple(program.wanted()), own, program.rules, program.reductions))
+    return with_unique_names(RuleText(tuple(program.outputs()), own, program.rules, program.reductions))
 
 
 def kinds_of(relation: Relation) -> tuple[Kind, ...]:
@@ -189,7 +189,7 @@ def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> RuleTex
     )
     if undeclared:
         fixed = {relation.name: kinds_of(relation) for relation in (*known.values(), *declared)}
-        inferred = with_kinds(program, fixed).by_name()
+        inferred = infer_column_kinds(program, fixed).by_name()
         undeclared = [inferred[relation.name] for relation in undeclared]
         program = replace(program, relations=(*known.values(), *declared, *undeclared))
     compile(program)

@@ -207,7 +207,7 @@ class SystemRelations:
         for text in self._rules.texts.values():
             rows["sys_rule"] |= {(name, text.language, text.source) for name in text.text.names}
         program = self._rules.program(self._rules.by_name, self._catalog.in_program())
-        rows["sys_reads"] |= {(edge.reader, edge.read, edge.how or "reads") for edge in dependencies(program)}
+        rows["sys_reads"] |= {(edge.reader, edge.read, edge.blocking or "reads") for edge in dependencies(program)}
         for relation in {**self._catalog.in_program(), **self._rules.relations()}.values():
             for index, column in enumerate(relation.columns):
                 rows["sys_column"].add((relation.name, index, column.name, column.kind))

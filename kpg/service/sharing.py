@@ -32,7 +32,7 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
-from kpg.query.demand import demanded
+from kpg.query.demand import magic_sets
 from kpg.query.ir.program import Program, Relation, RelationColumn
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.expressions import TYPES
@@ -311,7 +311,7 @@ class TenantBuilder:
         program = self.answers.program(name)
         if name in self.answers.catalog.relations:
             return dataflow.collections(program)[name], f"{name} is a base relation, looked up by its arguments"
-        demand = demanded(program, name, columns)
+        demand = magic_sets(program, name, columns)
         seeds = schema_of(demand.program.by_name()[demand.seeds]).names
         seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
         return dataflow.collections(demand.program, {demand.seeds: seeded})[demand.answer], demand.reason

@@ -15,11 +15,10 @@ from typing import Any
 from kpg.errors import ParseError
 from kpg.query.edn.clauses import COMPARE, is_group, variable_name
 from kpg.query.edn.edn_reader import Form
-from kpg.query.edn.queries import Reading
+from kpg.query.edn.queries import EdnQueryParser
 from kpg.query.edn.structure import is_query, sections_of
-from kpg.query.ir.literals import Comparison, atoms
+from kpg.query.ir.literals import Comparison, atoms, subformulas
 from kpg.query.ir.program import Program, Relation, RelationColumn
-from kpg.query.ir.rewrites.check_names import parts
 from kpg.query.ir.terms import Kind, VariableTerm
 from kpg.query.source_text import failure
 
@@ -119,10 +118,10 @@ def read_template(
     query = with_parameters(template, relation)
     number: Kind = "number"
     assumed: tuple[Kind, ...] = (number,) * (1 + len(template.names))
-    program = Reading(attributes, {}, name, {**elsewhere, relation: assumed}).program(rules, [query])
+    program = EdnQueryParser(attributes, {}, name, {**elsewhere, relation: assumed}).program(rules, [query])
     kinds = parameter_kinds(template.names, program)
     if ("number", *kinds) != assumed:
-        program = Reading(attributes, {}, name, {**elsewhere, relation: ("number", *kinds)}).program(rules, [query])
+        program = EdnQueryParser(attributes, {}, name, {**elsewhere, relation: ("number", *kinds)}).program(rules, [query])
     columns = (RelationColumn(TOKEN, "number", "number"), *map(RelationColumn, template.names, kinds, kinds))
     return program, Relation(relation, columns, template.query.at)
 
@@ -185,7 +184,7 @@ def parameter_kinds(names: tuple[str, ...], program: Program) -> tuple[Kind, ...
                 for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
                     if isinstance(term, VariableTerm):
                         in_rule.setdefault(term.name, column.kind)
-        for part in parts(rule.body):
+        for part in subformulas(rule.body):
             if isinstance(part, Comparison):
                 for this, that in ((part.left, part.right), (part.right, part.left)):
                     if isinstance(this, VariableTerm) and isinstance(that, VariableTerm) and that.name in in_rule:

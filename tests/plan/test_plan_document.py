@@ -20,7 +20,7 @@ from kpg.errors import BadPlan, ProtocolError
 from kpg.plan import plan_document, plan_values
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
-from kpg.query.lower.lower_program import Lowered
+from kpg.query.lower.lower_program import LoweredProgram
 
 
 class Host:
@@ -85,7 +85,7 @@ def generations(edges: kpg.Input, joins: str) -> kpg.Collection:
     declared = ".decl e(src: number, dst: number)\n.input e\n.decl s(x: number, y: number)\n.output s\n"
     rules = "s(x, y) :- e(1, x), e(x, y), !e(y, x). s(x, y) :- e(a, x), s(a, b), e(b, y)."
     program = compile(parse(declared + rules))
-    return Lowered(edges.db, program, joins=joins, inputs={"e": edges}).collections["s"]
+    return LoweredProgram(edges.db, program, joins=joins, inputs={"e": edges}).collections["s"]
 
 
 PROGRAMS = {

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.query.datalog import parse
-from kpg.query.demand import demanded
+from kpg.query.demand import magic_sets
 from kpg.query.edn import parse_query
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
@@ -37,7 +37,7 @@ def test_answers_are_the_rows_of_the_arguments(question, cut):
     """A6.8: negation, aggregates and recursion, while inputs and arguments come and go, in one epoch or two."""
     written, name, bound, asked = question
     program = parse(written.text)
-    made = demanded(compile(program), name, bound)
+    made = magic_sets(compile(program), name, bound)
     note(written.text + "\n->\n" + show_program(made.program) + "\n" + made.reason)
     places = ["uv".index(column) for column in bound]
     with kpg.open() as db, InstalledProgram(db, made.program) as running:
@@ -80,7 +80,7 @@ def test_constants_in_rules_are_demand_too(written):
 @pytest.mark.parametrize("column", ["x", "y"])
 def test_reachability_costs_what_the_arguments_reach(text, column):
     """A6.8: tc(x, ?) and tc(?, x), however the rule is written, derive rows of the arguments only."""
-    made = demanded(parse(text), "tc", (column,))
+    made = magic_sets(parse(text), "tc", (column,))
     with kpg.open() as db, InstalledProgram(db, made.program) as running:
         running.inputs["e"].insert([(n, n + 1) for n in range(40)])
         running.inputs[made.seeds].insert([(20,)])
@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_is_computed_in_full_and_says_why():
     text = EDGES + "tc(x, y) :- e(x, y). tc(x, z) :- tc(y, w), e(x, z), y < w."
     assert "tc is computed in full: a rule of tc reads it with no argument bound" in reason(text, "x")
     assert reason(text, "") == "tc is computed in full: no argument is bound"
-    assert demanded(parse(text), "e", ("x",)).reason == "e is read by its arguments (x): it is not computed"
+    assert magic_sets(parse(text), "e", ("x",)).reason == "e is read by its arguments (x): it is not computed"
 
 
 def test_demand_never_makes_a_negation_depend_on_itself():
@@ -122,7 +122,7 @@ def test_demand_never_makes_a_negation_depend_on_itself():
         tc(x, z) :- tc(x, y), e(y, z), !far(y, z).
     """
     )
-    made = demanded(parse(text), "tc", ("x",))
+    made = magic_sets(parse(text), "tc", ("x",))
     assert "far is computed in full: its demand would depend on what negates or aggregates it" in made.reason
     assert "tc is computed for its arguments (x), by demand" in made.reason
 
@@ -130,7 +130,7 @@ def test_demand_never_makes_a_negation_depend_on_itself():
 def test_computed_values_are_not_demanded_without_end():
     """A rule asks its own relation for x + 1, and it is data that says where to end."""
     text = EDGES + "tc(x, y) :- e(x, y). tc(x, y) :- tc(z, y), z = x + 1, e(x, _)."
-    made = demanded(parse(text), "tc", ("x",))
+    made = magic_sets(parse(text), "tc", ("x",))
     with kpg.open() as db, InstalledProgram(db, made.program, max_rounds=100) as running:
         running.inputs["e"].insert([(1, 7), (2, 8), (3, 9)])
         running.inputs[made.seeds].insert([(2,)])
@@ -139,14 +139,14 @@ def test_computed_values_are_not_demanded_without_end():
 
 
 def reason(text, column):
-    return demanded(parse(text), "tc", (column,) if column else ()).reason
+    return magic_sets(parse(text), "tc", (column,) if column else ()).reason
 
 
 def test_unknown_names_are_refused_with_a_hint():
     with pytest.raises(kpg.UndefinedName, match="Did you mean 'tc'"):
-        demanded(compile(parse(LEFT)), "tcc", ("x",))
+        magic_sets(compile(parse(LEFT)), "tcc", ("x",))
     with pytest.raises(kpg.UndefinedName, match="tc has no column 'z'"):
-        demanded(compile(parse(LEFT)), "tc", ("z",))
+        magic_sets(compile(parse(LEFT)), "tc", ("z",))
 
 
 def test_parameters_of_an_edn_query_are_demand():

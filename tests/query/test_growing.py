@@ -42,7 +42,7 @@ def one_operator(running, name):
 
 
 def test_a_recursion_from_few_rows_through_a_large_relation_shares_its_index(monkeypatch):
-    monkeypatch.setattr(lowering, "LARGE", len(EDGES) - 1)
+    monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", len(EDGES) - 1)
     with kpg.open() as db:
         running = run(REACH, db)
         assert not one_operator(running, "reach")
@@ -52,7 +52,7 @@ def test_a_recursion_from_few_rows_through_a_large_relation_shares_its_index(mon
 
 
 def test_a_recursion_through_a_small_relation_is_one_operator(monkeypatch):
-    monkeypatch.setattr(lowering, "LARGE", len(EDGES))
+    monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", len(EDGES))
     with kpg.open() as db:
         running = run(REACH, db)
         assert one_operator(running, "reach")
@@ -62,7 +62,7 @@ def test_a_recursion_through_a_small_relation_is_one_operator(monkeypatch):
 
 
 def test_a_recursion_that_reads_everything_anyway_is_one_operator(monkeypatch):
-    monkeypatch.setattr(lowering, "LARGE", 0)
+    monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", 0)
     with kpg.open() as db:
         running = run(CLOSURE, db)
         assert one_operator(running, "tc")

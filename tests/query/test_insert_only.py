@@ -9,7 +9,7 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower.lower_recursion import keepable, saturable
+from kpg.query.lower.lower_recursion import maintenance_obstacle, saturation_obstacle
 from kpg.seminaive import code_set
 from kpg.testing.datalog_oracle import evaluate
 from tests.query.programs import programs
@@ -79,7 +79,9 @@ def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, 
     states = [{"e": set(data.draw(pairs)), "f": set(data.draw(triples))} for _ in range(3)]
     states = [{of: {tuple(VALUES[n] for n in row) for row in rows} for of, rows in state.items()} for state in states]
     program = parse(HEAD + RECURSIONS[name])
-    assert all(saturable(compile(program), each) is None for each in compile(program).strata if each.recursive)
+    assert all(
+        saturation_obstacle(compile(program), each) is None for each in compile(program).strata if each.recursive
+    )
     was, code_set.MAX_BITMAP_BITS = code_set.MAX_BITMAP_BITS, dense
     try:
         check(program, states)
@@ -143,7 +145,7 @@ def test_a_recursion_that_does_not_end_is_stopped():
 def test_what_is_not_saturated_says_why(rules, why):
     program = compile(parse(HEAD + rules))
     (stratum,) = (each for each in program.strata if each.recursive)
-    assert why in str(saturable(program, stratum))
+    assert why in str(saturation_obstacle(program, stratum))
 
 
 @pytest.mark.parametrize(
@@ -151,18 +153,18 @@ def test_what_is_not_saturated_says_why(rules, why):
     [
         (RECURSIONS["left"], None),
         (RECURSIONS["same generation"], None),
-        (RECURSIONS["twice"], "a rule recurs twice"),
+        (RECURSIONS["twice"], "a rule reads the recursion twice"),
         ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, _, z).", "f has 3 columns"),
         ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), !q(z). q(1).", "a recursive rule computes or negates"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(x, _), e(x, y).", "does not tell which row of the recursion"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(x, x), e(x, y).", "does not tell which row of the recursion"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", "does not tell which row of the recursion"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(x, _), e(x, y).", "does not determine which row of the recursion"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(x, x), e(x, y).", "does not determine which row of the recursion"),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", "does not determine which row of the recursion"),
     ],
 )
 def test_what_is_not_kept_by_levels_says_why(rules, why):
     program = compile(parse(HEAD + rules))
     (stratum,) = (each for each in program.strata if each.recursive)
-    found = keepable(program, stratum)
+    found = maintenance_obstacle(program, stratum)
     assert found is None if why is None else why in found
 
 

@@ -108,7 +108,7 @@ def test_front_ends_agree():
     ({"Filter": {"variables": [0], "predicate": "LIKE", "plan": KNOWS}}, kpg.ParseError, ["'LIKE'"]),
     ({"Filter": {"variables": [0], "predicate": "LT", "plan": KNOWS}}, kpg.ParseError, ["found 1 arguments"]),
     ({"MatchAV": [0, ":name", 3]}, kpg.TypeMismatch, ["not symbol"]),
-    ({"MatchAV": [0, ":name", {"String": 3}]}, kpg.ParseError, ["is no value"]),
+    ({"MatchAV": [0, ":name", {"String": 3}]}, kpg.ParseError, ["is not a value"]),
     ({"Hector": {"variables": [], "bindings": []}}, kpg.ParseError, ["no bindings"]),
     ("MatchA", kpg.ParseError, ["found 'MatchA', expected an object"]),
     ({"Antijoin": {"variables": [0], "left_plan": KNOWS, "right_plan": {"NameExpr": [[0, 1], "q"]}}},

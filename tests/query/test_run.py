@@ -285,4 +285,4 @@ def test_explain_says_what_a_question_needs(place, capsys):
     assert cli.main(["explain", str(place / "program.dl"), "--query", 'path("a", _)', "--insert-only"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("path is computed for its arguments (x), by demand\n")
-    assert "saturated by one operator: it only grows" in shown
+    assert "one operator, insert-only: keeps no state for removals" in shown

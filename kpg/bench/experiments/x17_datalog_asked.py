@@ -19,7 +19,7 @@ from kpg.bench.peers.apart import Apart
 from kpg.bench.peers.datalog_engines import BOUND
 from kpg.bench.run import Run, TooLong
 from kpg.opening import open as open_database
-from kpg.query.demand import demanded
+from kpg.query.demand import magic_sets
 from kpg.query.installed_program import InstalledProgram
 
 ARGUMENTS = 100
@@ -48,7 +48,7 @@ def ask(run: Run, case: Case, column: str, query: str) -> list[float]:
     """Seconds of each argument; the answers are those of the whole relation."""
     rows, place = expected(case), 0 if column == "x" else 1
     columns = np.stack([rows // case.nodes, rows % case.nodes])
-    made, clock = demanded(programs.load(case.program), case.program, (column,)), Clock()
+    made, clock = magic_sets(programs.load(case.program), case.program, (column,)), Clock()
     with open_database() as db, InstalledProgram(db, made.program, distinct_inputs=False) as running:
         running.inputs["e"].insert(case.edges)
         db.advance()

@@ -1,5 +1,5 @@
-"""Demand: a query with bound arguments computes what they need, and the arguments are rows of an input."""
+"""Demand: a query with bound arguments computes only the rows it needs, and its arguments are rows of an input."""
 
-from kpg.query.demand.demanded import Demanded, Together, demanded, demanded_together
+from kpg.query.demand.magic_sets import CombinedMagicProgram, MagicProgram, magic_sets, magic_sets_together
 
-__all__ = ["Demanded", "Together", "demanded", "demanded_together"]
+__all__ = ["CombinedMagicProgram", "MagicProgram", "magic_sets", "magic_sets_together"]

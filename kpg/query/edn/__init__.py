@@ -1,4 +1,4 @@
-"""Queries in EDN, in the style of Datomic and 3DF: reader, and the way to the IR."""
+"""Queries in EDN, in the style of Datomic and 3DF: the reader, and the parser of queries and rules."""
 
 from kpg.query.edn.queries import Attribute, parse_query
 

@@ -1,11 +1,12 @@
-"""Where clauses as formulas: data patterns, rules, predicates, functions, not, or, and.
+"""Parse where clauses into formulas: data patterns, rules, predicates, functions, not, or, and.
 
     [?x :person/name "Ann"]    an atom of the relation :person/name      (knows ?x ?y)   an atom of the rule knows
     [(< ?a ?b)] or (< ?a ?b)   a comparison                              [(+ ?a 1) ?b]   an equation
-    (not ...)  (or ...)        a relation of their own, of the variables that they share with what is around them
+    (not ...)  (or ...)        a generated relation, of the variables shared with the clauses around it
 
-A variable is a symbol with or without a leading `?`, so that `b` and `?b` are the same; `_` is any value; `<x>` is the
-parameter x; `...` as the last argument stands for all arguments that are left out.
+A variable is a symbol with or without a leading `?`: `b` and `?b` are the same. `_` is any value, `<x>` the parameter
+x, and `...` as the last argument stands for all omitted arguments. To add a function, see kpg/query/ir/functors.py,
+then add its EDN name to `FUNCTIONS`.
 """
 
 from __future__ import annotations
@@ -28,33 +29,34 @@ FUNCTIONS = {
 
 
 @dataclass(slots=True)
-class Clauses:
-    """What is known while clauses are read: attributes, rules by arity, parameters; and what not and or made."""
+class ClauseParser:
+    """Parses clauses, given attributes, rules by arity and parameters; collects the relations of not and or."""
 
     attributes: dict[str, tuple[Kind, ...]]
     rules: dict[str, int]
     parameters: dict[str, Value]
-    fixed: frozenset[str] = frozenset()  # variables of what is being read that are parameters
+    fixed: frozenset[str] = frozenset()  # variables of the current query that are parameters
     relations: list[Relation] = field(default_factory=list)
-    made: list[Rule] = field(default_factory=list)
+    generated: list[Rule] = field(default_factory=list)
 
-    def conjunction(self, forms: tuple[Form, ...], form: Form, around: set[str]) -> Conjunction:
-        """All of some clauses; `around` are the variables known outside of them."""
-        parts: list[Formula | None] = [None if is_group(each) else self.plain(each) for each in forms]
-        here = around | {name for part in parts if part is not None for name in names_in(part)}
-        for each in forms:  # what an or binds can be used by a not beside it
-            if is_group(each) and each.value[0].value in ("or", "or-join"):
-                here |= common_names(each)
-        done: list[Formula] = []
-        for part, each in zip(parts, forms, strict=True):
-            made = part if part is not None else self.group(each, here, [part for part in parts if part is not None])
-            done += made.parts if isinstance(made, Conjunction) else [made]
-        return Conjunction(tuple(done), form.at)
+    def conjunction(self, forms: tuple[Form, ...], form: Form, outside: set[str]) -> Conjunction:
+        """Parse clauses that must all hold; `outside` are the variables of the clauses around them."""
+        parts: list[Formula | None] = [None if is_group(clause) else self.plain_clause(clause) for clause in forms]
+        visible = outside | {name for part in parts if part is not None for name in names_in(part)}
+        for clause in forms:  # a not can use the variables that an or beside it binds
+            if is_group(clause) and clause.value[0].value in ("or", "or-join"):
+                visible |= common_names(clause)
+        formulas: list[Formula] = []
+        for part, clause in zip(parts, forms, strict=True):
+            beside = [part for part in parts if part is not None]
+            formula = part if part is not None else self.group(clause, visible, beside)
+            formulas += formula.parts if isinstance(formula, Conjunction) else [formula]
+        return Conjunction(tuple(formulas), form.at)
 
-    def plain(self, form: Form) -> Formula:
-        """A clause that stands for itself."""
+    def plain_clause(self, form: Form) -> Formula:
+        """Parse a clause that contains no other clauses."""
         if form.kind == "vector":
-            return self.bracketed(form)
+            return self.vector_clause(form)
         if form.kind == "list" and form.value and form.value[0].kind == "symbol":
             name, arguments = form.value[0], form.value[1:]
             if name.value in COMPARE:
@@ -63,11 +65,11 @@ class Clauses:
         hint = "A clause is [?e :attribute ?v], (rule ?x) or (not ...)."
         raise failure(ParseError, "not a clause", form.at, hint=hint)
 
-    def bracketed(self, form: Form) -> Formula:
-        """A data pattern, a predicate or a function."""
+    def vector_clause(self, form: Form) -> Formula:
+        """Parse a data pattern, a predicate or a function."""
         items: tuple[Form, ...] = form.value
         if items and items[0].kind == "list":
-            return self.computed(form, items)
+            return self.call_clause(form, items)
         if not 2 <= len(items) <= 3 or items[1].kind != "keyword":
             hint = "A pattern is [?entity :attribute ?value]."
             raise failure(ParseError, "not a data pattern", form.at, hint=hint)
@@ -78,8 +80,8 @@ class Clauses:
         value = self.term(items[2]) if len(items) == 3 else WildcardTerm(form.at)
         return Atom(name.value, (self.term(items[0]), value), form.at)
 
-    def computed(self, form: Form, items: tuple[Form, ...]) -> Formula:
-        """`[(< ?a ?b)]` or `[(+ ?a ?b) ?c]`"""
+    def call_clause(self, form: Form, items: tuple[Form, ...]) -> Formula:
+        """Parse `[(< ?a ?b)]` or `[(+ ?a ?b) ?c]`."""
         call = items[0]
         if not call.value or call.value[0].kind != "symbol" or len(items) > 2:
             hint = "Write [(< ?a ?b)] or [(+ ?a 1) ?b]."
@@ -99,13 +101,15 @@ class Clauses:
         return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], arguments, None, call.at), form.at)
 
     def comparison(self, name: Form, arguments: tuple[Form, ...]) -> Formula:
-        """`(< ?a ?b)`"""
+        """Parse `(< ?a ?b)`."""
         if len(arguments) != 2:
-            raise failure(ParseError, f"{name.value} compares two values, not {len(arguments)}", name.at)
+            raise failure(
+                ParseError, f"{name.value} compares two values, not {len(arguments)}", name.at, hint="Write (< ?a ?b)."
+            )
         return Comparison(COMPARE[name.value], self.term(arguments[0]), self.term(arguments[1]), name.at)
 
     def rule_atom(self, name: Form, arguments: tuple[Form, ...]) -> Atom:
-        """`(knows ?a ?b)`; `...` fills up with wildcards."""
+        """Parse `(knows ?a ?b)`; `...` stands for wildcards."""
         if name.value not in self.rules:
             hint = did_you_mean(name.value, [*self.rules, "not", "or", "and", *COMPARE])
             raise failure(UndefinedName, f"no rule is called {name.value!r}", name.at, hint=hint)
@@ -116,41 +120,42 @@ class Clauses:
             terms = tuple(map(self.term, arguments))
         return Atom(name.value, terms, name.at)
 
-    def group(self, form: Form, around: set[str], beside: list[Formula]) -> Formula:
-        """`(not ...)`, `(or ...)`, `(and ...)`, and the joins that name their variables."""
-        word, *inside = form.value
+    def group(self, form: Form, outside: set[str], beside: list[Formula]) -> Formula:
+        """Parse `(not ...)`, `(or ...)`, `(and ...)`, and the joins that name their variables."""
+        word, *items = form.value
         shared: set[str] | None = None
         if word.value.endswith("-join"):
-            if not inside or inside[0].kind != "vector":
+            if not items or items[0].kind != "vector":
                 raise failure(ParseError, f"{word.value} names its variables first", word.at, hint="As in [?x ?y].")
-            shared = {variable_name(each) for each in inside.pop(0).value}
-        if not inside:
-            raise failure(ParseError, f"{word.value} of nothing", word.at)
+            shared = {variable_name(variable) for variable in items.pop(0).value}
+        if not items:
+            raise failure(
+                ParseError, f"{word.value} without clauses", word.at, hint=f"Write ({word.value} clause ...)."
+            )
         if word.value == "and":
-            return self.conjunction(tuple(inside), form, around)
+            return self.conjunction(tuple(items), form, outside)
         if word.value.startswith("not"):
-            body = self.conjunction(tuple(inside), form, around)
-            names = sorted(set(names_in(body)) & (around if shared is None else shared))
-            if not set(names) <= bound_by(body.parts):  # what is beside it says which values matter
+            body = self.conjunction(tuple(items), form, outside)
+            names = sorted(set(names_in(body)) & (outside if shared is None else shared))
+            if not set(names) <= bound_by(body.parts):  # the atoms beside it bind the rest
                 body = Conjunction((*(part for part in beside if isinstance(part, Atom)), *body.parts), form.at)
             return Negation(self.relation_of("not", names, [body], form), form.at)
-        bodies = [self.conjunction((each,), form, around) for each in inside]
+        bodies = [self.conjunction((item,), form, outside) for item in items]
         common = set.intersection(*[set(names_in(body)) for body in bodies])
         names = sorted(common if shared is None else shared)
         return self.relation_of("or", names, bodies, form)
 
     def relation_of(self, word: str, names: list[str], bodies: list[Conjunction], form: Form) -> Atom:
-        """A relation of some variables that holds where one of some bodies does."""
+        """Add a relation of these variables that holds where one of the bodies does; return its atom."""
         name = f"@{word}.{len(self.relations) + 1}"
-        head = Atom(name, tuple(VariableTerm(each, form.at) for each in names), form.at)
-        self.relations.append(
-            Relation(name, tuple(RelationColumn(each, "", "number") for each in names), form.at, made=True)
-        )
-        self.made += [Rule((head,), body, form.at) for body in bodies]
+        head = Atom(name, tuple(VariableTerm(variable, form.at) for variable in names), form.at)
+        columns = tuple(RelationColumn(variable, "", "number") for variable in names)
+        self.relations.append(Relation(name, columns, form.at, generated=True))
+        self.generated += [Rule((head,), body, form.at) for body in bodies]
         return head
 
     def term(self, form: Form) -> Term:
-        """A variable, a wildcard, a parameter or a constant."""
+        """Parse a variable, a wildcard, a parameter or a constant."""
         match form.kind:
             case "number":
                 return ConstantTerm(form.value, None, form.at)
@@ -167,12 +172,12 @@ class Clauses:
             case "symbol":
                 name = variable_name(form)
                 return self.parameter(name, form) if name in self.fixed else VariableTerm(name, form.at)
-        raise failure(ParseError, "not a variable or a value", form.at)
+        raise failure(ParseError, "not a variable or a value", form.at, hint='Write ?x, _, 3, "text" or :keyword.')
 
     def parameter(self, name: str, form: Form) -> ConstantTerm:
-        """The value that a parameter was given."""
+        """Return the value of a parameter."""
         if name not in self.parameters:
-            hint = did_you_mean(name, self.parameters) or "Give it with parameters={...}."
+            hint = did_you_mean(name, self.parameters) or "Pass it with parameters={...}."
             raise failure(UndefinedName, f"no parameter is called {name!r}", form.at, hint=hint)
         value = self.parameters[name]
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
@@ -180,31 +185,31 @@ class Clauses:
 
 
 def is_group(form: Form) -> bool:
-    """Whether a clause is made of clauses."""
+    """Return whether a clause contains other clauses."""
     words = ("not", "or", "and", "not-join", "or-join")
     return form.kind == "list" and bool(form.value) and form.value[0].is_symbol(*words)
 
 
 def names_in(formula: Formula) -> list[str]:
-    """The names of the variables of a formula, each once, in order."""
+    """Return the names of a formula's variables, each once, in order."""
     return list(dict.fromkeys(variable.name for variable in variables(formula)))
 
 
 def symbols_in(form: Form) -> set[str]:
-    """The variables that are written in a form."""
+    """Return the variables written in a form."""
     if form.kind in ("list", "vector"):
         return set().union(*map(symbols_in, form.value))
     return {variable_name(form)} if form.kind == "symbol" and form.value.startswith("?") else set()
 
 
 def common_names(form: Form) -> set[str]:
-    """The variables that are in every part of an or."""
-    inside = [each for each in form.value[1:] if not (form.value[0].is_symbol("or-join") and each is form.value[1])]
-    return set.intersection(*map(symbols_in, inside)) if inside else set()
+    """Return the variables that occur in every alternative of an or."""
+    items = [item for item in form.value[1:] if not (form.value[0].is_symbol("or-join") and item is form.value[1])]
+    return set.intersection(*map(symbols_in, items)) if items else set()
 
 
 def variable_name(form: Form) -> str:
-    """The name of a variable, without its question mark."""
+    """Return the name of a variable, without its question mark."""
     if form.kind != "symbol":
         raise failure(ParseError, "not a variable", form.at, hint="A variable is written ?x.")
     return str(form.value).removeprefix("?") or "?"

@@ -1,7 +1,7 @@
-"""Bodies as tuples of literals, and which variables they bind.
+"""The literals of bodies, and the variables that they bind.
 
-A variable is bound by a positive atom it stands in, or by an equation whose other side is bound. Everything else, the
-head, negations and comparisons, only uses variables.
+A positive atom binds the variables among its arguments. An equation binds the variable on one side if the variables of
+the other side are bound. The head, negations and other comparisons use variables without binding them.
 """
 
 from __future__ import annotations
@@ -15,51 +15,51 @@ from kpg.query.ir.terms import variables as variables_of_term
 
 
 def literals(rule: Rule) -> tuple[Literal, ...]:
-    """The literals of a rule whose body is a conjunction of them."""
+    """Return the literals of a rule's body, which must be a conjunction of literals."""
     return literals_of(rule.body)
 
 
 def literals_of(body: Formula) -> tuple[Literal, ...]:
-    """The literals of a conjunction of them."""
+    """Return the literals of a body, which must be a conjunction of literals."""
     parts = body.parts if isinstance(body, Conjunction) else (body,)
     assert all(isinstance(part, (Atom, Comparison, Test, Negation)) for part in parts), "not in normal form"
     return parts  # type: ignore[return-value]
 
 
 def definitions(literal: Formula) -> Iterator[tuple[VariableTerm, Term]]:
-    """What an equation may define: (variable, term), either way round."""
+    """Yield (variable, term) for each variable that an equation can define: one side by the other."""
     if isinstance(literal, Comparison) and literal.op == "=":
-        for this, that in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(this, VariableTerm):
-                yield this, that
+        for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(side, VariableTerm):
+                yield side, other
 
 
-def is_ready(term: Term, bound: set[str]) -> bool:
-    """Whether a term can be computed from bound variables; an aggregate cannot."""
-    if any(isinstance(each, AggregateTerm) for each in subterms(term)):
+def is_computable(term: Term, bound: set[str]) -> bool:
+    """Return whether a term can be computed from bound variables; an aggregate cannot."""
+    if any(isinstance(part, AggregateTerm) for part in subterms(term)):
         return False
     return all(variable.name in bound for variable in variables_of_term(term))
 
 
 def bound_by(body: Iterable[Formula], already: Iterable[str] = ()) -> set[str]:
-    """The variables that a body binds, given some that are bound."""
+    """Return the names that are bound by the literals of a body and by variables that are bound already."""
     body = tuple(body)
     bound = set(already)
     for literal in body:
         if isinstance(literal, Atom):
             bound |= {term.name for term in literal.arguments if isinstance(term, VariableTerm)}
     while True:
-        found = {
+        defined = {
             variable.name
             for literal in body
             for variable, term in definitions(literal)
-            if variable.name not in bound and is_ready(term, bound)
+            if variable.name not in bound and is_computable(term, bound)
         }
-        if not found:
+        if not defined:
             return bound
-        bound |= found
+        bound |= defined
 
 
-def uses(literal: Literal) -> set[str]:
-    """The names of the variables in a literal."""
+def variable_names(literal: Literal) -> set[str]:
+    """Return the names of the variables in a literal."""
     return {variable.name for variable in variables(literal)}

@@ -1,9 +1,9 @@
-"""From a program as written to one that can be built: the rewrites, in order, with the verifier between them.
+"""Compile a parsed program into one that can be lowered to a dataflow: all rewrites in order, verified after each.
 
-    compile(parse(text))  ==  the same relations, as rules that can be evaluated from left to right, in strata
+    compile(parse(text))  ==  the same relations, by rules that can be evaluated from left to right, in strata
 
-Each rewrite is a function from program to program in a file of its own. Whatever is wrong with a program is found
-here, before any data is touched.
+Each rewrite is a function from program to program in a file of its own. All errors of a program are raised here,
+before any data is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kpg.query.ir.rewrites.solve_equations import solve_equations
 from kpg.query.ir.rewrites.stratify import stratify
 from kpg.query.ir.verify import verify
 
-RULES: tuple[Callable[[Program], Program], ...] = (
+REWRITES: tuple[Callable[[Program], Program], ...] = (
     check_names,
     single_head,
     separate_scopes,
@@ -46,9 +46,9 @@ RULES: tuple[Callable[[Program], Program], ...] = (
 
 
 def compile(program: Program) -> Program:
-    """The program after all rewrites; raises ProgramError where the program is wrong."""
+    """Apply all rewrites; raise ProgramError if the program is wrong."""
     done: list[str] = []
-    for rewrite in RULES:
+    for rewrite in REWRITES:
         program = rewrite(program)
         done.append(rewrite.__name__)
         verify(program, tuple(done))

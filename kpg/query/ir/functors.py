@@ -1,7 +1,18 @@
-"""The functors and tests that rules may use: how many arguments, of what kinds, and what comes out.
+"""The functors and tests that rules may use: their names and signatures.
 
-A signature is a tuple of alternatives, each (kinds of the arguments, kind of the result); the last argument's kind
-repeats for functors that take any number.
+    strlen("hello")       a functor: gives a value, stands among terms
+    range(0, 10)          a generator: gives any number of values, each a solution
+    contains("b", x)      a test: holds or not, stands among literals
+
+To add a functor:
+    1. here, add its name and signature to `FUNCTORS`, with `same_kind`, `signature` or `conversion`;
+    2. in kpg/query/lower/expressions.py, add to `FUNCTIONS` how it is computed, as an expression over columns. A
+       function that expressions do not have yet (of dates, for example) is first added to kpg/columns: a method of
+       `Expression` (kpg/columns/expression.py) and its implementation in `kpg/columns/bind.py`;
+    3. in kpg/testing/datalog_oracle.py, add the same function in plain Python: tests compare both;
+    4. in tests/query/test_language.py, add a case; in docs/datalog.md, add its name to the list.
+Parser, type inference, EDN and explanations then know it from here. A test is added to `TESTS` and to
+`TermCompiler.condition` of kpg/query/lower/expressions.py.
 """
 
 from __future__ import annotations
@@ -15,54 +26,59 @@ Kinds = tuple[Kind, ...]
 
 @dataclass(frozen=True, slots=True)
 class Functor:
-    """A function of values: alternatives of (argument kinds, result kind), and how many arguments it takes."""
+    """A signature: alternatives of (argument kinds, result kind), and the allowed number of arguments.
+
+    The last argument kind of an alternative repeats for further arguments.
+    """
 
     alternatives: tuple[tuple[Kinds, Kind], ...]
-    least: int
-    most: int
-    generates: bool = False  # any number of values, each a solution
+    min_arguments: int
+    max_arguments: int
+    generates: bool = False  # gives any number of values, each a solution
 
-    def kinds_at(self, place: int, alternative: Kinds) -> Kind:
-        """The kind of the argument at a place."""
-        return alternative[min(place, len(alternative) - 1)]
-
-
-def same(kinds: Kinds, least: int, most: int, generates: bool = False) -> Functor:
-    """All arguments and the result of one kind, any of some."""
-    return Functor(tuple(((kind,), kind) for kind in kinds), least, most, generates)
+    def argument_kind(self, position: int, alternative: Kinds) -> Kind:
+        """Return the kind of the argument at a position."""
+        return alternative[min(position, len(alternative) - 1)]
 
 
-def fixed(arguments: Kinds, result: Kind, least: int | None = None, most: int | None = None) -> Functor:
-    """One signature."""
-    return Functor(((arguments, result),), least or len(arguments), most or len(arguments))
+def same_kind(kinds: Kinds, min_arguments: int, max_arguments: int, generates: bool = False) -> Functor:
+    """Return a signature in which all arguments and the result have the same kind, one of `kinds`."""
+    return Functor(tuple(((kind,), kind) for kind in kinds), min_arguments, max_arguments, generates)
 
 
-def converts(result: Kind) -> Functor:
-    """One argument of any kind."""
+def signature(
+    arguments: Kinds, result: Kind, min_arguments: int | None = None, max_arguments: int | None = None
+) -> Functor:
+    """Return a signature with one alternative."""
+    return Functor(((arguments, result),), min_arguments or len(arguments), max_arguments or len(arguments))
+
+
+def conversion(result: Kind) -> Functor:
+    """Return the signature of a conversion: one argument of any kind."""
     every: Kinds = ("number", "unsigned", "float", "symbol")
     return Functor(tuple(((kind,), result) for kind in every), 1, 1)
 
 
-WHOLE: Kinds = ("number", "unsigned")
+INTEGER: Kinds = ("number", "unsigned")
 NUMERIC: Kinds = ("number", "unsigned", "float")
-MANY = 255
+MAX_ARGUMENTS = 255  # stands for "any number"
 
 FUNCTORS: dict[str, Functor] = {
-    "+": same((*NUMERIC, "symbol"), 2, 2),
-    **{op: same(NUMERIC, 2, 2) for op in ("-", "*", "/", "^")},
-    "neg": same(NUMERIC, 1, 1),
-    **{op: same(WHOLE, 2, 2) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor")},
-    **{op: same(WHOLE, 1, 1) for op in ("bnot", "lnot")},
-    **{op: same((*NUMERIC, "symbol"), 2, MANY) for op in ("min", "max")},
-    "cat": fixed(("symbol",), "symbol", 1, MANY),
-    "strlen": fixed(("symbol",), "number"),
-    "substr": fixed(("symbol", "number", "number"), "symbol"),
-    "ord": converts("number"),
-    "to_number": converts("number"),
-    "to_unsigned": converts("unsigned"),
-    "to_float": converts("float"),
-    "to_string": converts("symbol"),
-    "range": same(NUMERIC, 2, 3, generates=True),
+    "+": same_kind((*NUMERIC, "symbol"), 2, 2),
+    **{op: same_kind(NUMERIC, 2, 2) for op in ("-", "*", "/", "^")},
+    "neg": same_kind(NUMERIC, 1, 1),
+    **{op: same_kind(INTEGER, 2, 2) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor")},
+    **{op: same_kind(INTEGER, 1, 1) for op in ("bnot", "lnot")},
+    **{op: same_kind((*NUMERIC, "symbol"), 2, MAX_ARGUMENTS) for op in ("min", "max")},
+    "cat": signature(("symbol",), "symbol", 1, MAX_ARGUMENTS),
+    "strlen": signature(("symbol",), "number"),
+    "substr": signature(("symbol", "number", "number"), "symbol"),
+    "ord": conversion("number"),
+    "to_number": conversion("number"),
+    "to_unsigned": conversion("unsigned"),
+    "to_float": conversion("float"),
+    "to_string": conversion("symbol"),
+    "range": same_kind(NUMERIC, 2, 3, generates=True),
 }
 
 TESTS: dict[str, Kinds] = {"match": ("symbol", "symbol"), "contains": ("symbol", "symbol")}

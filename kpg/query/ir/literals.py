@@ -1,9 +1,10 @@
-"""Formulas: what the body of a rule says.
+"""Formulas: the bodies of rules and their parts.
 
     Atom edge(x, y)    Comparison x < y    Test match("a.*", x)    Truth true
     Negation !f        Conjunction f, g    Disjunction f; g
 
-After `expand_disjunction` a body is a tuple of literals: atoms, comparisons, tests, and negations of atoms.
+After the rewrite `expand_disjunction` a body is a conjunction of literals: atoms, comparisons, tests, and negations of
+atoms.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, change, subterms
+from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, map_term, subterms
 from kpg.query.ir.terms import variables as variables_of_term
 from kpg.query.source_text import NOWHERE, Position
 
@@ -25,7 +26,7 @@ OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A relation holds of some terms."""
+    """A relation contains the row of these arguments."""
 
     relation: str
     arguments: tuple[Term, ...]
@@ -34,7 +35,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two terms compare so; an "=" may also say what a variable is."""
+    """A comparison of two terms; an "=" can also define a variable."""
 
     op: str
     left: Term
@@ -44,9 +45,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition by name, or its opposite."""
+    """A named condition, or its negation."""
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # pytest must not collect it
 
     name: str
     arguments: tuple[Term, ...]
@@ -56,7 +57,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What always holds, or never."""
+    """`true` or `false`."""
 
     holds: bool
     at: Position = field(default=NOWHERE, compare=False, repr=False)
@@ -64,7 +65,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A formula does not hold."""
+    """The negation of a formula."""
 
     formula: Formula
     at: Position = field(default=NOWHERE, compare=False, repr=False)
@@ -72,7 +73,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of some formulas hold."""
+    """All parts hold."""
 
     parts: tuple[Formula, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
@@ -80,7 +81,7 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """One of some formulas holds."""
+    """At least one part holds."""
 
     parts: tuple[Formula, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
@@ -90,8 +91,18 @@ Formula: TypeAlias = Atom | Comparison | Test | Truth | Negation | Conjunction |
 Literal: TypeAlias = Atom | Comparison | Test | Negation
 
 
+def subformulas(formula: Formula) -> Iterator[Formula]:
+    """Yield the formula and its parts; the bodies of aggregates are not entered."""
+    yield formula
+    if isinstance(formula, Negation):
+        yield from subformulas(formula.formula)
+    elif isinstance(formula, (Conjunction, Disjunction)):
+        for part in formula.parts:
+            yield from subformulas(part)
+
+
 def terms(formula: Formula) -> Iterator[Term]:
-    """The terms that stand directly in a formula."""
+    """Yield the arguments and operands of a formula; the bodies of aggregates are not entered."""
     match formula:
         case Atom() | Test():
             yield from formula.arguments
@@ -106,19 +117,19 @@ def terms(formula: Formula) -> Iterator[Term]:
 
 
 def aggregates(formula: Formula) -> Iterator[AggregateTerm]:
-    """The outermost aggregates of a formula."""
+    """Yield the outermost aggregates of a formula."""
     for term in terms(formula):
-        yield from (each for each in subterms(term) if isinstance(each, AggregateTerm))
+        yield from (part for part in subterms(term) if isinstance(part, AggregateTerm))
 
 
 def variables(formula: Formula) -> Iterator[VariableTerm]:
-    """The variables of a formula, those inside aggregates left out."""
+    """Yield the variables of a formula, except those inside aggregates."""
     for term in terms(formula):
         yield from variables_of_term(term)
 
 
 def all_variables(formula: Formula) -> Iterator[VariableTerm]:
-    """The variables of a formula, those inside aggregates too."""
+    """Yield the variables of a formula, including those inside aggregates."""
     yield from variables(formula)
     for aggregate in aggregates(formula):
         if aggregate.target is not None:
@@ -127,7 +138,7 @@ def all_variables(formula: Formula) -> Iterator[VariableTerm]:
 
 
 def atoms(formula: Formula) -> Iterator[tuple[Atom, bool]]:
-    """The atoms of a formula, and whether each counts positively; not those inside aggregates."""
+    """Yield (atom, whether it occurs positively) for the atoms of a formula, except those inside aggregates."""
     match formula:
         case Atom():
             yield formula, True
@@ -138,28 +149,28 @@ def atoms(formula: Formula) -> Iterator[tuple[Atom, bool]]:
                 yield from atoms(part)
 
 
-def change_atom(atom: Atom, function: Callable[[Term], Term]) -> Atom:
-    """The atom with `function` done to every term, innermost first; not inside aggregates."""
-    return replace(atom, arguments=tuple(change(term, function) for term in atom.arguments))
+def map_atom_terms(atom: Atom, function: Callable[[Term], Term]) -> Atom:
+    """Apply `function` to every term of an atom, innermost first; the bodies of aggregates are not entered."""
+    return replace(atom, arguments=tuple(map_term(term, function) for term in atom.arguments))
 
 
-def change_terms(formula: Formula, function: Callable[[Term], Term], *, inside: bool = False) -> Formula:
-    """The formula with `function` done to every term, innermost first; with `inside`, in aggregates as well."""
+def map_terms(formula: Formula, function: Callable[[Term], Term], *, inside: bool = False) -> Formula:
+    """Apply `function` to every term of a formula, innermost first; with `inside`, also in the bodies of aggregates."""
 
     def everywhere(term: Term) -> Term:
         if inside and isinstance(term, AggregateTerm):
-            target = None if term.target is None else change(term.target, everywhere)
-            term = replace(term, target=target, body=change_terms(term.body, function, inside=True))
+            target = None if term.target is None else map_term(term.target, everywhere)
+            term = replace(term, target=target, body=map_terms(term.body, function, inside=True))
         return function(term)
 
     match formula:
         case Atom() | Test():
-            return replace(formula, arguments=tuple(change(term, everywhere) for term in formula.arguments))
+            return replace(formula, arguments=tuple(map_term(term, everywhere) for term in formula.arguments))
         case Comparison():
-            return replace(formula, left=change(formula.left, everywhere), right=change(formula.right, everywhere))
+            return replace(formula, left=map_term(formula.left, everywhere), right=map_term(formula.right, everywhere))
         case Negation():
-            return replace(formula, formula=change_terms(formula.formula, function, inside=inside))
+            return replace(formula, formula=map_terms(formula.formula, function, inside=inside))
         case Conjunction() | Disjunction():
-            parts = tuple(change_terms(part, function, inside=inside) for part in formula.parts)
+            parts = tuple(map_terms(part, function, inside=inside) for part in formula.parts)
             return replace(formula, parts=parts)
     return formula

@@ -1,7 +1,8 @@
-"""Programs: relations, rules, facts, and what goes in and out.
+"""The intermediate representation of programs: relations, rules, facts, inputs and outputs.
 
-A rule as written has any number of heads and any formula as body; rewrites bring it to one head and a tuple of
-literals. Aggregates become `AggregateReduction`s: a relation that is, for each value of its keys, a value computed from another.
+A parsed rule has any number of heads and any formula as its body; the rewrites reduce it to one head and a conjunction
+of literals. Each aggregate becomes an `AggregateReduction`: a relation that holds, for each key, one value computed
+from the rows of another relation. All values are immutable.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from kpg.query.ir.literals import Atom, Formula
 from kpg.query.ir.terms import Kind, Value
 from kpg.query.source_text import NOWHERE, Position
 
-PARAMETER = "@in."  # how the names of relations begin that hold what a query was given
+PARAMETER = "@in."  # prefix of the relations that hold the parameters of a query
 
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column of a relation: its name, its declared type, and what kind of values that means."""
+    """A column of a relation: its name, its declared type, and the kind of that type's values."""
 
     name: str
     type: str
@@ -27,59 +28,60 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A named, typed relation. It is a set, unless `bag` says that rows count as often as they are derived.
+    """A named, typed relation: a set, or with `bag` a multiset that holds each row once for each derivation.
 
-    `functional` are columns of which there is one value at most, given all other columns.
+    `functional` are the columns that all other columns determine: at most one value for each combination of the others.
     """
 
     name: str
     columns: tuple[RelationColumn, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
-    made: bool = False  # by a rewrite, so nobody asks for it by name
+    generated: bool = False  # by a parser or rewrite; users do not see it
     bag: bool = False
     functional: tuple[int, ...] = ()
 
     @property
     def arity(self) -> int:
-        """How many columns."""
+        """The number of columns."""
         return len(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A type declared by name: a kind, and the names it may stand in for."""
+    """A declared type: its kind and its supertypes."""
 
     name: str
     kind: Kind
-    above: frozenset[str]  # itself and every type that it is a subtype of
+    supertypes: frozenset[str]  # including itself
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Heads hold wherever the body does. `kinds` says what each variable holds, once inferred."""
+    """The heads hold for every solution of the body. `kinds` are the kinds of the variables, once inferred."""
 
     heads: tuple[Atom, ...]
     body: Formula
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     kinds: tuple[tuple[str, Kind], ...] = field(default=(), repr=False)
-    joins: str = ""  # how it shall be joined, if somebody said so: see kpg.query.join_strategy
+    joins: str = ""  # the join hint of this rule, if any: see kpg.query.join_strategy
 
     @property
     def head(self) -> Atom:
-        """The only head."""
+        """The head of a rule with one head."""
         (head,) = self.heads
         return head
 
     def kind_of(self, variable: str) -> Kind:
-        """What a variable holds."""
+        """Return the kind of a variable."""
         return dict(self.kinds)[variable]
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateReduction:
-    """A relation computed from another: its first `keys` columns group, `op` of column `value` comes last.
+    """A relation computed from another: it groups `source` by its first `keys` columns and appends one value.
 
-    With no column a count; the rows of `source` are the solutions, each once.
+    The value is `op` over column `value` of the group's rows, or the number of rows if `value` is None. The rows of
+    `source` are the solutions of the aggregate's body, each once.
     """
 
     relation: str
@@ -92,7 +94,7 @@ class AggregateReduction:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A row of a relation that the program itself states."""
+    """A row that the text of the program states."""
 
     relation: str
     values: tuple[Value, ...]
@@ -101,7 +103,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """That a relation is read or written, and how: `kind` is input, output or printsize."""
+    """An input or output of the program: `kind` is input, output or printsize."""
 
     kind: str
     relation: str
@@ -109,13 +111,13 @@ class Directive:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
     def option(self, name: str, default: str) -> str:
-        """The value of an option."""
+        """Return the value of an option."""
         return dict(self.options).get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Relations that are computed together, after all strata before: by going round if they depend on themselves."""
+    """Relations that are computed together, after all earlier strata; iterated if they depend on themselves."""
 
     relations: tuple[str, ...]
     recursive: bool
@@ -123,7 +125,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything that was said, and what rewrites have made of it."""
+    """A program, before, between and after the rewrites."""
 
     relations: tuple[Relation, ...]
     rules: tuple[Rule, ...] = ()
@@ -132,22 +134,21 @@ class Program:
     types: tuple[NamedType, ...] = ()
     reductions: tuple[AggregateReduction, ...] = ()
     strata: tuple[Stratum, ...] = ()
-    stage: int = 0  # how many rewrites are done
     insert_only: bool = False  # no row of an input is ever removed
-    joins: str = ""  # how rules shall be joined that do not say so themselves
+    joins: str = ""  # the join hint for rules that have none of their own
 
     def by_name(self) -> dict[str, Relation]:
-        """The relations."""
+        """Return the relations by name."""
         return {relation.name: relation for relation in self.relations}
 
     def rules_of(self, name: str) -> list[Rule]:
-        """The rules with one head, for a relation."""
+        """Return the rules of a relation; every rule must have one head."""
         return [rule for rule in self.rules if rule.head.relation == name]
 
-    def wanted(self) -> list[str]:
-        """The relations that somebody reads, each once."""
-        return list(dict.fromkeys(each.relation for each in self.directives if each.kind != "input"))
+    def outputs(self) -> list[str]:
+        """Return the names of the relations that are read from outside, each once."""
+        return list(dict.fromkeys(directive.relation for directive in self.directives if directive.kind != "input"))
 
     def with_rules(self, rules: tuple[Rule, ...]) -> Program:
-        """The same program with other rules."""
+        """Return the program with other rules."""
         return replace(self, rules=rules)

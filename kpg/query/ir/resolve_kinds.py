@@ -1,6 +1,6 @@
-"""Constants and calls given the kind of the place they stand in, once the kinds of all variables are known.
+"""Resolve the kinds of constants and calls from their context, once the kinds of all variables are inferred.
 
-A whole number as written becomes a float where a float is wanted, and is refused where it does not fit.
+An integer literal becomes a float where a float is needed. An integer that does not fit its type raises TypeMismatch.
 """
 
 from __future__ import annotations
@@ -15,25 +15,31 @@ from kpg.query.ir.program import Fact, Relation
 from kpg.query.ir.terms import NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import Position, failure
 
-PREFERRED: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol", "bool")
+PREFERRED: tuple[Kind, ...] = (
+    "number",
+    "unsigned",
+    "float",
+    "symbol",
+    "bool",
+)  # for a variable of several possible kinds
 
 
 @dataclass(frozen=True, slots=True)
 class KindResolver:
-    """Constants and calls given the kind of the place they stand in."""
+    """Resolves the formulas of one rule, given the kinds of its variables."""
 
     kinds: dict[str, Kind]
     relations: dict[str, Relation]
 
     def atom(self, atom: Atom) -> Atom:
-        """An atom, its arguments of the kinds of its columns."""
+        """Return an atom with arguments of the kinds of its columns."""
         columns = self.relations[atom.relation].columns
         return replace(atom, arguments=tuple(
             self.term(term, column.kind) for term, column in zip(atom.arguments, columns, strict=True)
         ))  # fmt: skip
 
     def formula(self, formula: Formula) -> Formula:
-        """A formula with all kinds settled."""
+        """Return a formula with all kinds resolved."""
         match formula:
             case Atom():
                 return self.atom(formula)
@@ -50,7 +56,7 @@ class KindResolver:
         return formula
 
     def kind_of(self, term: Term) -> Kind | None:
-        """What a term holds, as far as it says so itself."""
+        """Return the kind of a term as far as the term itself determines it, or None."""
         match term:
             case VariableTerm():
                 return self.kinds[term.name]
@@ -60,7 +66,7 @@ class KindResolver:
                 results = {result for _, result in FUNCTORS[term.functor].alternatives}
                 if len(results) == 1:
                     return next(iter(results))
-                return next((kind for each in term.arguments if (kind := self.kind_of(each))), None)
+                return next((kind for argument in term.arguments if (kind := self.kind_of(argument))), None)
             case AggregateTerm():
                 if term.op == "mean":
                     return "float"
@@ -68,18 +74,19 @@ class KindResolver:
         return None
 
     def term(self, term: Term, kind: Kind) -> Term:
-        """A term of a kind."""
+        """Return a term resolved to a kind."""
         match term:
             case ConstantTerm():
-                return settled_constant(term, kind)
+                return resolve_constant(term, kind)
             case CallTerm():
                 functor = FUNCTORS[term.functor]
                 options = [kinds for kinds, result in functor.alternatives if result == kind]
-                if len(options) > 1:  # a conversion: what its argument is by itself
+                if len(options) > 1:  # a conversion: its argument keeps its own kind
                     inner = self.kind_of(term.arguments[0]) or "number"
                     options = [kinds for kinds in options if kinds[0] == inner]
                 arguments = (
-                    self.term(each, functor.kinds_at(place, options[0])) for place, each in enumerate(term.arguments)
+                    self.term(argument, functor.argument_kind(position, options[0]))
+                    for position, argument in enumerate(term.arguments)
                 )
                 return replace(term, arguments=tuple(arguments), kind=kind)
             case AggregateTerm():
@@ -90,60 +97,62 @@ class KindResolver:
         return term
 
 
-def settled_constant(term: ConstantTerm, kind: Kind) -> ConstantTerm:
-    """A constant as a value of its kind; refuses what does not fit."""
+def resolve_constant(term: ConstantTerm, kind: Kind) -> ConstantTerm:
+    """Return a constant as a value of a kind; raise TypeMismatch if it does not fit."""
     value = float(term.value) if kind == "float" else term.value
     if kind in ("number", "unsigned"):
         low = 0 if kind == "unsigned" else -(2**63)
         if not isinstance(value, int) or not low <= value < 2**63:
-            hint = "Whole numbers have 63 bits here, and a sign if they are of type number."
+            hint = f"The range is {low:,} to {2**63 - 1:,}."
             raise failure(TypeMismatch, f"{value} is out of the range of {kind}", term.at, hint=hint)
     return replace(term, value=value, kind=kind)
 
 
-def typed_fact(fact: Fact, relation: Relation) -> Fact:
-    """A fact with values of the kinds of its columns."""
-    if all(is_plain(value, column.kind) for value, column in zip(fact.values, relation.columns, strict=True)):
+def resolve_fact(fact: Fact, relation: Relation) -> Fact:
+    """Return a fact with values of the kinds of its columns."""
+    if all(is_of_kind(value, column.kind) for value, column in zip(fact.values, relation.columns, strict=True)):
         return fact
     values = []
     for value, column in zip(fact.values, relation.columns, strict=True):
-        written = ConstantTerm(value, None if type(value) is int else kind_of_value(value), fact.at)
-        kinds = constant_kinds(written)
-        within(kinds, frozenset({column.kind}), fact.at, repr(value), f"as {column.name} of {relation.name}")
-        values.append(settled_constant(written, column.kind).value)
+        constant = ConstantTerm(value, None if type(value) is int else kind_of_value(value), fact.at)
+        kinds = constant_kinds(constant)
+        common_kinds(kinds, frozenset({column.kind}), fact.at, repr(value), f"as {column.name} of {relation.name}")
+        values.append(resolve_constant(constant, column.kind).value)
     return replace(fact, values=tuple(values))
 
 
-def is_plain(value: object, kind: Kind) -> bool:
-    """Whether a value is of a kind as it is."""
+def is_of_kind(value: object, kind: Kind) -> bool:
+    """Return whether a value is a symbol or number of this kind without conversion."""
     if kind == "symbol":
         return type(value) is str
     return kind == "number" and type(value) is int and -(2**63) <= value < 2**63
 
 
 def kind_of_value(value: object) -> Kind:
-    """The kind of a value that can have one only."""
+    """Return the kind of a value that is not an integer."""
     if isinstance(value, bool):
         return "bool"
     return "float" if isinstance(value, float) else "symbol"
 
 
 def constant_kinds(term: ConstantTerm) -> frozenset[Kind]:
-    """What a constant may be."""
+    """Return the kinds that a constant may have."""
     if term.kind is not None:
         return frozenset({term.kind})
     return NUMBERS - {"unsigned"} if isinstance(term.value, int) and term.value < 0 else NUMBERS
 
 
-def within(kinds: frozenset[Kind], allowed: frozenset[Kind], at: Position, what: str, where: str) -> frozenset[Kind]:
-    """What something may be and may be there; refuses if there is nothing."""
-    left = kinds & allowed
-    if not left:
-        wrong = f"{what} is {one_of(kinds)}, not {one_of(allowed)}"
-        raise failure(TypeMismatch, wrong, at, detail=f"It stands {where}.")
-    return left
+def common_kinds(
+    kinds: frozenset[Kind], allowed: frozenset[Kind], at: Position, what: str, where: str
+) -> frozenset[Kind]:
+    """Return the kinds of `what` that are allowed at its place; raise TypeMismatch if there are none."""
+    common = kinds & allowed
+    if not common:
+        message = f"{what} is {kinds_in_words(kinds)}, not {kinds_in_words(allowed)}"
+        raise failure(TypeMismatch, message, at, detail=f"It is used {where}.")
+    return common
 
 
-def one_of(kinds: Iterable[Kind]) -> str:
-    """Kinds in words."""
+def kinds_in_words(kinds: Iterable[Kind]) -> str:
+    """Return kinds as text: "number or float"."""
     return " or ".join(kind for kind in PREFERRED if kind in set(kinds))

@@ -1,4 +1,4 @@
-"""Programs as text, in the notation of Datalog: for explanations, messages and tests."""
+"""Format programs as text in the notation of Datalog, for explanations, error messages and tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "l
 
 
 def show_term(term: Term) -> str:
-    """A term as it would be written."""
+    """Return a term as text."""
     match term:
         case VariableTerm():
             return term.name
@@ -30,17 +30,17 @@ def show_term(term: Term) -> str:
         case ConstantTerm():
             return json.dumps(term.value, ensure_ascii=False)
         case CallTerm():
-            shown = [show_term(each) for each in term.arguments]
-            if term.functor in INFIX and len(shown) == 2:
-                return f"({shown[0]} {term.functor} {shown[1]})"
-            return f"{term.functor}({', '.join(shown)})"
+            arguments = [show_term(argument) for argument in term.arguments]
+            if term.functor in INFIX and len(arguments) == 2:
+                return f"({arguments[0]} {term.functor} {arguments[1]})"
+            return f"{term.functor}({', '.join(arguments)})"
         case AggregateTerm():
             target = "" if term.target is None else f" {show_term(term.target)}"
             return f"{term.op}{target} : {{ {show(term.body)} }}"
 
 
 def show(formula: Formula) -> str:
-    """A formula as it would be written."""
+    """Return a formula as text."""
     match formula:
         case Atom():
             return f"{formula.relation}({', '.join(map(show_term, formula.arguments))})"
@@ -54,32 +54,32 @@ def show(formula: Formula) -> str:
         case Negation():
             return f"!{show(formula.formula)}"
         case Conjunction():
-            parts = [f"({show(each)})" if isinstance(each, Disjunction) else show(each) for each in formula.parts]
+            parts = [f"({show(part)})" if isinstance(part, Disjunction) else show(part) for part in formula.parts]
             return ", ".join(parts)
         case Disjunction():
             return "; ".join(map(show, formula.parts))
 
 
 def show_rule(rule: Rule) -> str:
-    """A rule as it would be written."""
+    """Return a rule as text."""
     heads = ", ".join(map(show, rule.heads))
     body = show(rule.body)
     return f"{heads} :- {body}." if body and body != "true" else f"{heads}."
 
 
 def show_reduction(reduction: AggregateReduction) -> str:
-    """A reduction, in words."""
+    """Return a reduction in words."""
     of = "" if reduction.value is None else f" of column {reduction.value}"
     return f"{reduction.relation} = {reduction.op}{of} of {reduction.source} by its first {reduction.keys} columns."
 
 
 def show_relation(relation: Relation) -> str:
-    """A declaration."""
+    """Return the declaration of a relation."""
     return f".decl {relation.name}({', '.join(f'{column.name}: {column.type}' for column in relation.columns)})"
 
 
 def show_program(program: Program) -> str:
-    """All declarations, rules and reductions."""
+    """Return all declarations, rules and reductions, one on each line."""
     lines = [show_relation(relation) for relation in program.relations]
     lines += [show_rule(rule) for rule in program.rules]
     lines += [show_reduction(reduction) for reduction in program.reductions]

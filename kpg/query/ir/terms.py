@@ -1,8 +1,8 @@
-"""Terms: what stands in the places of an atom or beside a comparison.
+"""Terms: the arguments of atoms and the two sides of comparisons.
 
     Variable x    Wildcard _    Constant 3    Call cat(x, "!")    Aggregate sum y : { e(x, y) }
 
-Positions do not take part in equality: two terms are equal when they are written alike.
+Positions do not take part in equality: two terms are equal when their text is equal.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ AGGREGATES = ("count", "sum", "min", "max", "mean")
 
 @dataclass(frozen=True, slots=True)
 class VariableTerm:
-    """A name for a value; a "#" begins a mark that rewrites add to tell namesakes apart."""
+    """A variable. Rewrites append a "#" and a mark to the name where they must distinguish equal names."""
 
     name: str
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
     @property
     def written(self) -> str:
-        """The name as in the source."""
+        """The name in the source text."""
         return self.name.partition("#")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class WildcardTerm:
-    """Any value, not to be used again."""
+    """`_`: any value; each occurrence is independent."""
 
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantTerm:
-    """A value; `kind` is None for a whole number that may still become any kind of number."""
+    """A value. `kind` is None for an integer literal that type inference may still turn into any kind of number."""
 
     value: Value
     kind: Kind | None
@@ -54,7 +54,7 @@ class ConstantTerm:
 
 @dataclass(frozen=True, slots=True)
 class CallTerm:
-    """A functor and its arguments; `kind` is what it gives, once known."""
+    """A functor and its arguments; `kind` is the kind of the result, once inferred."""
 
     functor: str
     arguments: tuple[Term, ...]
@@ -64,7 +64,7 @@ class CallTerm:
 
 @dataclass(frozen=True, slots=True)
 class AggregateTerm:
-    """A value computed from all solutions of a body; variables that also occur outside are those of outside."""
+    """A value computed from all solutions of a body. Variables that also occur outside the aggregate are shared."""
 
     op: str
     target: Term | None
@@ -76,7 +76,7 @@ Term: TypeAlias = VariableTerm | WildcardTerm | ConstantTerm | CallTerm | Aggreg
 
 
 def subterms(term: Term) -> Iterator[Term]:
-    """The term and what it is made of; an aggregate is one thing."""
+    """Yield the term and its parts; the body of an aggregate is not entered."""
     yield term
     if isinstance(term, CallTerm):
         for argument in term.arguments:
@@ -84,12 +84,12 @@ def subterms(term: Term) -> Iterator[Term]:
 
 
 def variables(term: Term) -> Iterator[VariableTerm]:
-    """The variables of a term, left to right, those inside aggregates left out."""
-    return (each for each in subterms(term) if isinstance(each, VariableTerm))
+    """Yield the variables of a term from left to right, except those inside aggregates."""
+    return (part for part in subterms(term) if isinstance(part, VariableTerm))
 
 
-def change(term: Term, function: Callable[[Term], Term]) -> Term:
-    """The term with `function` done to everything in it, innermost first; not inside aggregates."""
+def map_term(term: Term, function: Callable[[Term], Term]) -> Term:
+    """Apply `function` to every subterm, innermost first; the body of an aggregate is not entered."""
     if isinstance(term, CallTerm):
-        term = replace(term, arguments=tuple(change(argument, function) for argument in term.arguments))
+        term = replace(term, arguments=tuple(map_term(argument, function) for argument in term.arguments))
     return function(term)

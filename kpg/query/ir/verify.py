@@ -1,7 +1,7 @@
-"""What must hold of a program between rewrites. A breach is our mistake, not the user's: it asserts.
+"""Assert the invariants of a program between rewrites. A violation is a bug of kpg, not an error of the user.
 
-Every relation that a rule, fact, reduction or directive names exists, with that many columns; once a rewrite has
-brought some normal form about, all later ones keep it.
+Every relation that a rule, fact or reduction names exists, with as many columns as are used. Once a rewrite has
+established a normal form, all later rewrites keep it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kpg.query.ir.terms import CallTerm, ConstantTerm, VariableTerm, WildcardTer
 
 
 def verify(program: Program, done: tuple[str, ...]) -> None:
-    """Assert that a program is whole, and in the normal forms that the rewrites done so far promise."""
+    """Assert that a program is consistent, and in the normal forms of the rewrites named in `done`."""
     relations = program.by_name()
     assert len(relations) == len(program.relations), "a relation is declared twice"
     for rule in program.rules:
@@ -23,21 +23,21 @@ def verify(program: Program, done: tuple[str, ...]) -> None:
     for fact in program.facts:
         assert len(fact.values) == relations[fact.relation].arity
     for reduction in program.reductions:
-        made, source = relations[reduction.relation], relations[reduction.source]
-        assert made.arity == reduction.keys + 1 <= source.arity + 1
+        relation, source = relations[reduction.relation], relations[reduction.source]
+        assert relation.arity == reduction.keys + 1 <= source.arity + 1
     if "stratify" in done:
         verify_strata(program)
 
 
 def atoms_of(rule: Rule) -> list[Atom]:
-    """Every atom of a rule, those inside aggregates too."""
-    found = [*rule.heads, *(atom for atom, _ in atoms(rule.body))]
-    stack = [*aggregates(rule.body), *(each for head in rule.heads for each in aggregates(head))]
+    """Return every atom of a rule, including those inside aggregates."""
+    all_atoms = [*rule.heads, *(atom for atom, _ in atoms(rule.body))]
+    stack = [*aggregates(rule.body), *(aggregate for head in rule.heads for aggregate in aggregates(head))]
     while stack:
-        inner = stack.pop()
-        found += [atom for atom, _ in atoms(inner.body)]
-        stack += aggregates(inner.body)
-    return found
+        aggregate = stack.pop()
+        all_atoms += [atom for atom, _ in atoms(aggregate.body)]
+        stack += aggregates(aggregate.body)
+    return all_atoms
 
 
 def verify_rule(rule: Rule, done: tuple[str, ...]) -> None:
@@ -50,9 +50,9 @@ def verify_rule(rule: Rule, done: tuple[str, ...]) -> None:
         body = literals(rule)
         assert all(isinstance(part.formula, Atom) for part in body if isinstance(part, Negation))
     if "infer_types" in done:
-        known = {name for name, _ in rule.kinds}
+        typed = {name for name, _ in rule.kinds}
         used = {variable.name for variable in all_variables(rule.body)}
-        assert used <= known, f"no kind for {used - known}"
+        assert used <= typed, f"no kind for {used - typed}"
     if "lift_aggregates" in done:
         assert not any(True for part in (*rule.heads, rule.body) for _ in aggregates(part))
     if "flatten_arguments" in done:
@@ -60,19 +60,19 @@ def verify_rule(rule: Rule, done: tuple[str, ...]) -> None:
 
 
 def verify_arguments(body: Formula) -> None:
-    """Assert that atoms hold nothing that must be computed."""
+    """Assert that no argument of an atom must be computed."""
     for atom, _ in atoms(body):
         assert all(isinstance(term, (VariableTerm, WildcardTerm, ConstantTerm)) for term in atom.arguments)
-        assert not any(isinstance(each, CallTerm) for term in atom.arguments for each in subterms(term))
+        assert not any(isinstance(part, CallTerm) for term in atom.arguments for part in subterms(term))
 
 
 def verify_strata(program: Program) -> None:
-    """Assert that each relation is in one stratum, and reads only its own and earlier ones."""
+    """Assert that each relation is in one stratum, and reads only its own stratum and earlier ones."""
     relations = program.by_name()
-    place = {name: number for number, stratum in enumerate(program.strata) for name in stratum.relations}
-    assert sorted(place) == sorted(program.by_name())
+    numbers = {name: number for number, stratum in enumerate(program.strata) for name in stratum.relations}
+    assert sorted(numbers) == sorted(program.by_name())
     for rule in program.rules:
         for atom, positive in atoms(rule.body):
-            here, there = place[rule.head.relation], place[atom.relation]
-            inside = there == here and program.strata[here].recursive
-            assert there < here or (inside and (positive or relations[atom.relation].made))
+            own, read = numbers[rule.head.relation], numbers[atom.relation]
+            is_recursive = read == own and program.strata[own].recursive
+            assert read < own or (is_recursive and (positive or relations[atom.relation].generated))

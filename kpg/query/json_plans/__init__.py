@@ -1,4 +1,4 @@
-"""Plans in JSON, as clients send them over the wire."""
+"""Plans in JSON, as clients of 3DF send them."""
 
 from kpg.query.json_plans.plan_rules import parse_plans
 

@@ -1,4 +1,4 @@
-"""JSON, looked at with care: what is not as it should be is refused with the path to it.
+"""Read decoded JSON with checks: every error has the path to the wrong value.
 
 $.rules[0].plan.Join.left_plan: no stage is called 'MatchX'
 """
@@ -20,82 +20,86 @@ TAGS: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A value and where it stands."""
+    """A JSON value and its path."""
 
     value: Any
     path: str = "$"
 
     @property
     def at(self) -> Position:
-        """The path as a place."""
+        """The path as a position."""
         return Position(SourceText(self.path, ""), 1, 1)
 
     def wrong(self, what: str, hint: str | None = None) -> ParseError:
-        """The error for what stands here."""
+        """Return an error for this value."""
         return failure(ParseError, what, self.at, hint=hint)
 
     def member(self, *names: str) -> Json:
-        """A member that must be there, by one of its names."""
-        found = self.optional(*names)
-        if found is None:
+        """Return a required member, by one of its names."""
+        value = self.optional(*names)
+        if value is None:
             raise self.wrong(f"{names[0]!r} is missing", did_you_mean(names[0], map(str, self.value)))
-        return found
+        return value
 
     def optional(self, *names: str) -> Json | None:
-        """A member that may be there, by one of its names."""
+        """Return an optional member, by one of its names, or None."""
         if not isinstance(self.value, dict):
-            raise self.wrong(f"found {shown(self.value)}, expected an object")
+            raise self.wrong(f"member_value {shortened(self.value)}, expected an object")
         for name in names:
             if self.value.get(name) is not None:
                 return Json(self.value[name], f"{self.path}.{name}")
         return None
 
     def items(self) -> list[Json]:
-        """The items of a list."""
+        """Return the items of a list."""
         if not isinstance(self.value, list):
-            raise self.wrong(f"found {shown(self.value)}, expected a list")
-        return [Json(value, f"{self.path}[{place}]") for place, value in enumerate(self.value)]
+            raise self.wrong(f"member_value {shortened(self.value)}, expected a list")
+        return [Json(value, f"{self.path}[{number}]") for number, value in enumerate(self.value)]
 
     def tagged(self) -> tuple[str, Json]:
-        """An object of one member: its name and what it holds."""
+        """Return the name and value of an object with one member."""
         if not isinstance(self.value, dict) or len(self.value) != 1:
             hint = 'As in {"MatchA": [0, ":knows", 1]}.'
-            raise self.wrong(f"found {shown(self.value)}, expected an object with one member", hint)
+            raise self.wrong(f"member_value {shortened(self.value)}, expected an object with one member", hint)
         ((name, value),) = self.value.items()
         return str(name), Json(value, f"{self.path}.{name}")
 
     def text(self) -> str:
-        """A string."""
+        """Return a string."""
         if not isinstance(self.value, str) or not self.value:
-            raise self.wrong(f"found {shown(self.value)}, expected a name")
+            raise self.wrong(f"member_value {shortened(self.value)}, expected a name")
         return self.value
 
     def variable(self) -> str:
-        """A variable: a number or a name."""
+        """Return a variable: a number or a name."""
         if isinstance(self.value, bool) or not isinstance(self.value, (int, str)):
-            raise self.wrong(f"found {shown(self.value)}, expected a variable", "A variable is a number or a name.")
+            raise self.wrong(
+                f"member_value {shortened(self.value)}, expected a variable", "A variable is a number or a name."
+            )
         return str(self.value).removeprefix("?") or "?"
 
     def variables(self) -> list[str]:
-        """A list of variables."""
-        return [each.variable() for each in self.items()]
+        """Return a list of variables."""
+        return [item.variable() for item in self.items()]
 
     def constant(self) -> ConstantTerm:
-        """A value, bare or tagged with its type."""
+        """Return a constant, plain or tagged with its type."""
         value: Any = self.value
         if isinstance(value, dict):
             tag, inner = self.tagged()
             value = inner.value
             if not isinstance(value, TAGS.get(tag, ())) or isinstance(value, bool) != (tag == "Bool"):
-                raise self.wrong(f"{shown(self.value)} is no value", did_you_mean(tag, TAGS))
+                types = " or ".join(type_.__name__ for type_ in TAGS.get(tag, ()))
+                hint = f"{tag} takes a value of type {types}." if types else did_you_mean(tag, TAGS)
+                raise self.wrong(f"{shortened(self.value)} is not a value", hint)
             value = float(inner.value) if tag in ("Float", "Real") else inner.value
         if not isinstance(value, (bool, int, float, str)):
-            raise self.wrong(f"found {shown(value)}, expected a value")
+            raise self.wrong(f"member_value {shortened(value)}, expected a value")
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
         return ConstantTerm(value, "float" if isinstance(value, float) else kind, self.at)
 
 
-def shown(value: Any) -> str:
-    """A value, cut short."""
+def shortened(value: Any) -> str:
+    """Return a value as text of at most 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

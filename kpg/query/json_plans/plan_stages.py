@@ -1,10 +1,10 @@
-"""Stages of plans as formulas.
+"""Translate the stages of JSON plans into formulas.
 
     {"MatchA": [0, ":knows", 1]}                    [?0 :knows ?1]
-    {"Join": {"variables": [1], "left_plan": ..., "right_plan": ...}}      both, meeting in the variables they share
+    {"Join": {"variables": [1], "left_plan": ..., "right_plan": ...}}      both formulas, with the variables they share
 
-A stage gives a formula and the variables it binds, in order. A union, an antijoin's right side and an aggregate become
-relations of their own. What a projection drops gets a name that nothing else has.
+A stage becomes a formula and the variables that it binds, in order. A union, the right side of an antijoin and an
+aggregate become relations of their own. Variables that a projection drops get unique names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from kpg.errors import UndefinedName
-from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, change_terms, variables
+from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, map_terms, variables
 from kpg.query.ir.program import AggregateReduction, Relation, RelationColumn, Rule
 from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
 from kpg.query.json_plans.json_access import Json
@@ -23,12 +23,12 @@ from kpg.query.source_text import did_you_mean, failure
 PREDICATES = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "=", "NEQ": "!="}
 FUNCTIONS = {"ADD": "+", "SUBTRACT": "-", "MULTIPLY": "*", "DIVIDE": "/"}
 AGGREGATES = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean"}
-DEEPEST = 100
+MAX_STAGE_DEPTH = 100  # each level takes several Python frames
 
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """What a stage says, and the variables it gives."""
+    """The formula of a stage, and the variables that it binds."""
 
     names: list[str]
     formula: Conjunction
@@ -36,25 +36,25 @@ class StageResult:
 
 @dataclass(slots=True)
 class StageTranslator:
-    """Attributes and rules by arity; and the relations that stages became."""
+    """Translates stages, given attributes and rules by arity; collects generated relations, rules and reductions."""
 
     attributes: dict[str, tuple[Kind, ...]]
     rules: dict[str, int]
     relations: list[Relation] = field(default_factory=list)
-    made: list[Rule] = field(default_factory=list)
+    generated: list[Rule] = field(default_factory=list)
     reductions: list[AggregateReduction] = field(default_factory=list)
     numbers: count[int] = field(default_factory=lambda: count(1))
     depth: int = 0
 
     def stage(self, json: Json) -> StageResult:
-        """Any stage."""
+        """Translate any stage."""
         name, inner = json.tagged()
         build = BUILDERS.get(name)
         if build is None:
             raise json.wrong(f"no stage is called {name!r}", did_you_mean(name, BUILDERS))
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise json.wrong(f"nested more than {DEEPEST} deep")
+        if self.depth > MAX_STAGE_DEPTH:
+            raise json.wrong(f"nested more than {MAX_STAGE_DEPTH} deep")
         part = build(self, inner)
         self.depth -= 1
         return part
@@ -62,28 +62,28 @@ class StageTranslator:
     # Leaves
 
     def match(self, json: Json, entity: bool, value: bool) -> StageResult:
-        """A data pattern, with entity or value fixed."""
+        """Translate a data pattern, with a constant entity or value."""
         items = json.items()
         if len(items) != 3:
             raise json.wrong(f"found {len(items)} items, expected entity, attribute and value")
-        terms = (self.place(items[0], entity), self.place(items[2], value))
+        terms = (self.term(items[0], entity), self.term(items[2], value))
         return self.pattern(items[1], terms)
 
     def pattern(self, name: Json, terms: tuple[Term, Term]) -> StageResult:
-        """An atom of an attribute, or of a rule of two columns."""
-        known = {*self.attributes, *(rule for rule, arity in self.rules.items() if arity == 2)}
-        if name.text() not in known:
-            hint = did_you_mean(name.text(), known)
+        """Translate an atom of an attribute, or of a rule with two columns."""
+        bound_names = {*self.attributes, *(rule for rule, arity in self.rules.items() if arity == 2)}
+        if name.text() not in bound_names:
+            hint = did_you_mean(name.text(), bound_names)
             raise failure(UndefinedName, f"no attribute is called {name.text()!r}", name.at, hint=hint)
         names = list(dict.fromkeys(term.name for term in terms if isinstance(term, VariableTerm)))
         return StageResult(names, Conjunction((Atom(name.text(), terms, name.at),), name.at))
 
-    def place(self, json: Json, fixed: bool) -> Term:
-        """A constant or a variable."""
+    def term(self, json: Json, fixed: bool) -> Term:
+        """Return a constant or a variable."""
         return json.constant() if fixed else VariableTerm(json.variable(), json.at)
 
     def name_expression(self, json: Json) -> StageResult:
-        """`[[0, 1], "knows"]`: a rule by name."""
+        """Translate `[[0, 1], "knows"]`: a rule by name."""
         items = json.items()
         if len(items) != 2:
             raise json.wrong(f"found {len(items)} items, expected variables and a name")
@@ -94,19 +94,19 @@ class StageTranslator:
             raise failure(UndefinedName, f"no rule is called {name!r}", items[1].at, hint=hint)
         if arity != len(names):
             raise items[0].wrong(f"{name} has {arity} columns, not {len(names)}")
-        terms = tuple(VariableTerm(each, items[0].at) for each in names)
+        terms = tuple(VariableTerm(variable, items[0].at) for variable in names)
         return StageResult(list(dict.fromkeys(names)), Conjunction((Atom(name, terms, json.at),), json.at))
 
     # Stages on stages
 
     def project(self, json: Json) -> StageResult:
-        """Some variables."""
+        """Translate a projection to some variables."""
         part = self.stage(json.member("plan"))
         names = self.bound(json.member("variables"), part)
-        return StageResult(names, self.hidden(part, set(names)))
+        return StageResult(names, self.rename_dropped(part, set(names)))
 
-    def hidden(self, part: StageResult, kept: set[str]) -> Conjunction:
-        """A formula in which all but some variables have names of their own."""
+    def rename_dropped(self, part: StageResult, kept: set[str]) -> Conjunction:
+        """Return a formula in which all variables except the kept ones have unique names."""
         mark = next(self.numbers)
         dropped = {variable.name for variable in variables(part.formula)} - kept
 
@@ -115,60 +115,60 @@ class StageTranslator:
                 return VariableTerm(f"{term.name}#{mark}", term.at)
             return term
 
-        changed = change_terms(part.formula, rename)
-        assert isinstance(changed, Conjunction)
-        return changed
+        renamed = map_terms(part.formula, rename)
+        assert isinstance(renamed, Conjunction)
+        return renamed
 
     def bound(self, json: Json, part: StageResult) -> list[str]:
-        """Variables that a stage must give."""
+        """Return variables that a stage must bind; raise ParseError if it does not."""
         names = json.variables()
-        for each, name in zip(json.items(), names, strict=True):
+        for item, name in zip(json.items(), names, strict=True):
             if name not in part.names:
-                raise each.wrong(f"variable {name} is not bound", f"The stage gives {', '.join(part.names)}.")
+                raise item.wrong(f"variable {name} is not bound", f"The stage binds {', '.join(part.names)}.")
         return names
 
     def join(self, json: Json) -> StageResult:
-        """Two stages that meet."""
+        """Translate a join of two stages."""
         left, right = self.stage(json.member("left_plan")), self.stage(json.member("right_plan"))
         shared = json.member("variables")
         self.bound(shared, left)
         self.bound(shared, right)
         names = list(dict.fromkeys([*shared.variables(), *left.names, *right.names]))
-        return StageResult(names, both(left.formula, right.formula))
+        return StageResult(names, conjoin(left.formula, right.formula))
 
     def antijoin(self, json: Json) -> StageResult:
-        """A stage without what meets another."""
+        """Translate a stage without the rows that match another stage."""
         left, right = self.stage(json.member("left_plan")), self.stage(json.member("right_plan"))
         shared = json.member("variables")
         self.bound(shared, left)
         names = self.bound(shared, right)
-        gone = self.relation("antijoin", names, [right.formula], json)
-        return StageResult(left.names, Conjunction((*left.formula.parts, Negation(gone, json.at)), json.at))
+        excluded = self.relation("antijoin", names, [right.formula], json)
+        return StageResult(left.names, Conjunction((*left.formula.parts, Negation(excluded, json.at)), json.at))
 
     def union(self, json: Json) -> StageResult:
-        """The rows of several stages, less those of stages that are negated."""
-        wanted = json.member("variables")
+        """Translate the union of several stages, without the rows of negated ones."""
+        result_variables = json.member("variables")
         added: list[Conjunction] = []
         removed: list[Conjunction] = []
-        for each in json.member("plans").items():
-            negated = isinstance(each.value, dict) and set(each.value) == {"Negate"}
-            part = self.stage(each.member("Negate") if negated else each)
-            self.bound(wanted, part)
+        for item in json.member("plans").items():
+            negated = isinstance(item.value, dict) and set(item.value) == {"Negate"}
+            part = self.stage(item.member("Negate") if negated else item)
+            self.bound(result_variables, part)
             (removed if negated else added).append(part.formula)
         if not added:
             raise json.wrong("a union of nothing", "At least one of its plans is not negated.")
-        names = wanted.variables()
+        names = result_variables.variables()
         atom: Formula = self.relation("union", names, added, json)
         if removed:
             atom = Conjunction((atom, Negation(self.relation("negate", names, removed, json), json.at)), json.at)
-        return StageResult(list(dict.fromkeys(names)), both(Conjunction((), json.at), atom))
+        return StageResult(list(dict.fromkeys(names)), conjoin(Conjunction((), json.at), atom))
 
     def negate(self, json: Json) -> StageResult:
-        """Rows that count negatively have a meaning only beside others."""
+        """Raise ParseError: Negate has a meaning only inside a Union."""
         raise json.wrong("Negate outside a Union", "Negate a plan inside a Union, or use Antijoin.")
 
     def filter(self, json: Json) -> StageResult:
-        """A stage where a comparison holds."""
+        """Translate a stage restricted by a comparison."""
         part = self.stage(json.member("plan"))
         op = self.word(json.member("predicate"), PREDICATES, "predicate")
         left, right = self.arguments(json, part, 2)
@@ -176,7 +176,7 @@ class StageTranslator:
         return StageResult(part.names, Conjunction((*part.formula.parts, condition), json.at))
 
     def transform(self, json: Json) -> StageResult:
-        """A stage with one more variable, computed."""
+        """Translate a stage with one more, computed variable."""
         part = self.stage(json.member("plan"))
         functor = self.word(json.member("function"), FUNCTIONS, "function")
         first, *rest = self.arguments(json, part, None)
@@ -189,74 +189,74 @@ class StageTranslator:
         return StageResult([*part.names, result.variable()], Conjunction((*part.formula.parts, equation), json.at))
 
     def arguments(self, json: Json, part: StageResult, size: int | None) -> list[Term]:
-        """Constants where they are given, variables in the other places."""
+        """Return the arguments of a function or predicate: constants where given, variables at the other positions."""
         names = iter(self.bound(json.member("variables"), part))
-        given = json.optional("constants")
+        constants = json.optional("constants")
         terms: list[Term] = []
-        for each in given.items() if given is not None else []:
-            name = next(names, None) if each.value is None else None
-            if each.value is None and name is None:
+        for item in constants.items() if constants is not None else []:
+            name = next(names, None) if item.value is None else None
+            if item.value is None and name is None:
                 continue
-            terms.append(each.constant() if name is None else VariableTerm(name, each.at))
+            terms.append(item.constant() if name is None else VariableTerm(name, item.at))
         terms += [VariableTerm(name, json.at) for name in names]
         if not terms or size not in (None, len(terms)):
             raise json.wrong(f"found {len(terms)} arguments, expected {size or 'at least one'}")
         return terms
 
     def word(self, json: Json, words: dict[str, str], what: str) -> str:
-        """One of some words."""
+        """Return the operation that a word names; raise ParseError if it names none."""
         if json.value not in list(words):
             raise json.wrong(f"no {what} is called {json.value!r}", did_you_mean(str(json.value), words))
         return words[json.value]
 
     def aggregate(self, json: Json) -> StageResult:
-        """Groups of a stage, each with what is computed of it."""
+        """Translate the groups of a stage with their aggregated values."""
         part = self.stage(json.member("plan"))
         keys = list(dict.fromkeys(self.bound(json.member("key_variables"), part)))
         targets = self.bound(json.member("aggregation_variables"), part)
-        functions = [self.word(each, AGGREGATES, "aggregate") for each in json.member("aggregation_fns").items()]
-        wanted = json.member("variables")
+        functions = [self.word(item, AGGREGATES, "aggregate") for item in json.member("aggregation_fns").items()]
+        result_variables = json.member("variables")
         if len(functions) != len(targets) or not targets:
             raise json.wrong(f"{len(functions)} aggregates of {len(targets)} variables")
-        if sorted(wanted.variables()) != sorted([*keys, *targets]) or len(set(targets)) < len(targets):
-            raise wanted.wrong("the variables are the keys and what is aggregated, each once")
+        if sorted(result_variables.variables()) != sorted([*keys, *targets]) or len(set(targets)) < len(targets):
+            raise result_variables.wrong("the variables are the keys and the aggregated variables, each once")
         solutions = [*keys, *(name for name in part.names if name not in keys)]
         source = self.relation("solutions", solutions, [part.formula], json)
         atoms: list[Formula] = []
         for op, target in zip(functions, targets, strict=True):
             name = f"@{op}.{next(self.numbers)}"
-            place = None if op == "count" else solutions.index(target)
-            self.relations.append(Relation(name, columns([*keys, " value"]), json.at, made=True))
-            self.reductions.append(AggregateReduction(name, source.relation, len(keys), op, place, json.at))
-            atoms.append(Atom(name, tuple(VariableTerm(each, json.at) for each in [*keys, target]), json.at))
-        return StageResult(wanted.variables(), Conjunction(tuple(atoms), json.at))
+            column = None if op == "count" else solutions.index(target)
+            self.relations.append(Relation(name, columns([*keys, " value"]), json.at, generated=True))
+            self.reductions.append(AggregateReduction(name, source.relation, len(keys), op, column, json.at))
+            atoms.append(Atom(name, tuple(VariableTerm(variable, json.at) for variable in [*keys, target]), json.at))
+        return StageResult(result_variables.variables(), Conjunction(tuple(atoms), json.at))
 
     # Hector
 
     def hector(self, json: Json) -> StageResult:
-        """All assignments of variables that satisfy some bindings."""
-        parts = [self.binding(each) for each in json.member("bindings").items()]
+        """Translate a Hector join: all assignments of variables that satisfy the bindings."""
+        parts = [self.binding(item) for item in json.member("bindings").items()]
         if not parts:
-            raise json.wrong("no bindings", "Without any, there would be infinitely many solutions.")
-        formula = Conjunction(tuple(each for part in parts for each in part.formula.parts), json.at)
-        known = StageResult(list(dict.fromkeys(name for part in parts for name in part.names)), formula)
-        names = self.bound(json.member("variables"), known)
+            raise json.wrong("no bindings", "Without bindings there would be infinitely many solutions.")
+        formula = Conjunction(tuple(literal for part in parts for literal in part.formula.parts), json.at)
+        everything = StageResult(list(dict.fromkeys(name for part in parts for name in part.names)), formula)
+        names = self.bound(json.member("variables"), everything)
         order = json.optional("order")
         joins = " ".join(["hector", *(order.variables() if order is not None else [])])
         if not names:
-            return StageResult(names, self.hidden(known, set()))
+            return StageResult(names, self.rename_dropped(everything, set()))
         atom = self.relation("hector", list(dict.fromkeys(names)), [formula], json, joins)
         return StageResult(names, Conjunction((atom,), json.at))
 
     def binding(self, json: Json) -> StageResult:
-        """One binding: an attribute, a constant, a comparison, or the opposite of one."""
+        """Translate one binding: an attribute, a constant, a comparison, or the negation of one."""
         name, inner = json.tagged()
         match name:
             case "Attribute":
                 pair = inner.member("variables").items()
                 if len(pair) != 2:
                     raise inner.wrong("an attribute binds two variables")
-                ends = self.place(pair[0], False), self.place(pair[1], False)
+                ends = self.term(pair[0], False), self.term(pair[1], False)
                 return self.pattern(inner.member("source_attribute"), ends)
             case "Constant":
                 variable = VariableTerm(inner.member("variable").variable(), inner.at)
@@ -267,12 +267,12 @@ class StageTranslator:
                 pair = inner.member("variables").items()
                 if len(pair) != 2:
                     raise inner.wrong("a predicate compares two variables")
-                left, right = (self.place(each, False) for each in pair)
+                left, right = (self.term(variable, False) for variable in pair)
                 return StageResult([], Conjunction((Comparison(op, left, right, inner.at),), inner.at))
             case "Not":
                 part = self.binding(inner.member("binding"))
                 return StageResult(
-                    [], Conjunction(tuple(Negation(each, inner.at) for each in part.formula.parts), inner.at)
+                    [], Conjunction(tuple(Negation(literal, inner.at) for literal in part.formula.parts), inner.at)
                 )
         raise json.wrong(
             f"no binding is called {name!r}", did_you_mean(name, ["Attribute", "Constant", "BinaryPredicate", "Not"])
@@ -281,23 +281,24 @@ class StageTranslator:
     # Relations
 
     def relation(self, word: str, names: list[str], bodies: list[Conjunction], json: Json, joins: str = "") -> Atom:
-        """A relation of some variables that holds where one of some formulas does."""
-        head = Atom(f"@{word}.{next(self.numbers)}", tuple(VariableTerm(each, json.at) for each in names), json.at)
-        self.relations.append(Relation(head.relation, columns(names), json.at, made=True))
-        self.made += [Rule((head,), body, json.at, joins=joins) for body in bodies]
+        """Add a relation of these variables that holds where one of the formulas does; return its atom."""
+        variables = tuple(VariableTerm(variable, json.at) for variable in names)
+        head = Atom(f"@{word}.{next(self.numbers)}", variables, json.at)
+        self.relations.append(Relation(head.relation, columns(names), json.at, generated=True))
+        self.generated += [Rule((head,), body, json.at, joins=joins) for body in bodies]
         return head
 
 
 def columns(names: list[str]) -> tuple[RelationColumn, ...]:
-    """Columns whose kinds are not known yet, no two of one name."""
+    """Return columns with unique names and kinds that are not inferred yet."""
     unique: list[str] = []
     for name in names:
         unique.append(name if name not in unique else f"{name} {len(unique)}")
     return tuple(RelationColumn(name, "", "number") for name in unique)
 
 
-def both(left: Conjunction, right: Formula) -> Conjunction:
-    """Two formulas at once."""
+def conjoin(left: Conjunction, right: Formula) -> Conjunction:
+    """Return the conjunction of two formulas."""
     return Conjunction((*left.parts, *(right.parts if isinstance(right, Conjunction) else (right,))), left.at)
 
 

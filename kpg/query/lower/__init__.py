@@ -1,1 +1,1 @@
-"""From compiled programs to collections."""
+"""Lowering: compiled programs become collections of kpg.api."""

@@ -1,7 +1,7 @@
-"""Terms and conditions as expressions over columns.
+"""Compile terms and conditions to expressions over columns.
 
-Whole numbers are checked: what leaves 64 bits, divides by zero or makes an unsigned negative fails its row. Division
-and remainder round towards zero, as in Soufflé.
+Integers are checked: a result beyond 64 bits, a division by zero and a negative unsigned fail their row. Division and
+remainder round towards zero, as in Soufflé. To add a functor, see kpg/query/ir/functors.py.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kpg.errors import KpgError, Overflow
 from kpg.query.ir.literals import COMPARE, Comparison, Test
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 
-BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
-POSIX = re.compile(r"\[:([a-z]+):\]")
-CLASSES = {
+BIT_OPERATIONS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
+POSIX_CLASS = re.compile(r"\[:([a-z]+):\]")
+POSIX_CLASSES = {
     "digit": "0-9", "alpha": "A-Za-z", "alnum": "A-Za-z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s",
     "xdigit": "0-9A-Fa-f", "word": r"\w", "blank": r" \t", "punct": r"!-/:-@\[-`{-~",
 }  # fmt: skip
 TYPES: dict[Kind, type] = {"number": int, "unsigned": int, "float": float, "symbol": str, "bool": bool}
 
 
-class Terms:
-    """Terms of a rule as expressions: `names` says in which column each variable is."""
+class TermCompiler:
+    """Compiles the terms of a rule; `names` gives the column of each variable."""
 
     def __init__(self, names: Mapping[str, str], symbols: Symbols, kinds: Mapping[str, Kind]) -> None:
         self.names = names
@@ -37,37 +37,39 @@ class Terms:
         self.kinds = kinds
 
     def expression(self, term: Term) -> Expression:
-        """A term as an expression."""
+        """Return a term as an expression."""
         match term:
             case VariableTerm():
                 return col(self.names[term.name])
             case ConstantTerm():
                 return lit(term.value)
             case CallTerm():
-                made = self.call(term)
-                risky = term.kind == "unsigned" and term.functor in ("-", "neg", "to_unsigned")
-                return when(made >= 0, made).otherwise(None).not_null() if risky else made
+                result = self.call(term)
+                can_be_negative = term.kind == "unsigned" and term.functor in ("-", "neg", "to_unsigned")
+                return when(result >= 0, result).otherwise(None).not_null() if can_be_negative else result
         raise KpgError(f"no value for {term!r}")
 
     def condition(self, condition: Comparison | Test) -> Expression:
-        """A comparison or test as a condition."""
+        """Return a comparison or test as a boolean expression."""
         if isinstance(condition, Test):
             left, right = map(self.expression, condition.arguments)
-            made = right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
-            return made if condition.positive else ~made
+            result = (
+                right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
+            )
+            return result if condition.positive else ~result
         left, right = self.expression(condition.left), self.expression(condition.right)
         compared: Expression = COMPARE[condition.op](left, right)
         return compared
 
     def kind(self, term: Term) -> Kind:
-        """What a term holds."""
+        """Return the kind of a term."""
         if isinstance(term, VariableTerm):
             return self.kinds[term.name]
         assert isinstance(term, (ConstantTerm, CallTerm)) and term.kind is not None
         return term.kind
 
     def call(self, term: CallTerm) -> Expression:
-        """A functor as an expression."""
+        """Return a call of a functor as an expression."""
         arguments = [self.expression(argument) for argument in term.arguments]
         name = term.functor
         if name in CONVERSIONS:
@@ -79,7 +81,7 @@ class Terms:
         return FUNCTIONS[name](*arguments)
 
     def ord(self, value: Expression, kind: Kind) -> Expression:
-        """The number of a symbol; of numbers the number itself."""
+        """Return the id of a symbol; a number is its own."""
         if kind != "symbol":
             return value if kind != "float" else to_number(value, kind)
         symbols = self.symbols
@@ -87,32 +89,32 @@ class Terms:
 
 
 def divide(a: Expression, b: Expression) -> Expression:
-    """The quotient of whole numbers, rounded towards zero."""
+    """Divide integers, rounded towards zero."""
     quotient = a.abs() // b.abs()
     return when((a < 0) == (b < 0), quotient).otherwise(-quotient)
 
 
 def remainder(a: Expression, b: Expression) -> Expression:
-    """What division towards zero leaves, with the sign of the dividend."""
+    """Return the remainder of division towards zero; it has the sign of the dividend."""
     left = a.abs() % b.abs()
     return when(a < 0, -left).otherwise(left)
 
 
 def power(a: Any, b: Any) -> Any:
-    """Whole powers; a negative exponent rounds towards zero."""
+    """Raise integers to integer powers; a negative exponent rounds the result towards zero."""
     about = np.power(a.astype(np.float64), b.astype(np.float64))
     if not np.all(np.abs(about) < 2.0**63):
-        raise Overflow("a power left 64 bits")
+        raise Overflow("a power does not fit 64 bits")
     return np.where(b >= 0, np.power(a, np.maximum(b, 0)), about.astype(np.int64))
 
 
 def shift(left: bool) -> Callable[[Any, Any], Any]:
-    """Bits moved to the left or right, by the count modulo 64."""
+    """Return a function that shifts bits to the left or right, by the count modulo 64."""
     return lambda a, b: np.left_shift(a, b & 63) if left else np.right_shift(a, b & 63)
 
 
 def substring(text: Expression, start: Expression, length: Expression) -> Expression:
-    """A part of a text; nothing if it would begin outside, all the rest if the length is negative."""
+    """Return a part of a string: empty if `start` is outside the string, the rest of it if `length` is negative."""
     inside = (start >= 0) & (start <= text.str.length())
     first = max_of(start, 0)
     rest = when(length < 0, text.str.length()).otherwise(length)
@@ -120,45 +122,48 @@ def substring(text: Expression, start: Expression, length: Expression) -> Expres
 
 
 def matches(patterns: Any, texts: Any) -> Any:
-    """Whether a regular expression matches all of a text; one that is none matches nothing."""
+    """Return whether each pattern matches its whole text; an invalid regular expression matches nothing."""
     return np.array([match_one(str(pattern), str(text)) for pattern, text in zip(patterns, texts, strict=True)], bool)
 
 
 def match_one(pattern: str, text: str) -> bool:
     try:
-        return re.fullmatch(POSIX.sub(lambda found: CLASSES.get(found[1], found[0]), pattern), text) is not None
+        return (
+            re.fullmatch(POSIX_CLASS.sub(lambda match: POSIX_CLASSES.get(match[1], match[0]), pattern), text)
+            is not None
+        )
     except (re.error, RecursionError, OverflowError):
         return False
 
 
 def to_number(value: Expression, kind: Kind) -> Expression:
-    """Any value as a whole number; a float is cut off, a symbol is read."""
+    """Convert any value to an integer: a float is truncated, a symbol is parsed."""
     if kind == "float":
-        return udf(cut, returns=int)(value)
+        return udf(truncate, returns=int)(value)
     return value.cast("int64") if kind == "symbol" else value
 
 
-def cut(values: Any) -> Any:
-    """Floats without what is behind the point."""
+def truncate(values: Any) -> Any:
+    """Truncate floats to integers."""
     if not np.all(np.abs(values) < 2.0**63):
-        raise Overflow("a float does not fit a whole number")
+        raise Overflow("a float does not fit an integer of 64 bits")
     return values.astype(np.int64)
 
 
 def to_float(value: Expression, kind: Kind) -> Expression:
-    """Any value as a float."""
+    """Convert any value to a float."""
     return value if kind == "float" else value.cast("float64")
 
 
 def to_string(value: Expression, kind: Kind) -> Expression:
-    """Any value as text; floats have six digits behind the point."""
+    """Convert any value to text; floats have six digits after the point."""
     if kind == "float":
         return udf(lambda values: [f"{value:f}" for value in values], returns=str)(value)
     return value if kind == "symbol" else value.cast("string")
 
 
 def truth(condition: Expression) -> Expression:
-    """A condition as 1 or 0."""
+    """Convert a condition to 1 or 0."""
     return when(coalesce(condition, False), 1).otherwise(0)
 
 
@@ -177,7 +182,10 @@ FUNCTIONS: dict[str, Callable[..., Expression]] = {
     "%": remainder,
     "^": lambda a, b: udf(power, returns=int)(a, b),
     "neg": lambda a: -a,
-    **{name: lambda a, b, function=function: udf(function, returns=int)(a, b) for name, function in BITS.items()},
+    **{
+        name: lambda a, b, function=function: udf(function, returns=int)(a, b)
+        for name, function in BIT_OPERATIONS.items()
+    },
     "bshl": lambda a, b: udf(shift(True), returns=int)(a, b),
     "bshr": lambda a, b: udf(shift(False), returns=int)(a, b),
     "bnot": lambda a: udf(np.invert, returns=int)(a),

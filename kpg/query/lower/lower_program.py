@@ -1,14 +1,13 @@
-"""A compiled program as collections: inputs, then each stratum after those it reads.
+"""Lower a compiled program to collections: its inputs, then each stratum after those it reads.
 
-    lowered = Lowered(db, program)
-    lowered.inputs["edge"]            where its rows come from, if they come from outside
+    lowered = LoweredProgram(db, program)
+    lowered.inputs["edge"]            the input of a relation with rows from outside
     lowered.collections["path"]       the relation, kept up to date
 
-A relation that depends on itself is a loop: one for each stratum, with a variable for each of its relations. Each
-relation is a set: `distinct` is left out only where each row is derived once in any case. Nothing is installed here.
-
-Where its rules allow, a recursion is one operator instead (`kpg/query/lower/lower_recursion.py`). With `insert_only`, no row of
-an input may be removed, and that operator keeps nothing to take rows back with.
+A recursive stratum becomes a loop with one variable for each of its relations, or, where its rules allow, one operator
+(kpg/query/lower/lower_recursion.py). Each relation is a set: `distinct` is omitted only where each row is derived once
+in any case. With `insert_only`, no row of an input may be removed, and the operator of a recursion keeps no state for
+removals. Lowering only describes collections; installing them is left to the caller.
 """
 
 from __future__ import annotations
@@ -23,44 +22,44 @@ from kpg.query.binary_joins import is_set
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
-from kpg.query.join_strategy import NOTHING, RulePlan, Situation, check_hint, plan_rule, situation_of
+from kpg.query.join_strategy import NO_CONTEXT, PlanningContext, RulePlan, check_hint, plan_rule, planning_context
 from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_deltas import build_pipelines
 from kpg.query.lower.lower_recursion import (
-    LARGE,
+    SEEDED_READ_ROWS,
     is_recursive,
     is_seeded,
-    keepable,
+    maintenance_obstacle,
     recursive_rules,
-    saturable,
+    saturation_obstacle,
     system_of,
 )
-from kpg.query.lower.lower_rule import UNIT, Surroundings, build_rule
+from kpg.query.lower.lower_rule import UNIT, RuleContext, build_rule
 from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Database, Input, SourceCollection
 
-UNIT_INPUT = "unit of queries"
+UNIT_INPUT = "unit of queries"  # the input with one row, for rules without atoms
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredProgram:
     """The collections of a program."""
 
     db: Database
     program: Program
-    distinct_inputs: bool = True  # False: whoever inserts sees to it that no row is there twice
+    distinct_inputs: bool = True  # False: the caller guarantees that inputs hold no row twice
     max_rounds: int | None = None
     insert_only: bool = False
     inputs: dict[str, SourceCollection] = field(default_factory=dict)
-    joins: str = "auto"  # how rules are joined: see kpg.query.join_strategy
+    joins: str = "auto"  # the join hint for all rules: see kpg.query.join_strategy
     collections: dict[str, Collection] = field(default_factory=dict)
-    plans: list[RulePlan] = field(default_factory=list)  # of all rules, as they were built
+    plans: list[RulePlan] = field(default_factory=list)  # of all rules, in the order they were lowered
     _relations: dict[str, Relation] = field(default_factory=dict)
     _keys: dict[tuple[str, tuple[str, ...], int], Collection] = field(default_factory=dict)
-    _situation: Situation = NOTHING
+    _planning: PlanningContext = NO_CONTEXT
 
     def __post_init__(self) -> None:
         check_hint(self.joins)
@@ -69,10 +68,10 @@ class Lowered:
             if name not in self.inputs:
                 self.inputs[name] = self.db.input(name, schema_of(self._relations[name]))
         if self.insert_only:
-            for made in self.inputs_of_db().values():
-                made.set_insert_only()
-        self._situation = replace(
-            situation_of(self.program, self.joins), static=self._static(), ordered=self.db.config.coordinates == 1
+            for source in self.inputs_of_db().values():
+                source.set_insert_only()
+        self._planning = replace(
+            planning_context(self.program, self.joins), static=self._static(), ordered=self.db.config.coordinates == 1
         )
         for stratum in self.program.strata:
             self._add(stratum)
@@ -85,168 +84,171 @@ class Lowered:
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
-            if self._hinted(stratum) or not self._saturated(stratum):
-                self._loop(stratum)
+            if self._has_join_hint(stratum) or not self._add_recursion_operator(stratum):
+                self._add_loop(stratum)
         else:
             for name in stratum.relations:
-                self.collections[name] = self._defined(name, recursive=False)
+                self.collections[name] = self._definition(name, recursive=False)
 
-    def _loop(self, stratum: Stratum) -> None:
-        """Relations that depend on each other: each starts empty, and each round applies all rules once."""
+    def _add_loop(self, stratum: Stratum) -> None:
+        """Add a loop: each relation starts empty, and each round applies all rules once."""
         loop = self.db.loop(self._name(stratum), self.max_rounds)
-        own = [name for name in stratum.relations if not self._relations[name].made]
+        own = [name for name in stratum.relations if not self._relations[name].generated]
         variables = {}
         for name in own:
             variables[name] = self.collections[name] = loop.variable(schema_of(self._relations[name]))
-        for name in self._in_between(stratum):
-            self.collections[name] = self._defined(name, recursive=False)
-        definitions = {name: self._defined(name, recursive=True) for name in own}
+        for name in self._generated_relations(stratum):
+            self.collections[name] = self._definition(name, recursive=False)
+        definitions = {name: self._definition(name, recursive=True) for name in own}
         for name, definition in definitions.items():
             variables[name].set(definition)
         for name, definition in definitions.items():
             self.collections[name] = loop.leave(definition)
 
     def _name(self, stratum: Stratum) -> str:
-        """What a recursion is called, and where it stands."""
+        """Return the name of a recursion for error messages, with the position of its first rule."""
         rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
-        where = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
-        return f"the recursion of {', '.join(stratum.relations)} ({where})"
+        first = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
+        return f"the recursion of {', '.join(stratum.relations)} ({first})"
 
-    def _saturated(self, stratum: Stratum) -> bool:
-        """Make one operator of relations that depend on each other, fed by what does not depend on them, if it can be.
+    def _add_recursion_operator(self, stratum: Stratum) -> bool:
+        """Add one operator for a recursion if its rules allow it; return whether they do.
 
-        Several workers go round instead, as under times of many coordinates.
+        Only for one worker and times of one coordinate: otherwise the recursion is a loop.
         """
         from kpg.api.collection import Collection
 
-        alone = self.db.is_single_worker and self.db.config.coordinates == 1
-        only_grows = self.insert_only and saturable(self.program, stratum) is None
-        if not alone or not (only_grows or keepable(self.program, stratum) is None):
+        is_single = self.db.is_single_worker and self.db.config.coordinates == 1
+        insert_only = self.insert_only and saturation_obstacle(self.program, stratum) is None
+        if not is_single or not (insert_only or maintenance_obstacle(self.program, stratum) is None):
             return False
         rules = recursive_rules(self.program, stratum)
         every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
         read = [name for name in every if name not in stratum.relations]
         limit = self.max_rounds or self.db.config.max_rounds
         system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
-        if not only_grows:
+        if not insert_only:
             size = sum(self.inputs[name].size for name in read if name in self.inputs)
-            if size > LARGE and is_seeded(self.program, stratum):
+            if size > SEEDED_READ_ROWS and is_seeded(self.program, stratum):
                 return False
             assert can_maintain(system)
             system = replace(system, insert_only=False)
-        rows = self._rows if only_grows else self.collections.__getitem__
-        inputs = [self._before(name, stratum, only_grows) for name in stratum.relations] + [rows(name) for name in read]
-        saturation = nodes.SaturationSpec(system, tuple(each.node for each in inputs))
+        rows = self._unconsolidated_rows if insert_only else self.collections.__getitem__
+        inputs = [self._initial_rows(name, stratum, insert_only) for name in stratum.relations]
+        inputs += [rows(name) for name in read]
+        saturation = nodes.SaturationSpec(system, tuple(collection.node for collection in inputs))
         for number, name in enumerate(stratum.relations):
             schema = schema_of(self._relations[name])
             self.collections[name] = Collection(self.db, nodes.SaturatedNode(schema, frozenset(), saturation, number))
         return True
 
-    def _before(self, name: str, stratum: Stratum, repeat: bool) -> Collection:
-        """What a relation of a recursion holds before it recurs; if rows may `repeat`, as often as they are derived."""
-        read = self._rows if repeat else self.collections.__getitem__
-        around = Surroundings(read, self._keys_of, self._relations, self._unit)
+    def _initial_rows(self, name: str, stratum: Stratum, repeat: bool) -> Collection:
+        """Return the rows of a recursive relation by its rules that do not recur; with `repeat`, rows may repeat."""
+        read = self._unconsolidated_rows if repeat else self.collections.__getitem__
+        context = RuleContext(read, self._keys_of, self._relations, self._unit)
         rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
-        parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
-        situation = replace(self._situation, joins="binary") if repeat else self._situation
-        parts += [self._built(rule, around, situation) for rule in rules]
+        parts: list[Collection] = [] if name not in self.inputs else [self._input_rows(name)]
+        planning = replace(self._planning, joins="binary") if repeat else self._planning
+        parts += [self._rule_rows(rule, context, planning) for rule in rules]
         if not parts:
-            return self._nothing(name)
+            return self._empty(name)
         all_rows = parts[0].concat(*parts[1:])
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
         return all_rows if repeat or single else all_rows.distinct()
 
-    def _rows(self, name: str) -> Collection:
-        """The rows of a relation for who does not mind repetitions."""
+    def _unconsolidated_rows(self, name: str) -> Collection:
+        """Return the rows of a relation for a reader that accepts repeated rows: an input is then not made distinct."""
         derived = self.program.rules_of(name) or any(each.relation == name for each in self.program.reductions)
         return self.collections[name] if derived or name not in self.inputs else self.inputs[name]
 
-    def _in_between(self, stratum: Stratum) -> list[str]:
-        """The relations of a loop that a rewrite made, each after those it reads: no variables, but parts of rules.
+    def _generated_relations(self, stratum: Stratum) -> list[str]:
+        """Return the generated relations of a loop, each after those it reads. They are not variables of the loop.
 
-        What an aggregate comes to must be seen in the round in which it is asked for: a round later would be too late
-        for whoever takes its absence for zero.
+        An aggregate's value must be visible in the round that asks for it: one round later, a rule that reads its
+        absence as zero would already have used the zero.
         """
-        graph: dict[str, list[str]] = {name: [] for name in stratum.relations if self._relations[name].made}
+        graph: dict[str, list[str]] = {name: [] for name in stratum.relations if self._relations[name].generated}
         for edge in dependencies(self.program):
             if edge.reader in graph and edge.read in graph:
                 graph[edge.reader].append(edge.read)
         return [name for part in strongly_connected(graph) for name in part]
 
-    def _defined(self, name: str, recursive: bool) -> Collection:
-        """What a relation holds, from its input, its rules and its reduction."""
-        parts: list[Collection] = [] if name not in self.inputs else [self._base(name)]
+    def _definition(self, name: str, recursive: bool) -> Collection:
+        """Return the rows of a relation from its input, its rules and its reduction."""
+        parts: list[Collection] = [] if name not in self.inputs else [self._input_rows(name)]
         rules = self.program.rules_of(name)
-        around = Surroundings(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
-        parts += [self._built(rule, around, self._situation) for rule in rules]
-        parts += [self._reduced(each) for each in self.program.reductions if each.relation == name]
+        context = RuleContext(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
+        parts += [self._rule_rows(rule, context, self._planning) for rule in rules]
+        parts += [
+            self._reduction_rows(reduction) for reduction in self.program.reductions if reduction.relation == name
+        ]
         if not parts:
-            parts = [self._nothing(name)]
+            parts = [self._empty(name)]
         all_rows = parts[0].concat(*parts[1:]) if len(parts) > 1 else parts[0]
         if self._relations[name].bag:
             return all_rows
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
         return all_rows if single and not recursive else all_rows.distinct()
 
-    def _built(self, rule: Rule, around: Surroundings, situation: Situation) -> Collection:
-        """The rows that a rule derives, joined as is best or as somebody said."""
-        plan = plan_rule(rule, situation)
+    def _rule_rows(self, rule: Rule, context: RuleContext, planning: PlanningContext) -> Collection:
+        """Return the rows that a rule derives, by the join strategy chosen for it."""
+        plan = plan_rule(rule, planning)
         self.plans.append(plan)
-        return build_pipelines(plan, around) if plan.pipelines else build_rule(plan, around)
+        return build_pipelines(plan, context) if plan.pipelines else build_rule(plan, context)
 
-    def _hinted(self, stratum: Stratum) -> bool:
-        """Whether somebody said how the rules of a stratum shall be joined."""
+    def _has_join_hint(self, stratum: Stratum) -> bool:
+        """Return whether a hint says how to join the rules of a stratum."""
         rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
-        return self._situation.joins != "auto" or any(rule.joins for rule in rules)
+        return self._planning.joins != "auto" or any(rule.joins for rule in rules)
 
     def _static(self) -> frozenset[str]:
-        """The relations that never change again and are known as of whatever time anything is: closed inputs.
+        """Return the relations that never change again and can be read as of any time: closed inputs.
 
-        All their rows must have come before the earliest time that rows of others may be of: a row that comes later
-        would be missed by those that wait for it.
+        All their rows must have times at or before the earliest time of other relations' rows: a pipeline that starts
+        from an earlier row would miss later rows of a static relation.
         """
-        if self.db.config.history != 0 or not any(each.closed for each in self.inputs.values()):
+        if self.db.config.history != 0 or not any(source.closed for source in self.inputs.values()):
             return frozenset()
         earliest = min(self.db.horizon(frozenset({name})).elements[0] for name in self.inputs)
         closed = {
             name
-            for name, each in self.inputs.items()
-            if each.closed and each.latest is not None and each.latest <= earliest
+            for name, source in self.inputs.items()
+            if source.closed and source.latest is not None and source.latest <= earliest
         }
         derived = {rule.head.relation for rule in self.program.rules}
         return frozenset(closed - derived)
 
-    def _base(self, name: str) -> Collection:
-        made = self.inputs[name]
-        return made.distinct() if self.distinct_inputs else made
+    def _input_rows(self, name: str) -> Collection:
+        source = self.inputs[name]
+        return source.distinct() if self.distinct_inputs else source
 
-    def _nothing(self, name: str) -> Collection:
-        """A relation that no rule derives any more: its rules were found never to hold."""
+    def _empty(self, name: str) -> Collection:
+        """Return an empty collection, for a relation with rules that can never hold."""
         loop = self.db.loop("nothing", 1)
         empty = loop.variable(schema_of(self._relations[name]))
         empty.set(empty)
         return loop.leave(empty)
 
     def _keys_of(self, name: str, columns: tuple[str, ...]) -> Collection:
-        """Each combination of some columns of a relation, once; made once for all who ask."""
+        """Return the distinct values of some columns of a relation; one collection serves all readers."""
         rows = self.collections[name]
-        place = (name, columns, id(rows))
-        if place not in self._keys:
-            self._keys[place] = rows.select(*columns).distinct()
-        return self._keys[place]
+        key = (name, columns, id(rows))
+        if key not in self._keys:
+            self._keys[key] = rows.select(*columns).distinct()
+        return self._keys[key]
 
     def _unit(self) -> Collection:
-        """A collection of one row."""
-        found = self.db.inputs.get(UNIT_INPUT)
-        if found is None:
-            found = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}), keep_on_disk=False)
-            found.insert([(0,)])
-        return found
+        """Return a collection of one row."""
+        existing = self.db.inputs.get(UNIT_INPUT)
+        if existing is None:
+            existing = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}), keep_on_disk=False)
+            existing.insert([(0,)])
+        return existing
 
-    def _reduced(self, reduction: AggregateReduction) -> Collection:
-        """The groups of a relation, each with what is computed of it."""
+    def _reduction_rows(self, reduction: AggregateReduction) -> Collection:
+        """Return the groups of a relation, each with its aggregated value."""
         source = [column.name for column in self._relations[reduction.source].columns]
-        made = [column.name for column in self._relations[reduction.relation].columns]
+        result_columns = [column.name for column in self._relations[reduction.relation].columns]
         keys = source[: reduction.keys]
         group = self.collections[reduction.source].group_by(*keys)
         value = "" if reduction.value is None else source[reduction.value]
@@ -261,21 +263,21 @@ class Lowered:
                 result = group.min(value, "= value")
             case _:
                 result = group.max(value, "= value")
-        return result.select(**{name: col(of) for name, of in zip(made, [*keys, "= value"], strict=True)})
+        return result.select(**{name: col(of) for name, of in zip(result_columns, [*keys, "= value"], strict=True)})
 
 
 def base_relations(program: Program) -> list[str]:
-    """The relations with rows from outside: read from files, stated as facts, or derived by no rule."""
+    """Return the relations with rows from outside: read from files, stated as facts, or derived by no rule."""
     stated = {fact.relation for fact in program.facts}
     stated |= {directive.relation for directive in program.directives if directive.kind == "input"}
-    derived = {rule.head.relation for rule in program.rules} | {each.relation for each in program.reductions}
+    derived = {rule.head.relation for rule in program.rules} | {reduction.relation for reduction in program.reductions}
     return [
         relation.name
         for relation in program.relations
-        if relation.name in stated or not (relation.name in derived or relation.made)
+        if relation.name in stated or not (relation.name in derived or relation.generated)
     ]
 
 
 def schema_of(relation: Relation) -> Schema:
-    """The columns of a relation; one that has none has a column that always holds 0."""
+    """Return the schema of a relation; a relation without columns has one column that always holds 0."""
     return Schema.of({column.name: TYPES[column.kind] for column in relation.columns} or {UNIT: int})

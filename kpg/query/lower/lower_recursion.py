@@ -1,16 +1,17 @@
-"""Which recursions are one operator instead of a loop, and how: rules on lanes.
+"""Lower recursions to one operator instead of a loop, where the rules allow it.
 
-    saturable(program, stratum)      None if rows need never be taken back; else why not
-    keepable(program, stratum)       None if levels keep it right while rows come and go; else why not
-    system_of(program, stratum, ...) the rules as a `kpg.seminaive` system
+    saturation_obstacle(program, stratum)    None if the recursion needs no support for removals; else why it does
+    maintenance_obstacle(program, stratum)   None if the operator can maintain it under removals; else why not
+    system_of(program, stratum, ...)         the rules as a system of `kpg.seminaive`
 
-Of an insert-only program, a recursion is saturated if nothing it reads, directly or not, can shrink when inputs grow:
-no negation, no aggregate. Its recursive rules must be joins and comparisons of at most three columns a relation; its
-other rules may be anything. Where rows may go, each recursive rule must read one row of the recursion, of at most two
-columns, and neither negate nor compute. What is neither runs as a loop, insert-only or not.
+In an insert-only program, a recursion is saturated if no relation it reads, directly or not, can lose rows when inputs
+grow: no negation, no aggregate. Its recursive rules must be joins and comparisons over relations of at most three
+columns; its other rules may be anything. If rows may be removed, each recursive rule must read exactly one row of the
+recursion, over relations of at most two columns, and neither negate nor compute; the operator then keeps the level
+(round) of each row. All other recursions run as loops.
 
-An operator of its own reads all of its inputs once, where a loop looks up what it needs in indexes that are shared. So
-a recursion from few rows through a large relation is a loop.
+The operator reads all its inputs completely, while a loop looks up the rows it needs in shared indexes. A recursion
+that starts from few rows and follows a large relation is therefore a loop: see SEEDED_READ_ROWS.
 """
 
 from __future__ import annotations
@@ -28,82 +29,82 @@ from kpg.query.ir.program import Program, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
 from kpg.query.lower.expressions import TYPES
-from kpg.seminaive import recursion_rules as insert_only
+from kpg.seminaive import recursion_rules as seminaive
 
 if TYPE_CHECKING:
     from kpg.columns.symbols import Symbols
 
-MOST_COLUMNS = 3  # whose values, as many as there are, must fit into 62 bits
-LARGE = 1_000_000  # rows that are not read just to follow some of them
-KEPT_COLUMNS = 2  # of as many values as there may be
-ORDERED: tuple[Kind, ...] = ("number", "unsigned", "float")  # kinds whose lanes are in the order of their values
+MAX_SATURATED_COLUMNS = 3  # the row codes of a relation must fit 62 bits: the bits of all columns together
+MAX_MAINTAINED_COLUMNS = 2  # two columns of any values have row codes of 62 bits
+SEEDED_READ_ROWS = 1_000_000  # reading more rows than this, to follow few of them, costs more than a loop's lookups
+ORDERED: tuple[Kind, ...] = ("number", "unsigned", "float")  # kinds with lanes in the order of their values
 
 
-def saturable(program: Program, stratum: Stratum) -> str | None:
-    """Why a recursion cannot be saturated; None if it can."""
+def saturation_obstacle(program: Program, stratum: Stratum) -> str | None:
+    """Return why a recursion cannot be saturated, or None if it can."""
     relations = program.by_name()
-    if any(relations[name].made or relations[name].bag for name in stratum.relations):
+    if any(relations[name].generated or relations[name].bag for name in stratum.relations):
         return "it aggregates inside its recursion, or counts rows"
-    lost = shrinking(program, stratum.relations)
-    if lost is not None:
-        return f"{lost} may lose rows when others grow"
+    shrinking = shrinking_relation(program, stratum.relations)
+    if shrinking is not None:
+        return f"{shrinking} may lose rows when others grow"
     for rule in recursive_rules(program, stratum):
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
-            if not 1 <= relations[name].arity <= MOST_COLUMNS:
+            if not 1 <= relations[name].arity <= MAX_SATURATED_COLUMNS:
                 return f"{name} has {relations[name].arity} columns"
-        if not all(is_plain(literal, rule) for literal in literals(rule)):
+        if not all(is_join_literal(literal, rule) for literal in literals(rule)):
             return f"a recursive rule computes values ({rule.at})"
         if not all(isinstance(term, (VariableTerm, ConstantTerm)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
     return None
 
 
-def keepable(program: Program, stratum: Stratum) -> str | None:
-    """Why a recursion cannot be kept by levels; None if it can."""
+def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
+    """Return why one operator cannot maintain a recursion under removals, or None if it can."""
     relations = program.by_name()
-    if any(relations[name].made or relations[name].bag for name in stratum.relations):
+    if any(relations[name].generated or relations[name].bag for name in stratum.relations):
         return "it aggregates inside its recursion, or counts rows"
     for rule in recursive_rules(program, stratum):
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
-            if not 1 <= relations[name].arity <= KEPT_COLUMNS:
+            if not 1 <= relations[name].arity <= MAX_MAINTAINED_COLUMNS:
                 return f"{name} has {relations[name].arity} columns"
         if sum(atom.relation in stratum.relations for atom, _ in atoms(rule.body)) > 1:
-            return f"a rule recurs twice ({rule.at})"
-        if not all(is_plain(literal, rule) for literal in literals(rule)):
+            return f"a rule reads the recursion twice ({rule.at})"
+        if not all(is_join_literal(literal, rule) for literal in literals(rule)):
             return f"a recursive rule computes or negates ({rule.at})"
         if not all(isinstance(term, (VariableTerm, ConstantTerm)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
-        if not tells_its_source(rule, stratum):
-            return f"a rule does not tell which row of the recursion it follows from ({rule.at})"
+        if not determines_source(rule, stratum):
+            return f"a rule does not determine which row of the recursion it follows from ({rule.at})"
     return None
 
 
-def tells_its_source(rule: Rule, stratum: Stratum) -> bool:
-    """Whether the head and the other atoms of a rule say which row of the recursion it follows from."""
+def determines_source(rule: Rule, stratum: Stratum) -> bool:
+    """Return whether the head and the other atoms of a rule determine the row of the recursion that it reads."""
     own = next(atom for atom, _ in atoms(rule.body) if atom.relation in stratum.relations)
     if any(isinstance(term, WildcardTerm) for term in own.arguments):
         return False
     others = (rule.head, *(atom for atom, _ in atoms(rule.body) if atom is not own))
-    known = {each.name for atom in others for each in variables(atom)}
-    names = [each.name for each in variables(own)]
-    return len(set(names)) == len(names) and set(names) <= known
+    determined = {variable.name for atom in others for variable in variables(atom)}
+    names = [variable.name for variable in variables(own)]
+    return len(set(names)) == len(names) and set(names) <= determined
 
 
 def is_seeded(program: Program, stratum: Stratum) -> bool:
-    """Whether a recursion starts from other rows than its recursive rules read, so that it may need few of these."""
+    """Return whether a recursion starts from other relations than its recursive rules read; it may need few rows."""
     read = {atom.relation for rule in recursive_rules(program, stratum) for atom, _ in atoms(rule.body)}
     rules = [rule for name in stratum.relations for rule in program.rules_of(name) if not is_recursive(rule, stratum)]
     return not any(atom.relation in read for rule in rules for atom, _ in atoms(rule.body))
 
 
-def shrinking(program: Program, names: tuple[str, ...]) -> str | None:
-    """A relation among some and what they read that may lose rows although inputs grow."""
+def shrinking_relation(program: Program, names: tuple[str, ...]) -> str | None:
+    """Return a relation among these, or one they read, that may lose rows when inputs grow; None if there is none."""
     edges = dependencies(program)
     queue = list(names)
     for name in queue:
         for edge in edges:
             if edge.reader == name:
-                if edge.how:
+                if edge.blocking:
                     return name
                 if edge.read not in queue:
                     queue.append(edge.read)
@@ -111,18 +112,18 @@ def shrinking(program: Program, names: tuple[str, ...]) -> str | None:
 
 
 def recursive_rules(program: Program, stratum: Stratum) -> list[Rule]:
-    """The rules of a recursion that read one of its relations."""
+    """Return the rules of a recursion that read one of its relations."""
     rules = [rule for name in stratum.relations for rule in program.rules_of(name)]
     return [rule for rule in rules if is_recursive(rule, stratum)]
 
 
 def is_recursive(rule: Rule, stratum: Stratum) -> bool:
-    """Whether a rule reads a relation of its recursion."""
+    """Return whether a rule reads a relation of its recursion."""
     return any(atom.relation in stratum.relations for atom, _ in atoms(rule.body))
 
 
-def is_plain(literal: Literal, rule: Rule) -> bool:
-    """Whether a literal is an atom, or a comparison that lanes decide."""
+def is_join_literal(literal: Literal, rule: Rule) -> bool:
+    """Return whether a literal is an atom, or a comparison of variables and constants that lanes decide."""
     if isinstance(literal, Atom):
         return True
     if not isinstance(literal, Comparison):
@@ -134,7 +135,7 @@ def is_plain(literal: Literal, rule: Rule) -> bool:
 
 
 def kind_of(term: Term, rule: Rule) -> Kind:
-    """What a variable or constant holds."""
+    """Return the kind of a variable or constant."""
     if isinstance(term, VariableTerm):
         return rule.kind_of(term.name)
     assert isinstance(term, ConstantTerm)
@@ -143,16 +144,16 @@ def kind_of(term: Term, rule: Rule) -> Kind:
 
 def system_of(
     program: Program, stratum: Stratum, read: list[str], symbols: Symbols, name: str, max_rounds: int
-) -> insert_only.RuleSystem:
-    """The recursive rules on lanes; relations are those of the recursion, then those they read."""
+) -> seminaive.RuleSystem:
+    """Return the recursive rules over lanes. The relations are those of the recursion, then those in `read`."""
     relations = program.by_name()
     order = [*stratum.relations, *read]
-    numbers = {each: number for number, each in enumerate(order)}
-    made: list[insert_only.RecursionRule] = []
-    texts: list[int] = []
+    numbers = {relation: number for number, relation in enumerate(order)}
+    rules: list[seminaive.RecursionRule] = []
+    symbol_ids: list[int] = []
     for rule in recursive_rules(program, stratum):
-        lane = lanes_of(symbols, texts)
-        body: list[insert_only.Literal] = []
+        lane = lane_terms(symbols, symbol_ids)
+        body: list[seminaive.Literal] = []
         for literal in literals(rule):
             if isinstance(literal, Atom):
                 body.append(atom_of(literal, program, numbers, lane))
@@ -160,38 +161,38 @@ def system_of(
                 assert isinstance(literal, Comparison)
                 kind = kind_of(literal.left, rule)
                 body.append(
-                    insert_only.RecursionComparison(literal.op, lane(literal.left, kind), lane(literal.right, kind))
+                    seminaive.RecursionComparison(literal.op, lane(literal.left, kind), lane(literal.right, kind))
                 )
-        made.append(insert_only.rule(atom_of(rule.head, program, numbers, lane), tuple(body)))
-    arities = tuple(relations[each].arity for each in order)
-    held = symbols.hold(np.array(texts, np.int64))
-    return insert_only.RuleSystem(name, arities, len(stratum.relations), tuple(made), max_rounds, held=held)
+        rules.append(seminaive.rule(atom_of(rule.head, program, numbers, lane), tuple(body)))
+    arities = tuple(relations[relation].arity for relation in order)
+    held = symbols.hold(np.array(symbol_ids, np.int64))
+    return seminaive.RuleSystem(name, arities, len(stratum.relations), tuple(rules), max_rounds, held=held)
 
 
-Lane = Callable[[Term, Kind], insert_only.Term]
+LaneTerm = Callable[[Term, Kind], seminaive.Term]
 
 
-def lanes_of(symbols: Symbols, texts: list[int]) -> Lane:
-    """How the terms of a rule become variables and lane values; those that are symbols are added to texts."""
+def lane_terms(symbols: Symbols, symbol_ids: list[int]) -> LaneTerm:
+    """Return a function from terms to variable names and lane values; it adds constant symbols to `symbol_ids`."""
 
-    def lane(term: Term, kind: Kind) -> insert_only.Term:
+    def lane(term: Term, kind: Kind) -> seminaive.Term:
         if isinstance(term, VariableTerm):
             return term.name
         assert isinstance(term, ConstantTerm)
         type_ = Schema.of({"value": TYPES[kind]}).types[0]
         value = encode_value(type_, term.value, symbols)
         if type_.is_symbolic:
-            texts.append(value)
+            symbol_ids.append(value)
         return value
 
     return lane
 
 
-def atom_of(atom: Atom, program: Program, numbers: dict[str, int], lane: Lane) -> insert_only.RecursionAtom:
-    """An atom on lanes."""
+def atom_of(atom: Atom, program: Program, numbers: dict[str, int], lane: LaneTerm) -> seminaive.RecursionAtom:
+    """Return an atom over lanes."""
     columns = program.by_name()[atom.relation].columns
     terms = [
         None if isinstance(term, WildcardTerm) else lane(term, column.kind)
         for term, column in zip(atom.arguments, columns, strict=True)
     ]
-    return insert_only.RecursionAtom(numbers[atom.relation], tuple(terms))
+    return seminaive.RecursionAtom(numbers[atom.relation], tuple(terms))

@@ -1,7 +1,7 @@
-"""A rule's plan as a collection: the rows of its head, as often as its body has solutions.
+"""Lower a rule's plan of binary joins to a collection: one row of the head for each solution of the body.
 
-Atoms are read as they are, filtered by their constants, so that joins use the index of the relation itself and every
-rule that reads it by the same columns shares one. What comes out of a join is in columns named after variables.
+Atoms are read directly, filtered by their constants. Joins therefore use indexes of the relations themselves, and all
+rules that read a relation by the same columns share one index. The output of a join has columns named after variables.
 """
 
 from __future__ import annotations
@@ -25,152 +25,153 @@ from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Relation
 from kpg.query.ir.terms import VariableTerm
 from kpg.query.join_strategy import RulePlan
-from kpg.query.lower.expressions import TYPES, Terms
+from kpg.query.lower.expressions import TYPES, TermCompiler
 from kpg.query.lower.ranges import over_ranges
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
-UNIT = " unit"  # the column of what has no columns
+UNIT = " unit"  # the only column of rows without columns
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Rows, and in which column of them each variable is."""
+    """Rows, and the column of each variable."""
 
     rows: Collection
     names: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a rule is built from: relations by name as rows, their declarations, and the row that is always there."""
+class RuleContext:
+    """The collections and declarations that a rule is lowered with, and a collection of one row."""
 
     read: Callable[[str], Collection]
-    keys_of: Callable[[str, tuple[str, ...]], Collection]  # each combination of some columns, once
+    keys_of: Callable[[str, tuple[str, ...]], Collection]  # the distinct values of some columns
     relations: dict[str, Relation]
     unit: Callable[[], Collection]
 
 
-def build_rule(plan: RulePlan, around: Surroundings) -> Collection:
-    """The rows of a rule's head, under the names of its relation's columns."""
-    found: Bindings | None = None
+def build_rule(plan: RulePlan, context: RuleContext) -> Collection:
+    """Return the rows of a rule's head, under the column names of its relation."""
+    bindings: Bindings | None = None
     for step, live in zip(plan.steps, plan.live, strict=True):
-        found = build_step(step, live, found, plan, around)
-    if found is None:
-        found = Bindings(around.unit(), {})
-    return head_rows(found, plan, around)
+        bindings = build_step(step, live, bindings, plan, context)
+    if bindings is None:
+        bindings = Bindings(context.unit(), {})
+    return head_rows(bindings, plan, context)
 
 
-def head_rows(found: Bindings, plan: RulePlan, around: Surroundings) -> Collection:
-    """The head of a rule for each solution of its body."""
-    head = around.relations[plan.rule.head.relation]
-    terms = terms_of(found, plan)
+def head_rows(bindings: Bindings, plan: RulePlan, context: RuleContext) -> Collection:
+    """Return one row of the head for each solution of the body."""
+    head = context.relations[plan.rule.head.relation]
+    compiler = term_compiler(bindings, plan)
     columns = zip(head.columns, plan.rule.head.arguments, strict=True)
-    made = {column.name: terms.expression(term) for column, term in columns}
-    return found.rows.select(**(made or {UNIT: lit(0)}))
+    values = {column.name: compiler.expression(term) for column, term in columns}
+    return bindings.rows.select(**(values or {UNIT: lit(0)}))
 
 
 def build_step(
-    step: object, live: frozenset[str], found: Bindings | None, plan: RulePlan, around: Surroundings
+    step: object, live: frozenset[str], bindings: Bindings | None, plan: RulePlan, context: RuleContext
 ) -> Bindings:
-    """The rows after one more step."""
+    """Return the bindings after one more step; `live` are the variables that later steps read."""
     if isinstance(step, ScanStep):
-        return scan(step.atom, around)
-    found = found or Bindings(around.unit(), {})
+        return scan(step.atom, context)
+    bindings = bindings or Bindings(context.unit(), {})
     match step:
         case JoinStep():
-            return join(found, step, live, around)
+            return join(bindings, step, live, context)
         case AntiJoinStep():
-            return without(found, step, around)
+            return anti_join(bindings, step, context)
         case FilterStep():
-            return Bindings(found.rows.filter(terms_of(found, plan).condition(step.condition)), found.names)
+            return Bindings(
+                bindings.rows.filter(term_compiler(bindings, plan).condition(step.condition)), bindings.names
+            )
         case BindStep():
-            value = terms_of(found, plan).expression(step.term)
-            return chosen(found, live - {step.variable}, {step.variable: value})
+            value = term_compiler(bindings, plan).expression(step.term)
+            return project(bindings, live - {step.variable}, {step.variable: value})
         case GenerateStep():
-            return generate(found, step, live, plan)
+            return generate(bindings, step, live, plan)
     raise AssertionError(step)
 
 
-def terms_of(found: Bindings, plan: RulePlan) -> Terms:
-    """The variables of a rule, in the columns they are in now."""
-    return Terms(found.names, found.rows.db.symbols, dict(plan.rule.kinds))
+def term_compiler(bindings: Bindings, plan: RulePlan) -> TermCompiler:
+    """Return a compiler for terms of the rule over the columns of the bindings."""
+    return TermCompiler(bindings.names, bindings.rows.db.symbols, dict(plan.rule.kinds))
 
 
-def scan(atom: Atom, around: Surroundings) -> Bindings:
-    """The rows of an atom, in the columns of its relation."""
-    columns = [column.name for column in around.relations[atom.relation].columns]
-    rows = around.read(atom.relation)
-    for place, constant in fixed_columns(atom):
-        rows = rows.filter(col(columns[place]) == lit(constant.value))
+def scan(atom: Atom, context: RuleContext) -> Bindings:
+    """Return the rows of an atom, in the columns of its relation."""
+    columns = [column.name for column in context.relations[atom.relation].columns]
+    rows = context.read(atom.relation)
+    for column, constant in fixed_columns(atom):
+        rows = rows.filter(col(columns[column]) == lit(constant.value))
     for first, second in repeated_columns(atom):
         rows = rows.filter(col(columns[first]) == col(columns[second]))
     names: dict[str, str] = {}
-    for place, term in enumerate(atom.arguments):
+    for column, term in enumerate(atom.arguments):
         if isinstance(term, VariableTerm):
-            names.setdefault(term.name, columns[place])
+            names.setdefault(term.name, columns[column])
     return Bindings(rows, names)
 
 
-def join(found: Bindings, step: JoinStep, live: frozenset[str], around: Surroundings) -> Bindings:
-    """The rows that meet those of an atom, with the variables that are still read."""
-    right = scan(step.atom, around)
-    on = [(found.names[name], right.names[name]) for name, _ in step.on]
-    if len({left for left, _ in on}) < len(on) or clash(found, right):
-        found = chosen(found, frozenset(found.names), {})
-        on = [(found.names[name], right.names[name]) for name, _ in step.on]
-    joined = found.rows.join(right.rows, on=dict(on))
-    names = dict(found.names)
+def join(bindings: Bindings, step: JoinStep, live: frozenset[str], context: RuleContext) -> Bindings:
+    """Join the bindings with the rows of an atom; keep the variables that are still read."""
+    right = scan(step.atom, context)
+    on = [(bindings.names[name], right.names[name]) for name, _ in step.on]
+    if len({left for left, _ in on}) < len(on) or has_name_clash(bindings, right):
+        bindings = project(bindings, frozenset(bindings.names), {})
+        on = [(bindings.names[name], right.names[name]) for name, _ in step.on]
+    joined = bindings.rows.join(right.rows, on=dict(on))
+    names = dict(bindings.names)
     merged = {theirs for ours, theirs in on if ours == theirs}
     for name, column in right.names.items():
         if name not in names:
-            names[name] = column if column in merged or column not in found.rows.schema.names else f"{column}_right"
-    return chosen(Bindings(joined, names), live, {})
+            names[name] = column if column in merged or column not in bindings.rows.schema.names else f"{column}_right"
+    return project(Bindings(joined, names), live, {})
 
 
-def clash(found: Bindings, right: Bindings) -> bool:
-    """Whether the names of a join's columns would not be unique."""
-    ours, theirs = set(found.rows.schema.names), set(right.rows.schema.names)
+def has_name_clash(bindings: Bindings, right: Bindings) -> bool:
+    """Return whether the columns of a join would not have unique names."""
+    ours, theirs = set(bindings.rows.schema.names), set(right.rows.schema.names)
     return any(f"{name}_right" in ours | theirs for name in ours & theirs)
 
 
-def chosen(found: Bindings, live: frozenset[str], computed: dict[str, object]) -> Bindings:
-    """Only the variables that are read, in columns named after them, and computed ones."""
-    names = {name: f"${name}" for name in (*sorted(live & found.names.keys()), *computed)}
-    values = {names[name]: col(found.names[name]) for name in names if name not in computed}
+def project(bindings: Bindings, live: frozenset[str], computed: dict[str, object]) -> Bindings:
+    """Keep only the variables that are read, in columns named after them, and add computed ones."""
+    names = {name: f"${name}" for name in (*sorted(live & bindings.names.keys()), *computed)}
+    values = {names[name]: col(bindings.names[name]) for name in names if name not in computed}
     values |= {names[name]: value for name, value in computed.items()}  # type: ignore[misc]
-    return Bindings(found.rows.select(**(values or {UNIT: lit(0)})), names)
+    return Bindings(bindings.rows.select(**(values or {UNIT: lit(0)})), names)
 
 
-def without(found: Bindings, step: AntiJoinStep, around: Surroundings) -> Bindings:
-    """The rows that meet no row of an atom."""
-    right = scan(step.atom, around)
-    on = {found.names[name]: right.names[name] for name, _ in step.on}
+def anti_join(bindings: Bindings, step: AntiJoinStep, context: RuleContext) -> Bindings:
+    """Drop the bindings that match a row of an atom."""
+    right = scan(step.atom, context)
+    on = {bindings.names[name]: right.names[name] for name, _ in step.on}
     theirs = tuple(on.values())
     plain = not fixed_columns(step.atom) and not repeated_columns(step.atom)
     if plain and set(theirs) == set(right.rows.schema.names):
         keys = right.rows  # a set already
     elif plain and theirs:
-        keys = around.keys_of(step.atom.relation, tuple(sorted(theirs)))
+        keys = context.keys_of(step.atom.relation, tuple(sorted(theirs)))
     else:
         keys = right.rows.select(**{name: col(name) for name in theirs} or {UNIT: lit(0)}).distinct()
-    if clash(found, Bindings(keys, {})):
-        found = chosen(found, frozenset(found.names), {})
-        on = {found.names[name]: right.names[name] for name, _ in step.on}
-    hits = found.rows.join(keys, on=on)
-    return Bindings(found.rows.subtract(hits.select(*found.rows.schema.names)), found.names)
+    if has_name_clash(bindings, Bindings(keys, {})):
+        bindings = project(bindings, frozenset(bindings.names), {})
+        on = {bindings.names[name]: right.names[name] for name, _ in step.on}
+    hits = bindings.rows.join(keys, on=on)
+    return Bindings(bindings.rows.subtract(hits.select(*bindings.rows.schema.names)), bindings.names)
 
 
-def generate(found: Bindings, step: GenerateStep, live: frozenset[str], plan: RulePlan) -> Bindings:
-    """The rows with each value of a range."""
-    terms = terms_of(found, plan)
-    bounds = {f"bound {place}": terms.expression(term) for place, term in enumerate(step.call.arguments)}
-    wide = chosen(found, live - {step.variable}, {})
-    kept = wide.names
-    values = {column: col(found.names[name]) for name, column in kept.items()}
-    table = found.rows.select(**values, **bounds)
+def generate(bindings: Bindings, step: GenerateStep, live: frozenset[str], plan: RulePlan) -> Bindings:
+    """Return the bindings with each value of a range."""
+    compiler = term_compiler(bindings, plan)
+    bounds = {f"bound {number}": compiler.expression(term) for number, term in enumerate(step.call.arguments)}
+    kept = project(bindings, live - {step.variable}, {}).names
+    values = {column: col(bindings.names[name]) for name, column in kept.items()}
+    table = bindings.rows.select(**values, **bounds)
     types = {column: table.schema.type_of(column) for column in kept.values()}
-    made = over_ranges(tuple(kept.values()), tuple(bounds), f"${step.variable}")
-    rows = table.flat_map(made, **types, **{f"${step.variable}": TYPES[step.kind]})
+    function = over_ranges(tuple(kept.values()), tuple(bounds), f"${step.variable}")
+    rows = table.flat_map(function, **types, **{f"${step.variable}": TYPES[step.kind]})
     return Bindings(rows, {**kept, step.variable: f"${step.variable}"})

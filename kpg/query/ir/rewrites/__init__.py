@@ -1,1 +1,1 @@
-"""Rewrites of programs, one function a file; `kpg/query/ir/compile.py` says their order."""
+"""Rewrites of programs, one function in each file; `kpg/query/ir/compile.py` applies them in order."""

@@ -1,4 +1,4 @@
-"""Columns that nobody reads are not carried: a variable that occurs once becomes a wildcard.
+"""Replace variables that occur once by wildcards, so that joins do not carry columns that nothing reads.
 
 p(x) :- q(x, y), r(x, z).   ->   p(x) :- q(x, _), r(x, _).
 """
@@ -14,19 +14,19 @@ from kpg.query.ir.terms import VariableTerm, WildcardTerm
 
 
 def blank_unused(program: Program) -> Program:
-    """The program with wildcards for variables that are used once."""
-    return program.with_rules(tuple(map(blanked, program.rules)))
+    """Return the program with wildcards for variables that occur once."""
+    return program.with_rules(tuple(map(blank_rule, program.rules)))
 
 
-def blanked(rule: Rule) -> Rule:
-    """One rule with wildcards in its atoms."""
-    times = Counter(each.name for part in (rule.head, rule.body) for each in variables(part))
+def blank_rule(rule: Rule) -> Rule:
+    """Return one rule with wildcards in the atoms of its body."""
+    occurrences = Counter(variable.name for part in (rule.head, rule.body) for variable in variables(part))
 
     def blank(formula: Formula) -> Formula:
         match formula:
             case Atom():
                 return replace(formula, arguments=tuple(
-                    WildcardTerm(term.at) if isinstance(term, VariableTerm) and times[term.name] == 1 else term
+                    WildcardTerm(term.at) if isinstance(term, VariableTerm) and occurrences[term.name] == 1 else term
                     for term in formula.arguments
                 ))  # fmt: skip
             case Negation():

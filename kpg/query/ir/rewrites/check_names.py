@@ -1,19 +1,17 @@
-"""Refuse names that do not exist and atoms of the wrong arity; nothing is changed."""
+"""Check that all names exist and that atoms and calls have the right number of arguments. The program is unchanged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kpg.errors import ProgramError, TypeMismatch, UndefinedName
-from kpg.query.ir.functors import FUNCTORS, MANY, TESTS
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Test, aggregates, terms
+from kpg.query.ir.functors import FUNCTORS, MAX_ARGUMENTS, TESTS
+from kpg.query.ir.literals import Atom, Formula, Test, aggregates, subformulas, terms
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.terms import CallTerm, Term, subterms
 from kpg.query.source_text import did_you_mean, failure
 
 
 def check_names(program: Program) -> Program:
-    """The same program, all of whose relations, functors and columns exist."""
+    """Return the program unchanged; raise ProgramError if a relation, functor or arity is wrong."""
     relations: dict[str, Relation] = {}
     for relation in program.relations:
         if relation.name in relations:
@@ -35,7 +33,7 @@ def check_names(program: Program) -> Program:
 
 
 def check_columns(relation: Relation) -> None:
-    """Refuse two columns of one name."""
+    """Raise ProgramError if two columns have the same name."""
     seen: set[str] = set()
     for column in relation.columns:
         if column.name in seen:
@@ -44,38 +42,28 @@ def check_columns(relation: Relation) -> None:
 
 
 def check_formula(formula: Formula, relations: dict[str, Relation]) -> None:
-    """Refuse unknown names anywhere in a formula."""
-    for part in parts(formula):
+    """Check the names in a formula, including the bodies of aggregates."""
+    for part in subformulas(formula):
         if isinstance(part, Atom):
             check_atom(part, relations)
         if isinstance(part, Test) and len(part.arguments) != len(TESTS[part.name]):
-            wanted = len(TESTS[part.name])
-            raise failure(TypeMismatch, f"{part.name} takes {wanted} arguments, not {len(part.arguments)}", part.at)
+            expected = len(TESTS[part.name])
+            raise failure(TypeMismatch, f"{part.name} takes {expected} arguments, not {len(part.arguments)}", part.at)
     for term in terms(formula):
-        for each in subterms(term):
-            check_call(each)
+        for subterm in subterms(term):
+            check_call(subterm)
     for aggregate in aggregates(formula):
         if aggregate.target is not None:
-            for each in subterms(aggregate.target):
-                check_call(each)
+            for subterm in subterms(aggregate.target):
+                check_call(subterm)
         check_formula(aggregate.body, relations)
 
 
-def parts(formula: Formula) -> Iterator[Formula]:
-    """A formula and what it is made of."""
-    yield formula
-    if isinstance(formula, Negation):
-        yield from parts(formula.formula)
-    elif isinstance(formula, (Conjunction, Disjunction)):
-        for part in formula.parts:
-            yield from parts(part)
-
-
 def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
-    """Refuse an unknown relation, or another number of arguments than it has columns."""
+    """Raise if the relation of an atom does not exist or has another number of columns."""
     relation = relations.get(atom.relation)
     if relation is None:
-        hint = did_you_mean(atom.relation, [name for name, known in relations.items() if not known.made])
+        hint = did_you_mean(atom.relation, [name for name, other in relations.items() if not other.generated])
         raise failure(UndefinedName, f"no relation is called {atom.relation!r}", atom.at, hint=hint)
     if len(atom.arguments) != relation.arity:
         columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
@@ -88,14 +76,14 @@ def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
 
 
 def check_call(term: Term) -> None:
-    """Refuse an unknown functor, or a wrong number of arguments."""
+    """Raise if a term calls an unknown functor, or a functor with a wrong number of arguments."""
     if not isinstance(term, CallTerm):
         return
     functor = FUNCTORS.get(term.functor)
     if functor is None:
         hint = did_you_mean(term.functor, [name for name in FUNCTORS if name.isidentifier()])
         raise failure(UndefinedName, f"no functor is called {term.functor!r}", term.at, hint=hint)
-    if not functor.least <= len(term.arguments) <= functor.most:
-        most = "or more" if functor.most == MANY else f"to {functor.most}"
-        wanted = str(functor.least) if functor.least == functor.most else f"{functor.least} {most}"
-        raise failure(TypeMismatch, f"{term.functor} takes {wanted} arguments, not {len(term.arguments)}", term.at)
+    if not functor.min_arguments <= len(term.arguments) <= functor.max_arguments:
+        low, high = functor.min_arguments, functor.max_arguments
+        expected = str(low) if low == high else f"{low} or more" if high == MAX_ARGUMENTS else f"{low} to {high}"
+        raise failure(TypeMismatch, f"{term.functor} takes {expected} arguments, not {len(term.arguments)}", term.at)

@@ -1,7 +1,7 @@
-"""Refuse rules with variables that nothing binds; nothing is changed.
+"""Check that every rule is safe: every variable is bound. The program is unchanged.
 
-A variable is bound by a positive atom, or by an equation whose other side is bound. In the head, in a negation and
-beside a comparison every variable must be bound, because there would be infinitely many values for it.
+A positive atom binds its variables, and so does an equation with one side bound. An unbound variable in the head, a
+negation or a comparison would stand for infinitely many values.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kpg.query.source_text import Position, failure
 
 
 def check_safety(program: Program) -> Program:
-    """The same program, every variable of which is bound."""
+    """Return the program unchanged; raise UnsafeRule if a variable is not bound."""
     for rule in program.rules:
         check_rule(rule)
     return program
 
 
 def check_rule(rule: Rule) -> None:
-    """Refuse an unsafe rule."""
+    """Raise UnsafeRule if a rule is unsafe."""
     body = literals(rule)
     bound = bound_by(body)
     check_used(rule.head, "the head", bound)
@@ -37,34 +37,35 @@ def check_rule(rule: Rule) -> None:
 
 
 def check_used(part: Literal, where: str, bound: set[str]) -> None:
-    """Refuse what is not bound in a place that only uses variables."""
+    """Raise UnsafeRule if a literal that only uses variables has an unbound one, or a wildcard that needs a value."""
     for term in terms(part):
-        for each in subterms(term):
-            if isinstance(each, VariableTerm) and each.name not in bound:
-                raise unbound(each, where)
-            if isinstance(each, WildcardTerm) and (where != "a negation" or each is not term):
+        for subterm in subterms(term):
+            if isinstance(subterm, VariableTerm) and subterm.name not in bound:
+                raise unbound(subterm, where)
+            if isinstance(subterm, WildcardTerm) and (where != "a negation" or subterm is not term):
                 raise failure(
-                    UnsafeRule, f"'_' in {where}", each.at, hint="A wildcard has no value: name it and bind it."
+                    UnsafeRule, f"'_' in {where}", subterm.at, hint="A wildcard has no value: name it and bind it."
                 )
 
 
 def check_used_in_calls(atom: Atom, bound: set[str]) -> None:
-    """Refuse what is not bound inside computed arguments of a positive atom."""
+    """Raise UnsafeRule if a computed argument of a positive atom uses an unbound variable."""
     for term in atom.arguments:
         if isinstance(term, CallTerm):
-            for each in subterms(term):
-                if isinstance(each, WildcardTerm):
-                    raise failure(UnsafeRule, "'_' in a computed argument", each.at)
-                if isinstance(each, VariableTerm) and each.name not in bound:
-                    raise unbound(each, "a computed argument")
+            for subterm in subterms(term):
+                if isinstance(subterm, WildcardTerm):
+                    hint = "A wildcard has no value: name it and bind it."
+                    raise failure(UnsafeRule, "'_' in a computed argument", subterm.at, hint=hint)
+                if isinstance(subterm, VariableTerm) and subterm.name not in bound:
+                    raise unbound(subterm, "a computed argument")
 
 
 def unbound(variable: VariableTerm, where: str) -> UnsafeRule:
-    """The error for a variable without a binding."""
+    """Return the error for an unbound variable."""
     at: Position = variable.at
     return failure(
         UnsafeRule,
         f"variable {variable.written!r} in {where} is not bound",
         at,
-        hint=f"Let it stand in a positive atom of the body, or define it: {variable.written} = ...",
+        hint=f"Use it in a positive atom of the body, or define it: {variable.written} = ...",
     )

@@ -1,9 +1,10 @@
-"""Bodies become conjunctions of literals: negation moves inward, and each alternative becomes a rule of its own.
+"""Turn bodies into conjunctions of literals: push negations inward, and make one rule for each alternative.
 
     p(x) :- q(x), !(r(x); x > 3).            ->  p(x) :- q(x), !r(x), x <= 3.
     p(x) :- q(x), (r(x); s(x)).              ->  p(x) :- q(x), r(x).   p(x) :- q(x), s(x).
 
-A body that is never true has no rule. Bodies inside aggregates are left for when they are lifted.
+A body that is never true gives no rule. `lift_aggregates` expands the bodies of aggregates later. The number of rules
+can grow exponentially with the number of disjunctions; more than MAX_ALTERNATIVES raise ResourceError.
 """
 
 from __future__ import annotations
@@ -26,24 +27,23 @@ from kpg.query.ir.literals import (
 )
 from kpg.query.ir.program import Program, Rule
 
-LIMIT = 10_000  # alternatives of one rule
+MAX_ALTERNATIVES = 10_000  # of one rule; each becomes a rule with operators of its own
 
 
 def expand_disjunction(program: Program) -> Program:
-    """The program with a conjunction of literals as each body."""
-    return program.with_rules(tuple(each for rule in program.rules for each in expanded(rule)))
+    """Return the program with a conjunction of literals as each body."""
+    return program.with_rules(tuple(expanded for rule in program.rules for expanded in expand_rule(rule)))
 
 
-def expanded(rule: Rule) -> list[Rule]:
-    """One rule for each alternative of a body."""
-    made = []
-    for body in alternatives(rule.body):
-        made.append(replace(rule, body=Conjunction(tuple(dict.fromkeys(body)), rule.body.at)))
-    return made
+def expand_rule(rule: Rule) -> list[Rule]:
+    """Return one rule for each alternative of a body."""
+    return [
+        replace(rule, body=Conjunction(tuple(dict.fromkeys(body)), rule.body.at)) for body in alternatives(rule.body)
+    ]
 
 
 def alternatives(formula: Formula, positive: bool = True) -> list[tuple[Literal, ...]]:
-    """The conjunctions of literals, one of which holds if and only if the formula does (or, negated, does not)."""
+    """Return the disjunctive normal form of a formula, or of its negation: a list of conjunctions of literals."""
     match formula:
         case Truth():
             return [()] if formula.holds == positive else []
@@ -57,19 +57,23 @@ def alternatives(formula: Formula, positive: bool = True) -> list[tuple[Literal,
             return alternatives(formula.formula, not positive)
     inner = [alternatives(part, positive) for part in formula.parts]
     if isinstance(formula, Disjunction) == positive:
-        return limited(sum(inner, []), formula)
+        return check_size(sum(inner, []), formula)
     size = 1
     for choices in inner:
         size *= len(choices)
-    if size > LIMIT:
-        limited([()] * (LIMIT + 1), formula)
+    if size > MAX_ALTERNATIVES:
+        raise too_many(formula)
     return [sum(choice, ()) for choice in product(*inner)]
 
 
-def limited(found: list[tuple[Literal, ...]], formula: Formula) -> list[tuple[Literal, ...]]:
-    """What was found, if it is not absurdly much."""
-    if len(found) > LIMIT:
-        raise ResourceError(
-            f"{formula.at}: a body with more than {LIMIT:,} alternatives", hint="Name parts of it with rules."
-        )
-    return found
+def check_size(bodies: list[tuple[Literal, ...]], formula: Formula) -> list[tuple[Literal, ...]]:
+    """Return the alternatives; raise ResourceError if there are more than MAX_ALTERNATIVES."""
+    if len(bodies) > MAX_ALTERNATIVES:
+        raise too_many(formula)
+    return bodies
+
+
+def too_many(formula: Formula) -> ResourceError:
+    """Return the error for a body with too many alternatives."""
+    what = f"{formula.at}: a body with more than {MAX_ALTERNATIVES:,} alternatives"
+    return ResourceError(what, hint="Name parts of it with rules of their own.")

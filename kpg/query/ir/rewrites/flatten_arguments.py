@@ -1,4 +1,4 @@
-"""Arguments of body atoms become variables, constants or wildcards: what must be computed is an equation beside them.
+"""Move computed arguments of body atoms into equations, so that all arguments are variables, constants or wildcards.
 
 p(x) :- q(x, y + 1).   ->   p(x) :- q(x, v), v = y + 1.
 """
@@ -14,32 +14,32 @@ from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
 
 
 def flatten_arguments(program: Program) -> Program:
-    """The program with nothing to compute inside its body atoms."""
-    return program.with_rules(tuple(map(flattened, program.rules)))
+    """Return the program with no computed arguments in body atoms."""
+    return program.with_rules(tuple(map(flatten_rule, program.rules)))
 
 
-def flattened(rule: Rule) -> Rule:
-    """One rule with equations for its computed arguments."""
-    made: list[tuple[str, Kind]] = []
+def flatten_rule(rule: Rule) -> Rule:
+    """Return one rule with equations for its computed arguments."""
+    kinds: list[tuple[str, Kind]] = []
     equations: list[Literal] = []
 
-    def name(term: Term) -> Term:
+    def variable_for(term: Term) -> Term:
         if not isinstance(term, CallTerm):
             return term
         assert term.kind is not None
-        variable = VariableTerm(f"value#{len(made)}", term.at)
-        made.append((variable.name, term.kind))
+        variable = VariableTerm(f"value#{len(kinds)}", term.at)
+        kinds.append((variable.name, term.kind))
         equations.append(Comparison("=", variable, term, term.at))
         return variable
 
-    def flat(literal: Literal) -> Literal:
+    def flatten(literal: Literal) -> Literal:
         if isinstance(literal, Atom):
-            return replace(literal, arguments=tuple(map(name, literal.arguments)))
+            return replace(literal, arguments=tuple(map(variable_for, literal.arguments)))
         if isinstance(literal, Negation) and isinstance(literal.formula, Atom):
-            return replace(literal, formula=flat(literal.formula))
+            return replace(literal, formula=flatten(literal.formula))
         return literal
 
-    body = tuple(map(flat, literals(rule)))
-    if not made:
+    body = tuple(map(flatten, literals(rule)))
+    if not kinds:
         return rule
-    return replace(rule, body=Conjunction((*body, *equations), rule.body.at), kinds=(*rule.kinds, *made))
+    return replace(rule, body=Conjunction((*body, *equations), rule.body.at), kinds=(*rule.kinds, *kinds))

@@ -1,11 +1,11 @@
-"""What every variable, constant and functor holds, from the declared types of the relations they meet in.
+"""Infer the kinds of all variables, constants and calls from the declared types of the relations.
 
     .decl a(x: number)   .decl b(x: symbol)
-    p(x) :- a(x), b(x).       refused: x cannot be both number and symbol
+    p(x) :- a(x), b(x).       raises TypeMismatch: x cannot be both number and symbol
 
-Each variable starts as any kind and is narrowed by every place it stands in, until nothing changes. A whole number as
-written may be any kind of number; what stays open becomes a number. Declared subtypes are checked, too: a variable must
-fit all of its places in the body at once, and have a type that may stand in for that of its place in the head.
+Each variable starts with every kind possible; each occurrence narrows the set, until nothing changes. An integer
+literal can be any kind of number; a variable with several kinds left becomes a number. Declared subtypes are checked
+as well: see kpg/query/ir/subtypes.py.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from kpg.errors import TypeMismatch
 from kpg.query.ir.functors import FUNCTORS, TESTS
-from kpg.query.ir.literals import (
-    Comparison,
-    Formula,
-    Test,
-    aggregates,
-    atoms,
-)
+from kpg.query.ir.literals import Comparison, Formula, Test, aggregates, atoms, subformulas
 from kpg.query.ir.program import NamedType, Program, Relation, Rule
-from kpg.query.ir.resolve_kinds import PREFERRED, KindResolver, constant_kinds, one_of, typed_fact, within
-from kpg.query.ir.rewrites.check_names import parts
+from kpg.query.ir.resolve_kinds import (
+    PREFERRED,
+    KindResolver,
+    common_kinds,
+    constant_kinds,
+    kinds_in_words,
+    resolve_fact,
+)
 from kpg.query.ir.subtypes import check_subtypes
 from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import failure
@@ -32,36 +32,38 @@ ANY: frozenset[Kind] = frozenset(KINDS)
 
 
 def infer_types(program: Program) -> Program:
-    """The program with the kinds of all variables, constants and calls."""
-    relations, types = program.by_name(), {each.name: each for each in program.types}
-    rules = tuple(typed(rule, relations, types) for rule in program.rules)
-    facts = tuple(typed_fact(fact, relations[fact.relation]) for fact in program.facts)
+    """Return the program with the kinds of all variables, constants and calls."""
+    relations, types = program.by_name(), {type_.name: type_ for type_ in program.types}
+    rules = tuple(infer_rule(rule, relations, types) for rule in program.rules)
+    facts = tuple(resolve_fact(fact, relations[fact.relation]) for fact in program.facts)
     return replace(program, rules=rules, facts=facts)
 
 
 @dataclass(slots=True)
 class Inference:
-    """What the variables of one rule may still be."""
+    """The possible kinds of the variables of one rule."""
 
     kinds: dict[str, frozenset[Kind]] = field(default_factory=dict)
-    places: dict[str, tuple[frozenset[Kind], str]] = field(default_factory=dict)  # what first narrowed each, and where
+    first_uses: dict[str, tuple[frozenset[Kind], str]] = field(
+        default_factory=dict
+    )  # what first narrowed each variable
     changed: bool = True
 
     def narrow(self, term: Term, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
-        """What a term may be, given where it stands; refuses what it cannot be."""
+        """Narrow a term to the kinds allowed at its place and return those left; raise TypeMismatch if none is."""
         match term:
             case VariableTerm():
-                now = self.kinds.get(term.name, ANY)
-                left = now & allowed
-                if not left:
-                    raise self.conflict(term, now, allowed, where)
-                if left != now or term.name not in self.kinds:
-                    self.kinds[term.name], self.changed = left, True
-                    if left != ANY:
-                        self.places.setdefault(term.name, (left, where))
-                return left
+                before = self.kinds.get(term.name, ANY)
+                common = before & allowed
+                if not common:
+                    raise self.conflict(term, before, allowed, where)
+                if common != before or term.name not in self.kinds:
+                    self.kinds[term.name], self.changed = common, True
+                    if common != ANY:
+                        self.first_uses.setdefault(term.name, (common, where))
+                return common
             case ConstantTerm():
-                return within(constant_kinds(term), allowed, term.at, f"{term.value!r}", where)
+                return common_kinds(constant_kinds(term), allowed, term.at, f"{term.value!r}", where)
             case CallTerm():
                 return self.narrow_call(term, allowed, where)
             case AggregateTerm():
@@ -69,39 +71,41 @@ class Inference:
         return allowed
 
     def narrow_call(self, term: CallTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
-        """What a call may give, each argument narrowed to what fits."""
+        """Narrow the arguments of a call to the alternatives that fit; return the possible kinds of its result."""
         functor = FUNCTORS[term.functor]
         options = functor.alternatives
         inside = f"as an argument of {term.functor}"
-        for place, argument in enumerate(term.arguments):
-            fits = frozenset(functor.kinds_at(place, kinds) for kinds, result in options if result in allowed)
-            every = frozenset(functor.kinds_at(place, kinds) for kinds, _ in options)
-            possible = self.narrow(argument, fits or every, inside)
-            options = tuple(option for option in options if functor.kinds_at(place, option[0]) in possible)
+        for position, argument in enumerate(term.arguments):
+            fitting = frozenset(
+                functor.argument_kind(position, kinds) for kinds, result in options if result in allowed
+            )
+            every = frozenset(functor.argument_kind(position, kinds) for kinds, _ in options)
+            possible = self.narrow(argument, fitting or every, inside)
+            options = tuple(option for option in options if functor.argument_kind(position, option[0]) in possible)
         results = frozenset(result for _, result in options)
-        left = within(results, allowed, term.at, f"what {term.functor} gives", where)
-        options = tuple(option for option in options if option[1] in left)
-        for place, argument in enumerate(term.arguments):
-            self.narrow(argument, frozenset(functor.kinds_at(place, kinds) for kinds, _ in options), inside)
-        return left
+        common = common_kinds(results, allowed, term.at, f"the result of {term.functor}", where)
+        options = tuple(option for option in options if option[1] in common)
+        for position, argument in enumerate(term.arguments):
+            self.narrow(argument, frozenset(functor.argument_kind(position, kinds) for kinds, _ in options), inside)
+        return common
 
     def narrow_aggregate(self, term: AggregateTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
-        """What an aggregate may give, and what it is taken of."""
+        """Narrow the target of an aggregate; return the possible kinds of its result."""
         self.visit(term.body)
         if term.op == "count":
-            return within(frozenset({"number", "unsigned"}), allowed, term.at, "a count", where)
+            return common_kinds(frozenset({"number", "unsigned"}), allowed, term.at, "a count", where)
         assert term.target is not None
-        of = f"as what the {term.op} is taken of"
+        inside = f"as the argument of {term.op}"
         numeric = term.op in ("sum", "mean")
-        possible = self.narrow(term.target, NUMBERS if numeric else ANY - {"bool"}, of)
+        possible = self.narrow(term.target, NUMBERS if numeric else ANY - {"bool"}, inside)
         if term.op == "mean":
-            return within(frozenset({"float"}), allowed, term.at, "a mean", where)
-        left = within(possible, allowed, term.at, f"the {term.op}", where)
-        return self.narrow(term.target, left, of)
+            return common_kinds(frozenset({"float"}), allowed, term.at, "a mean", where)
+        common = common_kinds(possible, allowed, term.at, f"the {term.op}", where)
+        return self.narrow(term.target, common, inside)
 
     def visit(self, formula: Formula) -> None:
-        """Narrow every term of a formula by its place."""
-        for part in parts(formula):
+        """Narrow the terms of the comparisons and tests in a formula."""
+        for part in subformulas(formula):
             if isinstance(part, Comparison):
                 both = self.narrow(part.left, ANY, f"beside {part.op}")
                 both = self.narrow(part.right, both, f"beside {part.op}")
@@ -111,27 +115,29 @@ class Inference:
                     self.narrow(term, frozenset({kind}), f"as an argument of {part.name}")
 
     def visit_atoms(self, formula: Formula, relations: dict[str, Relation]) -> None:
-        """Narrow the arguments of atoms by the columns they stand for."""
+        """Narrow the arguments of all atoms to the kinds of their columns, including atoms inside aggregates."""
         for atom, _ in atoms(formula):
             for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
                 self.narrow(term, frozenset({column.kind}), f"as {column.name} of {atom.relation}")
         for aggregate in aggregates(formula):
             self.visit_atoms(aggregate.body, relations)
 
-    def conflict(self, term: VariableTerm, now: frozenset[Kind], allowed: frozenset[Kind], where: str) -> TypeMismatch:
-        """The error for a variable that would have to be two things."""
-        first, place = self.places.get(term.name, (now, ""))
+    def conflict(
+        self, term: VariableTerm, before: frozenset[Kind], allowed: frozenset[Kind], where: str
+    ) -> TypeMismatch:
+        """Return the error for a variable of which two uses need different kinds."""
+        first, first_use = self.first_uses.get(term.name, (before, ""))
         return failure(
             TypeMismatch,
-            f"{term.written} cannot be both {one_of(first)} and {one_of(allowed)}",
+            f"{term.written} cannot be both {kinds_in_words(first)} and {kinds_in_words(allowed)}",
             term.at,
-            detail=f"It is {one_of(first)} {place} and {one_of(allowed)} {where}.",
+            detail=f"It is {kinds_in_words(first)} {first_use} and {kinds_in_words(allowed)} {where}.",
             hint="Convert with to_number, to_unsigned, to_float or to_string, or use another variable.",
         )
 
 
-def typed(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType]) -> Rule:
-    """A rule with its kinds."""
+def infer_rule(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType]) -> Rule:
+    """Return a rule with its kinds."""
     inference = Inference()
     while True:
         while inference.changed:
@@ -139,14 +145,14 @@ def typed(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType
             for part in (*rule.heads, rule.body):
                 inference.visit_atoms(part, relations)
                 inference.visit(part)
-        unsettled = [name for name, kinds in inference.kinds.items() if len(kinds) > 1]
-        if not unsettled:
+        undecided = [name for name, kinds in inference.kinds.items() if len(kinds) > 1]
+        if not undecided:
             break
-        name = unsettled[0]
+        name = undecided[0]
         inference.kinds[name] = frozenset([next(kind for kind in PREFERRED if kind in inference.kinds[name])])
         inference.changed = True
-    kinds = {name: next(iter(found)) for name, found in inference.kinds.items()}
+    kinds = {name: next(iter(possible)) for name, possible in inference.kinds.items()}
     check_subtypes(rule, relations, types)
-    settle = KindResolver(kinds, relations)
-    heads = tuple(settle.atom(head) for head in rule.heads)
-    return replace(rule, heads=heads, body=settle.formula(rule.body), kinds=tuple(sorted(kinds.items())))
+    resolver = KindResolver(kinds, relations)
+    heads = tuple(resolver.atom(head) for head in rule.heads)
+    return replace(rule, heads=heads, body=resolver.formula(rule.body), kinds=tuple(sorted(kinds.items())))

@@ -1,19 +1,20 @@
-"""Aggregates become relations of their own, so that a body is only atoms, negations and comparisons.
+"""Lift aggregates into relations of their own, so that bodies hold only atoms, negations and comparisons.
 
     p(x, n) :- q(x), n = count : { e(x, y) }.
 becomes
     @1.body(x, y) :- e(x, y).                     the solutions, each once
-    @1(x, v) = count of @1.body by x              a Reduction
+    @1(x, v) = count of @1.body by x              an AggregateReduction
     p(x, v) :- q(x), @1(x, v).
     p(x, 0) :- q(x), !@1(x, _).                   count and sum of nothing are 0; min, max and mean have no value
 
-The keys are the variables that the aggregate shares with its rule. Where its body does not bind them all by itself, the
-rest of the rule does, by way of a relation of the keys that are asked for:
+The keys are the variables that the aggregate shares with its rule. If the aggregate's body does not bind all of them,
+a seed relation holds the keys that the rule asks for, and the body starts from it:
 
     p(x, n) :- q(x), n = count : { e(y, _), y < x }.
         ->  @1.seed(x) :- q(x).     @1.body(x, y, _) :- @1.seed(x), e(y, _), y < x.     ...
 
-A seed leaves out what the rule reads recursively, if it can, so that the aggregate is computed before the recursion.
+The seed omits atoms that are recursive with the rule, if the other literals bind the keys; the aggregate can then be
+computed before the recursion.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kpg.errors import UnsafeRule
-from kpg.query.ir.body_variables import bound_by, literals, literals_of, uses
+from kpg.query.ir.body_variables import bound_by, literals, literals_of, variable_names
 from kpg.query.ir.literals import (
     Atom,
     Comparison,
@@ -32,12 +33,12 @@ from kpg.query.ir.literals import (
     Negation,
     aggregates,
     all_variables,
-    change_atom,
-    change_terms,
+    map_atom_terms,
+    map_terms,
     variables,
 )
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule
-from kpg.query.ir.rewrites.expand_disjunction import alternatives, expanded
+from kpg.query.ir.rewrites.expand_disjunction import alternatives, expand_rule
 from kpg.query.ir.rewrites.stratify import SEED, strongly_connected
 from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
 from kpg.query.ir.terms import variables as variables_of_term
@@ -48,12 +49,12 @@ ZERO_OF_NOTHING = ("count", "sum")
 
 
 def lift_aggregates(program: Program) -> Program:
-    """The program without aggregates."""
-    lifting = Lifting(recursion(program))
+    """Return the program without aggregates."""
+    lifting = AggregateLifting(component_numbers(program))
     waiting, rules = list(program.rules), list[Rule]()
     while waiting:
         rule = waiting.pop(0)
-        lifted = lifting.lift_one(rule)
+        lifted = lifting.lift_first(rule)
         if lifted is None:
             rules.append(rule)
         else:
@@ -66,8 +67,8 @@ def lift_aggregates(program: Program) -> Program:
     )
 
 
-def recursion(program: Program) -> dict[str, int]:
-    """For each relation a number that those it is recursive with share."""
+def component_numbers(program: Program) -> dict[str, int]:
+    """Return a number for each relation; mutually recursive relations have the same number."""
     graph: dict[str, list[str]] = {relation.name: [] for relation in program.relations}
     for rule in program.rules:
         graph[rule.head.relation] += [atom.relation for atom in atoms_of(rule)]
@@ -75,79 +76,83 @@ def recursion(program: Program) -> dict[str, int]:
 
 
 @dataclass(slots=True)
-class Lifting:
-    """The relations that aggregates became."""
+class AggregateLifting:
+    """The relations and reductions made from aggregates so far."""
 
     component: dict[str, int]
     relations: list[Relation] = field(default_factory=list)
     reductions: list[AggregateReduction] = field(default_factory=list)
     number: int = 0
 
-    def lift_one(self, rule: Rule) -> list[Rule] | None:
-        """A rule with one aggregate fewer, and the rules that stand for it; None if it has none."""
-        found = list(dict.fromkeys(each for part in (rule.head, rule.body) for each in aggregates(part)))
-        if not found:
+    def lift_first(self, rule: Rule) -> list[Rule] | None:
+        """Lift one aggregate of a rule; return the rules that replace the rule, or None if it has no aggregate."""
+        terms = list(dict.fromkeys(aggregate for part in (rule.head, rule.body) for aggregate in aggregates(part)))
+        if not terms:
             return None
         plain = [literal for literal in literals(rule) if not any(True for _ in aggregates(literal))]
         bound = bound_by(plain)
-        outside = {each.name: each for part in (rule.head, rule.body) for each in variables(part)}
-        for aggregate in found:
-            keys = shared(aggregate, outside)
+        outside = {variable.name: variable for part in (rule.head, rule.body) for variable in variables(part)}
+        for aggregate in terms:
+            keys = shared_variables(aggregate, outside)
             if all(key.name in bound for key in keys):
                 return self.lift(rule, aggregate, keys, plain)
-        lost = next(key for key in shared(found[0], outside) if key.name not in bound)
+        unbound = next(key for key in shared_variables(terms[0], outside) if key.name not in bound)
         raise failure(
             UnsafeRule,
-            f"variable {lost.written!r} of the {found[0].op} is not bound outside of it",
-            lost.at,
-            hint="Let it stand in a positive atom beside the aggregate, or use another name inside.",
+            f"variable {unbound.written!r} of the {terms[0].op} is not bound outside of it",
+            unbound.at,
+            hint="Use it in a positive atom beside the aggregate, or use another name inside the aggregate.",
         )
 
     def lift(self, rule: Rule, aggregate: AggregateTerm, keys: list[VariableTerm], plain: list[Literal]) -> list[Rule]:
-        """The rule with an atom in place of an aggregate, and what that atom stands for."""
+        """Return the rule with an atom in place of an aggregate, and the rules that define that atom."""
         self.number += 1
         name = f"@{self.number}"
         kinds = dict(rule.kinds)
         result = VariableTerm(f"{aggregate.op}#{name}", aggregate.at)
         kinds[result.name] = result_kind(aggregate, kinds)
-        seed, made = None, list[Rule]()
-        if needs_binding(aggregate, keys):
+        seed, rules = None, list[Rule]()
+        if needs_seed(aggregate, keys):
             seed = Atom(f"{name}{SEED}", tuple(keys), aggregate.at)
-            self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, made=True))
-            made.append(rule_of(seed, self.asking(rule, keys, plain), rule))
-        made += self.body(name, aggregate, keys, seed, rule)
+            self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, generated=True))
+            rules.append(rule_of(seed, self.seed_body(rule, keys, plain), rule))
+        rules += self.body_rules(name, aggregate, keys, seed, rule)
         value = RelationColumn("value", "", kinds[result.name])
-        self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, made=True))
-        place = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
-        self.reductions.append(AggregateReduction(name, f"{name}.body", len(keys), aggregate.op, place, aggregate.at))
+        self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, generated=True))
+        column = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
+        self.reductions.append(AggregateReduction(name, f"{name}.body", len(keys), aggregate.op, column, aggregate.at))
         group = Atom(name, (*keys, result), aggregate.at)
         rule = replace(rule, kinds=tuple(sorted(kinds.items())))
-        made.append(replaced(rule, aggregate, result, group))
+        rules.append(replace_aggregate(rule, aggregate, result, group))
         if aggregate.op in ZERO_OF_NOTHING:
             zero = ConstantTerm(0.0 if kinds[result.name] == "float" else 0, kinds[result.name], aggregate.at)
             empty = Negation(replace(group, arguments=(*keys, WildcardTerm(aggregate.at))), aggregate.at)
-            made.append(replaced(rule, aggregate, zero, empty))
-        return made
+            rules.append(replace_aggregate(rule, aggregate, zero, empty))
+        return rules
 
-    def asking(self, rule: Rule, keys: list[VariableTerm], plain: list[Literal]) -> list[Literal]:
-        """The literals of a rule that say for which keys it asks: at least those it does ask for."""
-        here = self.component.get(rule.head.relation)
-        steady = [
+    def seed_body(self, rule: Rule, keys: list[VariableTerm], plain: list[Literal]) -> list[Literal]:
+        """Return the literals of a rule that define a superset of the keys it asks for."""
+        component = self.component.get(rule.head.relation)
+        earlier = [
             literal
             for literal in plain
-            if not (isinstance(literal, Atom) and here is not None and self.component.get(literal.relation) == here)
+            if not (
+                isinstance(literal, Atom)
+                and component is not None
+                and self.component.get(literal.relation) == component
+            )
         ]
-        chosen = steady if {key.name for key in keys} <= bound_by(steady) else plain
-        known = bound_by(chosen)
-        return [literal for literal in chosen if uses(literal) <= known]
+        chosen = earlier if {key.name for key in keys} <= bound_by(earlier) else plain
+        bound = bound_by(chosen)
+        return [literal for literal in chosen if variable_names(literal) <= bound]
 
-    def body(
+    def body_rules(
         self, name: str, aggregate: AggregateTerm, keys: list[VariableTerm], seed: Atom | None, rule: Rule
     ) -> list[Rule]:
-        """The rules for the solutions of an aggregate's body: keys, then all else, what is aggregated last."""
+        """Return the rules for the solutions of an aggregate's body: keys, then other variables, the target last."""
         kinds = dict(rule.kinds)
         formula, target = aggregate.body, aggregate.target
-        local = own_variables(formula, keys)
+        local = local_variables(formula, keys)
         if target is not None:
             value = VariableTerm(f"value#{name}", aggregate.at)
             kinds[value.name] = target_kind(target, kinds)
@@ -156,63 +161,63 @@ class Lifting:
         if seed is not None:
             formula = Conjunction((seed, formula), aggregate.at)
         head = Atom(f"{name}.body", (*keys, *local), aggregate.at)
-        self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, made=True))
-        return expanded(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items()))))
+        self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, generated=True))
+        return expand_rule(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items()))))
 
     def relation(self, name: str) -> Relation:
-        """One of the relations made so far."""
+        """Return one of the relations made so far."""
         return next(relation for relation in self.relations if relation.name == name)
 
 
-def replaced(rule: Rule, aggregate: AggregateTerm, by: Term, group: Literal) -> Rule:
-    """A rule with a value in place of an aggregate, and a literal that says which."""
+def replace_aggregate(rule: Rule, aggregate: AggregateTerm, by: Term, group: Literal) -> Rule:
+    """Return a rule with a term in place of an aggregate, and one more literal that defines the term."""
 
     def put(term: Term) -> Term:
         return by if term == aggregate else term
 
-    heads = tuple(change_atom(head, put) for head in rule.heads)
-    body = Conjunction((*literals_of(change_terms(rule.body, put)), group), rule.body.at)
+    heads = tuple(map_atom_terms(head, put) for head in rule.heads)
+    body = Conjunction((*literals_of(map_terms(rule.body, put)), group), rule.body.at)
     return replace(rule, heads=heads, body=body)
 
 
-def shared(aggregate: AggregateTerm, outside: dict[str, VariableTerm]) -> list[VariableTerm]:
-    """The variables that an aggregate shares with its rule, in order."""
+def shared_variables(aggregate: AggregateTerm, outside: dict[str, VariableTerm]) -> list[VariableTerm]:
+    """Return the variables that an aggregate shares with its rule, in order of occurrence."""
     inside = [*all_variables(aggregate.body)]
     if aggregate.target is not None:
         inside += variables_of_term(aggregate.target)
-    return list(dict.fromkeys(each for each in inside if each.name in outside))
+    return list(dict.fromkeys(variable for variable in inside if variable.name in outside))
 
 
-def own_variables(formula: Formula, keys: Iterable[VariableTerm]) -> list[VariableTerm]:
-    """The variables of a body that are in all of its alternatives, keys left out."""
-    known = set(keys)
-    found = [variable for variable in dict.fromkeys(variables(formula)) if variable not in known]
-    ways = [{each for literal in way for each in variables(literal)} for way in alternatives(formula)]
-    bound = [bound_by(way, {key.name for key in known}) for way in alternatives(formula)]
+def local_variables(formula: Formula, keys: Iterable[VariableTerm]) -> list[VariableTerm]:
+    """Return the variables that every alternative of a body has and binds, except the keys."""
+    key_set = set(keys)
+    candidates = [variable for variable in dict.fromkeys(variables(formula)) if variable not in key_set]
+    used = [{variable for literal in body for variable in variables(literal)} for body in alternatives(formula)]
+    bound = [bound_by(body, {key.name for key in key_set}) for body in alternatives(formula)]
     return [
         variable
-        for variable in found
-        if all(variable in way for way in ways) and all(variable.name in way for way in bound)
+        for variable in candidates
+        if all(variable in names for names in used) and all(variable.name in names for names in bound)
     ]
 
 
-def needs_binding(aggregate: AggregateTerm, keys: list[VariableTerm]) -> bool:
-    """Whether the body of an aggregate does not bind all its keys by itself."""
-    return any(key.name not in bound_by(way) for way in alternatives(aggregate.body) for key in keys)
+def needs_seed(aggregate: AggregateTerm, keys: list[VariableTerm]) -> bool:
+    """Return whether some alternative of an aggregate's body does not bind all keys by itself."""
+    return any(key.name not in bound_by(body) for body in alternatives(aggregate.body) for key in keys)
 
 
 def columns_of(keys: Iterable[VariableTerm], kinds: dict[str, Kind]) -> tuple[RelationColumn, ...]:
-    """A column for each variable."""
+    """Return a column for each variable."""
     return tuple(RelationColumn(key.name, "", kinds[key.name], key.at) for key in keys)
 
 
 def rule_of(head: Atom, body: Iterable[Literal], model: Rule) -> Rule:
-    """A rule that a rewrite makes, with the kinds of another."""
+    """Return a generated rule, with the position and kinds of another."""
     return Rule((head,), Conjunction(tuple(body), model.body.at), head.at, model.kinds)
 
 
 def target_kind(target: Term, kinds: dict[str, Kind]) -> Kind:
-    """What is aggregated holds."""
+    """Return the kind of an aggregate's target."""
     match target:
         case VariableTerm():
             return kinds[target.name]
@@ -224,7 +229,7 @@ def target_kind(target: Term, kinds: dict[str, Kind]) -> Kind:
 
 
 def result_kind(aggregate: AggregateTerm, kinds: dict[str, Kind]) -> Kind:
-    """What an aggregate holds."""
+    """Return the kind of an aggregate's result."""
     if aggregate.op == "count":
         return "number"
     if aggregate.op == "mean":

@@ -1,10 +1,11 @@
-"""Variables that live only inside an aggregate get names of their own, so that a rule is one scope.
+"""Rename the variables that are local to an aggregate, so that all variables of a rule share one scope.
 
     p(x, n) :- q(x), n = count : { e(x, y) }, m = sum y : { f(y) }, m > 0.
         ->  ... n = count : { e(x, y#1) }, m = sum y#2 : { f(y#2) } ...
 
-A variable inside an aggregate is the one outside if it also occurs outside of all aggregates of its rule; but what is
-aggregated is always the aggregate's own. Wildcards in positive atoms get names, too, because each solution counts.
+A variable inside an aggregate is shared with the rule if it also occurs outside all aggregates of the rule, unless it
+occurs in the aggregate's target: the target's variables are always local. Wildcards in positive atoms get names as
+well, because each solution counts.
 """
 
 from __future__ import annotations
@@ -13,59 +14,59 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, change_atom, change_terms, variables
+from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, map_atom_terms, map_terms, variables
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, WildcardTerm, change
+from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, WildcardTerm, map_term
 from kpg.query.ir.terms import variables as variables_of_term
 
 
 def separate_scopes(program: Program) -> Program:
-    """The program with no two scopes using a name for different things."""
-    return program.with_rules(tuple(separated(rule) for rule in program.rules))
+    """Return the program with unique names for the local variables of aggregates."""
+    return program.with_rules(tuple(separate_rule(rule) for rule in program.rules))
 
 
-def separated(rule: Rule) -> Rule:
-    """One rule, each aggregate's own variables marked by its number."""
+def separate_rule(rule: Rule) -> Rule:
+    """Return one rule in which a number marks the local variables of each aggregate."""
     numbers = count(1)
-    outer = {each.name for part in (*rule.heads, rule.body) for each in variables(part)}
-    heads = tuple(change_atom(head, entering(outer, numbers)) for head in rule.heads)
-    return replace(rule, heads=heads, body=inner_scopes(rule.body, outer, numbers))
+    outer = {variable.name for part in (*rule.heads, rule.body) for variable in variables(part)}
+    heads = tuple(map_atom_terms(head, scope_marker(outer, numbers)) for head in rule.heads)
+    return replace(rule, heads=heads, body=mark_scopes(rule.body, outer, numbers))
 
 
-def inner_scopes(formula: Formula, outer: set[str], numbers: Iterator[int]) -> Formula:
-    """A formula whose aggregates have scopes of their own inside `outer`."""
-    return change_terms(formula, entering(outer, numbers))
+def mark_scopes(formula: Formula, outer: set[str], numbers: Iterator[int]) -> Formula:
+    """Return a formula with marked local variables in its aggregates; `outer` are the variables outside of them."""
+    return map_terms(formula, scope_marker(outer, numbers))
 
 
-def entering(outer: set[str], numbers: Iterator[int]) -> Callable[[Term], Term]:
-    """What gives an aggregate a scope of its own inside `outer`."""
+def scope_marker(outer: set[str], numbers: Iterator[int]) -> Callable[[Term], Term]:
+    """Return a function that marks the local variables of an aggregate, and leaves other terms unchanged."""
 
-    def enter(term: Term) -> Term:
-        return scoped(term, outer, next(numbers), numbers) if isinstance(term, AggregateTerm) else term
+    def mark_scope(term: Term) -> Term:
+        return mark_aggregate(term, outer, next(numbers), numbers) if isinstance(term, AggregateTerm) else term
 
-    return enter
+    return mark_scope
 
 
-def scoped(aggregate: AggregateTerm, outer: set[str], number: int, numbers: Iterator[int]) -> AggregateTerm:
-    """An aggregate with its local variables marked."""
-    target = [] if aggregate.target is None else [each.name for each in variables_of_term(aggregate.target)]
-    own = {each.name for each in variables(aggregate.body)}
+def mark_aggregate(aggregate: AggregateTerm, outer: set[str], number: int, numbers: Iterator[int]) -> AggregateTerm:
+    """Return an aggregate with its local variables marked, those of nested aggregates included."""
+    target = [] if aggregate.target is None else [variable.name for variable in variables_of_term(aggregate.target)]
+    own = {variable.name for variable in variables(aggregate.body)}
     local = (own | set(target)) - outer | (own & set(target))
-    aggregate = replace(aggregate, body=named_wildcards(aggregate.body, number, count(1)))
+    aggregate = replace(aggregate, body=name_wildcards(aggregate.body, number, count(1)))
 
     def mark(term: Term) -> Term:
         if isinstance(term, VariableTerm) and term.name in local:
             return replace(term, name=f"{term.name}#{number}")
         return term
 
-    marked_target = None if aggregate.target is None else change(aggregate.target, mark)
-    body = change_terms(aggregate.body, mark, inside=True)
+    marked_target = None if aggregate.target is None else map_term(aggregate.target, mark)
+    body = map_terms(aggregate.body, mark, inside=True)
     inside = outer | {f"{name}#{number}" for name in local}
-    return replace(aggregate, target=marked_target, body=inner_scopes(body, inside, numbers))
+    return replace(aggregate, target=marked_target, body=mark_scopes(body, inside, numbers))
 
 
-def named_wildcards(formula: Formula, number: int, numbers: Iterator[int]) -> Formula:
-    """A formula with variables in place of the wildcards of its positive atoms."""
+def name_wildcards(formula: Formula, number: int, numbers: Iterator[int]) -> Formula:
+    """Return a formula with variables in place of the wildcards of its positive atoms."""
     match formula:
         case Atom():
             arguments = (
@@ -74,5 +75,5 @@ def named_wildcards(formula: Formula, number: int, numbers: Iterator[int]) -> Fo
             )
             return replace(formula, arguments=tuple(arguments))
         case Conjunction() | Disjunction():
-            return replace(formula, parts=tuple(named_wildcards(part, number, numbers) for part in formula.parts))
+            return replace(formula, parts=tuple(name_wildcards(part, number, numbers) for part in formula.parts))
     return formula

@@ -1,4 +1,4 @@
-"""A rule with several heads becomes as many rules: a, b :- body.  ->  a :- body.  b :- body."""
+"""Split rules with several heads into one rule for each: a, b :- body.  ->  a :- body.  b :- body."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from kpg.query.ir.program import Program
 
 
 def single_head(program: Program) -> Program:
-    """The program with one head for each rule."""
+    """Return the program with one head for each rule."""
     return program.with_rules(tuple(replace(rule, heads=(head,)) for rule in program.rules for head in rule.heads))

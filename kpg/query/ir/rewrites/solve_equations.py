@@ -1,8 +1,8 @@
-"""Equations that say what a variable is are used up: x = 3 or x = y puts the other side in its place everywhere.
+"""Eliminate equations of a variable with a constant or another variable by substitution.
 
     p(x, y) :- q(x, z), y = z, x = 3.   ->   p(3, z) :- q(3, z).
 
-Comparisons of constants are decided: a rule with one that fails goes away.
+Comparisons of two constants are evaluated: a rule with a false one is dropped.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kpg.query.ir.body_variables import literals
-from kpg.query.ir.literals import COMPARE, Comparison, Conjunction, Literal, change_atom, change_terms
+from kpg.query.ir.literals import COMPARE, Comparison, Conjunction, Literal, map_atom_terms, map_terms
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import ConstantTerm, Term, Value, VariableTerm
 
 
 def solve_equations(program: Program) -> Program:
-    """The program without equations between variables, or of variables with constants."""
+    """Return the program without equations between variables, or of variables with constants."""
     solved = (solve(rule) for rule in program.rules)
     return program.with_rules(tuple(rule for rule in solved if rule is not None))
 
 
 def solve(rule: Rule) -> Rule | None:
-    """One rule; None if it can never hold."""
+    """Return one rule without such equations, or None if it can never hold."""
     while True:
         for literal in literals(rule):
             if not isinstance(literal, Comparison):
@@ -32,7 +32,7 @@ def solve(rule: Rule) -> Rule | None:
                     return None
                 rule = without(rule, literal)
                 break
-            solution = solves(literal)
+            solution = solution_of(literal)
             if solution is not None:
                 rule = substitute(without(rule, literal), *solution)
                 break
@@ -41,30 +41,31 @@ def solve(rule: Rule) -> Rule | None:
 
 
 def holds(op: str, left: Value, right: Value) -> bool:
-    """Whether a comparison of two constants does."""
+    """Return whether a comparison of two constants holds."""
     return bool(COMPARE[op](left, right))
 
 
-def solves(literal: Comparison) -> tuple[VariableTerm, Term] | None:
-    """The variable that an equation makes needless, and what to put in its place."""
+def solution_of(literal: Comparison) -> tuple[VariableTerm, Term] | None:
+    """Return the variable that an equation eliminates and the term that replaces it, or None."""
     if literal.op != "=":
         return None
-    for this, that in ((literal.left, literal.right), (literal.right, literal.left)):
-        if isinstance(this, VariableTerm) and isinstance(that, (VariableTerm, ConstantTerm)):
-            return this, that
+    for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+        if isinstance(side, VariableTerm) and isinstance(other, (VariableTerm, ConstantTerm)):
+            return side, other
     return None
 
 
 def without(rule: Rule, literal: Literal) -> Rule:
-    """A rule without one literal of its body."""
-    return replace(rule, body=Conjunction(tuple(each for each in literals(rule) if each is not literal), rule.body.at))
+    """Return a rule without one literal of its body."""
+    rest = tuple(other for other in literals(rule) if other is not literal)
+    return replace(rule, body=Conjunction(rest, rule.body.at))
 
 
 def substitute(rule: Rule, variable: VariableTerm, by: Term) -> Rule:
-    """A rule with something in place of a variable."""
+    """Return a rule with a term in place of a variable."""
 
     def put(term: Term) -> Term:
         return by if term == variable else term
 
-    heads = tuple(change_atom(head, put) for head in rule.heads)
-    return replace(rule, heads=heads, body=change_terms(rule.body, put))
+    heads = tuple(map_atom_terms(head, put) for head in rule.heads)
+    return replace(rule, heads=heads, body=map_terms(rule.body, put))

@@ -1,8 +1,8 @@
-"""Relations in the order in which they can be computed: the strongly connected components of who reads whom.
+"""Order the relations into strata: the strongly connected components of the dependency graph, dependencies first.
 
-Relations that depend on each other form one recursive stratum. Negation and aggregates need their whole input first,
-so none may lead from a relation back to itself: such a program is refused, and the cycle shown. The seed of an
-aggregate does not count: it says which groups are asked for, and not what is in them.
+Relations that depend on each other form one recursive stratum. Negations and aggregates need their complete input, so
+none may be part of a cycle: such a program raises NotStratified with the cycle. The seed of an aggregate does not count
+as a dependency here: it selects groups and does not change their contents.
 """
 
 from __future__ import annotations
@@ -14,87 +14,91 @@ from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Stratum
 from kpg.query.source_text import Position, failure
 
-SEED = ".seed"  # how the names of relations end that say which groups are asked for
+SEED = ".seed"  # suffix of the relations that hold the groups an aggregate is asked for: see lift_aggregates
 
 
 @dataclass(frozen=True, slots=True)
-class RelationReads:
-    """That one relation is computed from another, where, and whether it must be complete before."""
+class Dependency:
+    """An edge of the dependency graph: `reader` is computed from `read`."""
 
     reader: str
     read: str
-    how: str  # "" for a positive atom, else what needs the whole of it
+    blocking: str  # "" for a positive atom; else the verb of what needs all of `read` first: "negates", ...
     at: Position
 
 
 def stratify(program: Program) -> Program:
-    """The program with its strata, each after all it reads."""
+    """Return the program with its strata, each after all that it reads."""
     edges = dependencies(program)
     graph: dict[str, list[str]] = {relation.name: [] for relation in program.relations}
     for edge in edges:
         graph[edge.reader].append(edge.read)
     components = strongly_connected(graph)
     check_stratified(edges, graph, program)
-    place = {name: number for number, component in enumerate(components) for name in component}
-    looping = {edge.reader for edge in edges if place[edge.reader] == place[edge.read]}
-    strata = tuple(Stratum(tuple(sorted(part)), not looping.isdisjoint(part)) for part in components)
+    numbers = {name: number for number, component in enumerate(components) for name in component}
+    recursive = {edge.reader for edge in edges if numbers[edge.reader] == numbers[edge.read]}
+    strata = tuple(Stratum(tuple(sorted(names)), not recursive.isdisjoint(names)) for names in components)
     return replace(program, strata=strata)
 
 
-def check_stratified(edges: list[RelationReads], graph: dict[str, list[str]], program: Program) -> None:
-    """Refuse a negation or an aggregate of something that depends on it."""
-    counted = {name: [] if name.endswith(SEED) else read for name, read in graph.items()}
-    place = {name: number for number, part in enumerate(strongly_connected(counted)) for name in part}
+def check_stratified(edges: list[Dependency], graph: dict[str, list[str]], program: Program) -> None:
+    """Raise NotStratified if a negation or an aggregate is part of a cycle."""
+    without_seeds = {name: [] if name.endswith(SEED) else read for name, read in graph.items()}
+    numbers = {name: number for number, names in enumerate(strongly_connected(without_seeds)) for name in names}
     for edge in edges:
-        if edge.how and place[edge.reader] == place[edge.read]:
-            raise not_stratified(edge, counted, program)
+        if edge.blocking and numbers[edge.reader] == numbers[edge.read]:
+            raise not_stratified(edge, without_seeds, program)
 
 
-def dependencies(program: Program) -> list[RelationReads]:
-    """Who reads whom."""
-    found = [
-        RelationReads(each.relation, each.source, f"takes the {each.op} of", each.at) for each in program.reductions
+def dependencies(program: Program) -> list[Dependency]:
+    """Return the edges of the dependency graph."""
+    edges = [
+        Dependency(reduction.relation, reduction.source, f"takes the {reduction.op} of", reduction.at)
+        for reduction in program.reductions
     ]
-    found += [
-        RelationReads(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
+    edges += [
+        Dependency(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
         for rule in program.rules
         for atom, positive in atoms(rule.body)
     ]
-    return found
+    return edges
 
 
-def not_stratified(edge: RelationReads, graph: dict[str, list[str]], program: Program) -> NotStratified:
-    """The error for a cycle through a negation or an aggregate."""
-    made = {relation.name for relation in program.relations if relation.made}
-    way = [name for name in path(graph, edge.read, edge.reader) if name not in made]
-    cycle = [name for number, name in enumerate(way) if name not in way[:number]]
+def not_stratified(edge: Dependency, graph: dict[str, list[str]], program: Program) -> NotStratified:
+    """Return the error for a cycle through a negation or an aggregate."""
+    generated = {relation.name for relation in program.relations if relation.generated}
+    names = [name for name in path(graph, edge.read, edge.reader) if name not in generated]
+    cycle = [name for number, name in enumerate(names) if name not in names[:number]]
     shown = " -> ".join([*cycle, cycle[0]]) if cycle else edge.read
     return failure(
         NotStratified,
-        f"{cycle[-1] if cycle else edge.reader} {edge.how} something that depends on it",
+        f"{cycle[-1] if cycle else edge.reader} {edge.blocking} something that depends on it",
         edge.at,
         detail=f"The cycle is {shown}.",
-        hint="Compute what is negated or aggregated by rules that do not need the result.",
+        hint="Compute the negated or aggregated relation by rules that do not depend on the result.",
     )
 
 
 def path(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """The relations from one to another, along who reads whom."""
-    before: dict[str, str] = {}
+    """Return the nodes of a shortest path from `start` to `end`."""
+    previous: dict[str, str] = {}
     queue = [start]
     for name in queue:
         for other in graph[name]:
-            if other not in before and other != start:
-                before[other] = name
+            if other not in previous and other != start:
+                previous[other] = name
                 queue.append(other)
-    way = [end]
-    while way[-1] != start:
-        way.append(before[way[-1]])
-    return way[::-1]
+    nodes = [end]
+    while nodes[-1] != start:
+        nodes.append(previous[nodes[-1]])
+    return nodes[::-1]
 
 
 def strongly_connected(graph: dict[str, list[str]]) -> list[list[str]]:
-    """The components of a graph, each after all that it leads to (Tarjan, without recursion)."""
+    """Return the strongly connected components of a graph, each after all that it leads to.
+
+    Tarjan's algorithm without recursion: linear in nodes and edges.
+    """
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -127,7 +131,7 @@ def strongly_connected(graph: dict[str, list[str]]) -> list[list[str]]:
 
 
 def pop_component(stack: list[str], on_stack: set[str], root: str) -> list[str]:
-    """The component whose root was found, taken off the stack."""
+    """Pop the component with this root off the stack."""
     component = []
     while True:
         name = stack.pop()
