@@ -1,1 +1,1 @@
-"""Queries as text: Datalog and EDN become one IR, the IR becomes collections."""
+"""Queries as text: Datalog, EDN and JSON plans are parsed into one IR, and the IR is lowered to collections."""

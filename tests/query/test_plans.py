@@ -127,7 +127,7 @@ def test_what_is_no_plan_is_refused(text):
 
 
 def test_a_name_is_given_once():
-    with pytest.raises(kpg.ProgramError, match="'q' is there already"):
+    with pytest.raises(kpg.ProgramError, match="'q' exists already"):
         play(KNOWS, ("q", KNOWS))
 
 

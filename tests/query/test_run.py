@@ -72,8 +72,8 @@ def test_changes_are_written_commit_by_commit(place):
     ("begin\nput edge a,b +2", kpg.SchemaMismatch, "changes:2: a change ends with"),
     ("begin\nput egde a,b +1", kpg.UndefinedName, "no input relation is called 'egde'"),
     ("begin\nput path a,b +1", kpg.UndefinedName, "no input relation is called 'path'"),
-    ("begin\npt edge a,b +1", kpg.InputError, "changes:2: 'pt' is no command"),
-    ("begin\nput edge a,b +1", kpg.InputError, "a transaction is not committed"),
+    ("begin\npt edge a,b +1", kpg.InputError, "changes:2: 'pt' is not a command"),
+    ("begin\nput edge a,b +1", kpg.InputError, "the last transaction is not committed"),
     ('begin\nput edge "a,b +1\ncommit', kpg.SchemaMismatch, "changes:2: cannot read"),
 ])  # fmt: skip
 def test_wrong_changes_are_refused_with_their_line(place, line, kind, words):
@@ -105,8 +105,8 @@ def test_options_of_input_and_output(tmp_path):
 
 @pytest.mark.parametrize(("rows", "words"), [
     ("1\tx\n", ["a.facts:1: 'x' is not a value of type number", "column y"]),
-    ("1\t2\n\n", ["a.facts:2: values missing"]),
-    ("1\t2\n3\n", ["a.facts:2: values missing", "Found 1 of 2"]),
+    ("1\t2\n\n", ["a.facts:2: values are missing"]),
+    ("1\t2\n3\n", ["a.facts:2: values are missing", "Found 1 of 2"]),
     ("1\t99999999999999999999\n", ["a.facts:1: '99999999999999999999' is not a value"]),
     ("1\t1_0\n", ["a.facts:1: '1_0'"]),
     (b"\xff\xfe\t1\n", ["is not UTF-8"]),
@@ -122,7 +122,7 @@ def test_wrong_facts_are_refused_with_their_line(tmp_path, rows, words):
 
 def test_a_missing_file_and_unknown_options_are_refused(tmp_path):
     (tmp_path / "program.dl").write_text(".decl a(x: number)\n.input a\n.output a")
-    with pytest.raises(kpg.Unavailable, match="there is no file"):
+    with pytest.raises(kpg.Unavailable, match="does not exist"):
         play(tmp_path)
     (tmp_path / "program.dl").write_text('.decl a(x: number)\n.output a(filname="x")')
     with pytest.raises(kpg.ProgramError, match="no option is called 'filname'"):

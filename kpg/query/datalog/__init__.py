@@ -1,4 +1,4 @@
-"""Datalog in the dialect of Soufflé: lexer, parser, and how relations are read and written."""
+"""Datalog in the dialect of Soufflé: lexer, parsers, and the reading and writing of relations."""
 
 from kpg.query.datalog.parser import parse, parse_file
 

@@ -1,12 +1,12 @@
-"""Files of changes: transactions of rows that come and go.
+"""Read files of changes: transactions of row insertions and removals.
 
     begin
     put edge 1,2 +1
     put name 7,"O'Hara, Ann" -1
-    commit                     (or abort, which forgets what was put since begin)
+    commit                     (or abort, which discards the changes since begin)
 
-Values are separated by commas, a symbol may stand in double quotes. Empty lines and lines that begin with # are left
-out. Rows are counted: one that was put twice is there until it was taken away twice.
+Values are separated by commas; a symbol may stand in double quotes. Empty lines and lines that begin with # are
+skipped. Rows are counted: a row that was put twice exists until it was removed twice.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class FileTransaction:
     diffs: dict[str, list[int]] = field(default_factory=dict)
 
     def put(self, relation: str, row: tuple[Any, ...], diff: int) -> None:
-        """One more change."""
+        """Add a change."""
         self.rows.setdefault(relation, []).append(row)
         self.diffs.setdefault(relation, []).append(diff)
 
 
 def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
-    """The committed transactions of a file, in order."""
+    """Yield the committed transactions of a file, in order."""
     try:
         with path.open(encoding="utf-8") as file:
             yield from transactions(file, str(path), relations)
@@ -48,38 +48,46 @@ def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTra
 
 
 def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
-    """The committed transactions of some lines."""
+    """Yield the committed transactions of some lines; raise InputError with the line of a malformed command."""
     current: FileTransaction | None = None
     began = number = 0
     for number, line in enumerate(lines, 1):
-        words = line.strip()
+        command = line.strip()
         where = f"{name}:{number}"
-        if not words or words.startswith("#"):
+        if not command or command.startswith("#"):
             continue
-        if words == "begin":
+        if command == "begin":
             if current is not None:
-                raise InputError(f"{where}: begin inside a transaction", detail=f"It began in line {began}.")
+                raise InputError(
+                    f"{where}: begin inside a transaction",
+                    detail=f"The transaction began in line {began}.",
+                    hint="End it with commit or abort.",
+                )
             current, began = FileTransaction(), number
-        elif words in ("commit", "abort"):
+        elif command in ("commit", "abort"):
             if current is None:
-                raise InputError(f"{where}: {words} outside a transaction", hint="Begin one with: begin")
-            if words == "commit":
+                raise InputError(f"{where}: {command} outside a transaction", hint="Begin one with: begin")
+            if command == "commit":
                 yield current
             current = None
-        elif words.startswith(("put ", "put\t")):
+        elif command.startswith(("put ", "put\t")):
             if current is None:
                 raise InputError(f"{where}: put outside a transaction", hint="Begin one with: begin")
-            current.put(*read_put(words[4:].strip(), where, relations))
+            current.put(*read_put(command[4:].strip(), where, relations))
         else:
-            word = words.split()[0]
+            word = command.split()[0]
             hint = did_you_mean(word, ["begin", "put", "commit", "abort"])
-            raise InputError(f"{where}: {word!r} is no command", hint=hint)
+            raise InputError(f"{where}: {word!r} is not a command", hint=hint)
     if current is not None:
-        raise InputError(f"{name}:{number}: a transaction is not committed", detail=f"It began in line {began}.")
+        raise InputError(
+            f"{name}:{number}: the last transaction is not committed",
+            detail=f"It began in line {began}.",
+            hint="End it with commit or abort.",
+        )
 
 
 def split_values(values: str, where: str) -> list[str]:
-    """`1,"a, b"` as its values."""
+    """Split `1,"a, b"` into its values."""
     if '"' not in values:
         return values.split(",")
     try:
@@ -89,7 +97,7 @@ def split_values(values: str, where: str) -> list[str]:
 
 
 def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str, tuple[Any, ...], int]:
-    """`edge 1,2 +1` as relation, row and diff."""
+    """Parse `edge 1,2 +1` into relation, row and diff."""
     name, _, rest = text.partition(" ")
     relation = relations.get(name)
     if relation is None:
@@ -110,6 +118,8 @@ def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str
         raise SchemaMismatch(
             f"{where}: {name} has {relation.arity} columns, not {len(fields)}", detail=f"Found {values!r}."
         )
-    pairs = zip(fields, relation.columns, strict=True)
-    return name, tuple(read_value(each.strip() if column.kind != "symbol" else each, column.kind, where, column.name)
-                       for each, column in pairs), int(diff)  # fmt: skip
+    row = tuple(
+        read_value(text.strip() if column.kind != "symbol" else text, column.kind, where, column.name)
+        for text, column in zip(fields, relation.columns, strict=True)
+    )
+    return name, row, int(diff)

@@ -1,11 +1,11 @@
-"""Relations in files, by Soufflé's conventions.
+"""Read and write relations in files, by Soufflé's conventions.
 
-    .input edge        reads   edge.facts   one row a line, columns separated by tabs, nothing quoted
+    .input edge        reads   edge.facts   one row on each line, columns separated by tabs, nothing quoted
     .output path       writes  path.csv     the same, sorted by the columns from left to right
-    .printsize path    prints  path<tab>how many rows
+    .printsize path    prints  path<tab>row count
 
 Options: filename, delimiter, headers, rfc4180 (quotes), and IO, which is file, or stdout for output. Numbers sort by
-value; symbols sort by when they were first seen, as in Soufflé. A relation without columns is `()` or nothing.
+value; symbols sort by their first occurrence, as in Soufflé. A relation without columns is a line `()` or empty.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ARROW: dict[Kind, pa.DataType] = {
     "symbol": pa.string(),
     "bool": pa.bool_(),
 }
-ROWS_AT_ONCE = 1_000_000
+WRITE_BATCH_ROWS = 1_000_000  # bounds the memory for text to some hundred megabytes
 
 
 def check_options(directive: Directive) -> None:
-    """Refuse options that are not known, and kinds of storage that are not there."""
+    """Raise ProgramError for unknown options and unsupported kinds of storage."""
     for name, _ in directive.options:
         if name not in OPTIONS:
             raise failure(ProgramError, f"no option is called {name!r}", directive.at, hint=did_you_mean(name, OPTIONS))
@@ -47,11 +47,11 @@ def check_options(directive: Directive) -> None:
         hint = f"IO is {' or '.join(allowed)} here."
         raise failure(ProgramError, f"IO={io} is not supported for .{directive.kind}", directive.at, hint=hint)
     if not directive.option("delimiter", "\t"):
-        raise failure(ProgramError, "the delimiter is empty", directive.at)
+        raise failure(ProgramError, "the delimiter is empty", directive.at, hint='As in .input r(delimiter=",").')
 
 
-def place_of(directive: Directive, folder: Path, suffix: str) -> Path:
-    """The file of a directive: a name is relative to the folder."""
+def file_of(directive: Directive, folder: Path, suffix: str) -> Path:
+    """Return the file of a directive; a relative name is relative to the folder."""
     return folder / directive.option("filename", directive.relation + suffix)
 
 
@@ -59,32 +59,32 @@ def place_of(directive: Directive, folder: Path, suffix: str) -> Path:
 
 
 def read_relation(relation: Relation, directive: Directive, folder: Path) -> Iterator[pa.Table]:
-    """The rows of a relation's file, some at a time."""
-    path = place_of(directive, folder, ".facts")
+    """Yield the rows of a relation's file as tables."""
+    path = file_of(directive, folder, ".facts")
     if not path.is_file():
         raise Unavailable(
-            f"cannot read the facts of {relation.name}: there is no file {path}",
-            hint="Say where facts are with -F, or name the file: .input r(filename=...). An empty file is no facts.",
+            f"cannot read the facts of {relation.name}: the file {path} does not exist",
+            hint="Name the directory with -F, or the file with .input r(filename=...). An empty file means no facts.",
         )
     delimiter = directive.option("delimiter", "\t")
     quoted = directive.option("rfc4180", "false") == "true"
     headers = directive.option("headers", "false") == "true"
     try:
         if len(delimiter) == 1 and relation.arity and (relation.arity > 1 or path.stat().st_size):
-            yield from fast(relation, path, delimiter, quoted, headers)
+            yield from read_by_arrow(relation, path, delimiter, quoted, headers)
             return
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError):
-        pass  # something is wrong with a row, or it has more columns: read slowly, to say which
+        pass  # a row is malformed, or has more columns: read line by line to find it
     try:
-        yield slow(relation, path, delimiter, quoted, headers)
+        yield read_by_line(relation, path, delimiter, quoted, headers)
     except UnicodeDecodeError as error:
         raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error)) from None
     except OSError as error:
         raise Unavailable(f"cannot read {path}", detail=str(error)) from None
 
 
-def fast(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> Iterator[pa.Table]:
-    """The whole file by Arrow, which refuses what is not plain."""
+def read_by_arrow(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> Iterator[pa.Table]:
+    """Yield the file as a table, read by Arrow; raise an Arrow error if a row is malformed."""
     if path.stat().st_size == 0:
         return
     names = [column.name for column in relation.columns]
@@ -112,8 +112,8 @@ def fast(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: 
     yield table
 
 
-def slow(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> pa.Table:
-    """The whole file row by row, with an error that names the line and column."""
+def read_by_line(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> pa.Table:
+    """Read the file line by line; raise SchemaMismatch with the line and column of a malformed value."""
     columns: list[list[Any]] = [[] for _ in range(max(1, relation.arity))]
     with path.open(encoding="utf-8", newline="") as file:
         lines: Any = (
@@ -129,21 +129,21 @@ def slow(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: 
                 continue
             if len(fields) < relation.arity:
                 raise SchemaMismatch(
-                    f"{path}:{number}: values missing",
-                    detail=f"Found {len(fields)} of {relation.arity}, separated by {delimiter!r}.",
-                    hint="Is the delimiter right? Say it with .input r(delimiter=...).",
+                    f"{path}:{number}: values are missing",
+                    detail=f"Found {len(fields)} of {relation.arity} values, separated by {delimiter!r}.",
+                    hint="If the file has another delimiter, name it: .input r(delimiter=...).",
                 )
-            for place, column in enumerate(relation.columns):
-                columns[place].append(read_value(fields[place], column.kind, f"{path}:{number}", column.name))
+            for position, column in enumerate(relation.columns):
+                columns[position].append(read_value(fields[position], column.kind, f"{path}:{number}", column.name))
     if relation.arity == 0:
         return pa.table({UNIT: pa.array(columns[0][:1], pa.int64())})
     return pa.table({
-        column.name: pa.array(columns[place], ARROW[column.kind]) for place, column in enumerate(relation.columns)
+        column.name: pa.array(columns[position], ARROW[column.kind]) for position, column in enumerate(relation.columns)
     })  # fmt: skip
 
 
 def read_value(text: str, kind: Kind, where: str, name: str) -> Any:
-    """A value from its text."""
+    """Parse the text of a value."""
     try:
         match kind:
             case "symbol":
@@ -158,7 +158,7 @@ def read_value(text: str, kind: Kind, where: str, name: str) -> Any:
             raise ValueError
     except (ValueError, KeyError):
         raise SchemaMismatch(
-            f"{where}: {text!r} is not a value of type {kind}", detail=f"It stands in column {name}."
+            f"{where}: {text!r} is not a value of type {kind}", detail=f"It is in column {name}."
         ) from None
     return value
 
@@ -167,52 +167,52 @@ def read_value(text: str, kind: Kind, where: str, name: str) -> Any:
 
 
 def lines_of(table: pa.Table, delimiter: str, quoted: bool = False) -> Iterator[bytes]:
-    """The rows of a table as lines of text, some at a time."""
+    """Yield the rows of a table as lines of text, in batches."""
     if table.column_names and table.column_names[0] == UNIT:
         yield b"()\n" * min(1, table.num_rows)
         return
-    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
-        columns = [texts(column, delimiter, quoted) for column in batch.columns]
-        joined = pc.binary_join_element_wise(*columns, large(delimiter)) if len(columns) > 1 else columns[0]
-        yield line_bytes(pc.binary_join_element_wise(joined, large(""), large("\n")))
+    for batch in table.to_batches(max_chunksize=WRITE_BATCH_ROWS):
+        columns = [text_column(column, delimiter, quoted) for column in batch.columns]
+        joined = pc.binary_join_element_wise(*columns, large_text(delimiter)) if len(columns) > 1 else columns[0]
+        yield line_bytes(pc.binary_join_element_wise(joined, large_text(""), large_text("\n")))
 
 
-def texts(column: Any, delimiter: str, quoted: bool) -> Any:
-    """A column as text."""
+def text_column(column: Any, delimiter: str, quoted: bool) -> Any:
+    """Return a column as text."""
     kinds = pa.types
     if kinds.is_floating(column.type):
-        return pa.array([show_float(value) for value in column.to_pylist()], pa.large_string())
+        return pa.array([float_text(value) for value in column.to_pylist()], pa.large_string())
     if kinds.is_string(column.type) and quoted:
         return pa.array([quote(value, delimiter) for value in column.to_pylist()], pa.large_string())
     return column.cast(pa.large_string())
 
 
-def large(text: str) -> Any:
-    """A text that goes with columns of any size."""
+def large_text(text: str) -> Any:
+    """Return a text as a scalar with 64-bit offsets, for columns of any size."""
     return pa.scalar(text, pa.large_string())
 
 
-def show_float(value: float) -> str:
-    """A float with as many digits as it needs, and none behind the point if it is whole."""
+def float_text(value: float) -> str:
+    """Return the shortest text of a float; integral values have no decimal point."""
     return repr(value).removesuffix(".0")
 
 
 def quote(text: str, delimiter: str) -> str:
-    """Text in quotes, by RFC 4180."""
+    """Quote a text by RFC 4180."""
     return '"' + text.replace('"', '""') + '"'
 
 
-def line_bytes(texts: Any) -> bytes:
-    """All texts one after another."""
-    if not len(texts):
+def line_bytes(text_column: Any) -> bytes:
+    """Return the concatenation of a text column."""
+    if not len(text_column):
         return b""
-    offsets, data = texts.buffers()[1:3]
+    offsets, data = text_column.buffers()[1:3]
     bounds = memoryview(offsets).cast("q")
-    return bytes(memoryview(data)[bounds[texts.offset] : bounds[texts.offset + len(texts)]])
+    return bytes(memoryview(data)[bounds[text_column.offset] : bounds[text_column.offset + len(text_column)]])
 
 
 def write_relation(relation: Relation, directive: Directive, table: pa.Table, folder: Path, out: IO[str]) -> None:
-    """Write a relation where its directive says."""
+    """Write a relation to the destination of its directive."""
     delimiter, names = directive.option("delimiter", "\t"), [column.name for column in relation.columns]
     quoted = directive.option("rfc4180", "false") == "true"
     header = delimiter.join(names) if directive.option("headers", "false") == "true" else None
@@ -225,7 +225,7 @@ def write_relation(relation: Relation, directive: Directive, table: pa.Table, fo
                 out.write(lines.decode())
             out.write("===============\n")
         case _:
-            path = place_of(directive, folder, ".csv")
+            path = file_of(directive, folder, ".csv")
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("wb") as file:

@@ -1,10 +1,10 @@
-"""Run a program on files, as `souffle program.dl -F facts -D out` does, and keep its outputs right under changes.
+"""Run a program on files, as `souffle program.dl -F facts -D out` does, and update its outputs under changes.
 
     run(path, facts=Path("facts"), out=Path("out"))
     run(path, ..., changes=Path("changes.txt"))      writes out/REL_tN.csv for the N-th commit, from 1
 
-out/REL_tN.csv lists the rows of an output that came (+1) and went (-1), tab separated, for each output and commit, even
-if there are none. At the end out/REL.csv is what the last commit left.
+out/REL_tN.csv lists the rows that commit N added to an output (+1) and removed from it (-1), separated by tabs. Every
+output has a file for every commit, possibly an empty one. At the end out/REL.csv holds the rows after the last commit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from kpg.errors import UndefinedName
 from kpg.query.datalog.change_files import FileTransaction, read_changes
-from kpg.query.datalog.fact_files import check_options, lines_of, place_of, read_relation, write_relation
+from kpg.query.datalog.fact_files import check_options, file_of, lines_of, read_relation, write_relation
 from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
 from kpg.query.installed_program import InstalledProgram
@@ -32,29 +32,29 @@ from kpg.query.source_text import did_you_mean
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Output
 
-Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+Progress = Callable[[str, int, int], None]  # (activity, done, total)
 
 
-def silent(what: str, done: int, of: int) -> None:
-    """Nobody watches."""
+def no_progress(what: str, done: int, of: int) -> None:
+    """Ignore progress."""
 
 
 @dataclass(slots=True)
-class Job:
-    """A program and where its files are."""
+class FileRun:
+    """A program and the locations of its files."""
 
     program: Program
     facts: Path
     out: Path
     stdout: IO[str]
-    progress: Progress = silent
+    progress: Progress = no_progress
 
-    def load(self, running: InstalledProgram) -> None:
+    def load(self, installed: InstalledProgram) -> None:
         """Insert the facts of the program and of its files, each row once."""
         relations = self.program.by_name()
         inputs = [directive for directive in self.program.directives if directive.kind == "input"]
-        stated = {name for name in running.inputs if any(fact.relation == name for fact in self.program.facts)}
-        symbols_first(running)
+        stated = {name for name in installed.inputs if any(fact.relation == name for fact in self.program.facts)}
+        intern_facts(installed)
         tables: dict[str, list[pa.Table]] = {}
         for number, directive in enumerate(inputs):
             self.progress(f"reading {directive.relation}", number, len(inputs))
@@ -63,60 +63,64 @@ class Job:
         for name, parts in tables.items():
             table = pa.concat_tables(parts)
             if name in stated:
-                table = pa.concat_tables([facts_table(running, name, table.schema), table])
+                table = pa.concat_tables([facts_table(installed, name, table.schema), table])
                 stated.discard(name)
-            insert(running, name, distinct(table))
+            insert(installed, name, distinct(table))
         self.progress("reading", len(inputs), len(inputs))
-        state(running, stated)
+        insert_facts(installed, stated)
 
-    def write(self, running: InstalledProgram, files_only: bool = False) -> None:
-        """Write all outputs, in the order they are named; with `files_only`, not those on stdout."""
+    def write(self, installed: InstalledProgram, files_only: bool = False) -> None:
+        """Write all outputs in the order of their directives; with `files_only`, not those on stdout."""
         relations = self.program.by_name()
-        outputs = [each for each in self.program.directives if each.kind != "input"]
+        outputs = [directive for directive in self.program.directives if directive.kind != "input"]
         if files_only:
-            outputs = [each for each in outputs if each.kind == "output" and each.option("IO", "file") == "file"]
+            outputs = [
+                directive
+                for directive in outputs
+                if directive.kind == "output" and directive.option("IO", "file") == "file"
+            ]
         for number, directive in enumerate(outputs):
             self.progress(f"writing {directive.relation}", number, len(outputs))
-            table = running.table(directive.relation)
+            table = installed.table(directive.relation)
             write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
         self.progress("writing", len(outputs), len(outputs))
 
 
-def symbols_first(running: InstalledProgram) -> None:
-    """Give the symbols of the program's facts the first numbers, in the order they are written."""
-    texts = [value for fact in running.program.facts for value in fact.values if isinstance(value, str)]
+def intern_facts(installed: InstalledProgram) -> None:
+    """Give the symbols of the program's facts the first ids, in the order of the text."""
+    texts = [value for fact in installed.program.facts for value in fact.values if isinstance(value, str)]
     if texts:
-        running.db.symbols.intern(texts)
+        installed.db.symbols.intern(texts)
 
 
-def facts_table(running: InstalledProgram, name: str, schema: pa.Schema) -> pa.Table:
-    """The facts that a program states of a relation, as a table."""
-    rows = [fact.values or (0,) for fact in running.program.facts if fact.relation == name]
+def facts_table(installed: InstalledProgram, name: str, schema: pa.Schema) -> pa.Table:
+    """Return the program's facts of a relation as a table."""
+    rows = [fact.values or (0,) for fact in installed.program.facts if fact.relation == name]
     columns = zip(zip(*rows, strict=True), schema, strict=True)
-    return pa.table([pa.array(column, each.type) for column, each in columns], schema=schema)
+    return pa.table([pa.array(values, field.type) for values, field in columns], schema=schema)
 
 
-def state(running: InstalledProgram, names: set[str]) -> None:
-    """Insert the facts that a program states of some relations, each once."""
+def insert_facts(installed: InstalledProgram, names: set[str]) -> None:
+    """Insert the program's facts of some relations, each once."""
     for name in names:
-        rows = dict.fromkeys(fact.values or (0,) for fact in running.program.facts if fact.relation == name)
-        running.inputs[name].insert(list(rows))
+        rows = dict.fromkeys(fact.values or (0,) for fact in installed.program.facts if fact.relation == name)
+        installed.inputs[name].insert(list(rows))
 
 
 def distinct(table: pa.Table) -> pa.Table:
-    """Each row once, in the order they first came."""
+    """Return each row once, in order of first occurrence."""
     return table.group_by(table.column_names, use_threads=False).aggregate([])
 
 
-def insert(running: InstalledProgram, name: str, table: pa.Table) -> None:
-    """Insert a table; its symbols get their numbers row by row."""
+def insert(installed: InstalledProgram, name: str, table: pa.Table) -> None:
+    """Insert a table; its symbols get their ids row by row, as in Soufflé."""
     texts = [column for column in table.columns if pa.types.is_string(column.type)]
     if len(texts) > 1:
         n = table.num_rows
         everything = pa.chunked_array([chunk for column in texts for chunk in column.chunks], pa.string())
         order = (np.arange(len(texts))[None, :] * n + np.arange(n)[:, None]).reshape(-1)
-        running.db.symbols.intern(pc.unique(everything.take(pa.array(order))))
-    running.inputs[name].insert(table)
+        installed.db.symbols.intern(pc.unique(everything.take(pa.array(order))))
+    installed.inputs[name].insert(table)
 
 
 def run(
@@ -132,22 +136,22 @@ def run(
     joins: str = "auto",
     to_stdout: bool = False,
     stdout: IO[str] | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> int:
-    """Run a program on its facts; with changes, commit by commit. How many commits there were.
+    """Run a program on its facts; with changes, commit by commit. Return the number of commits.
 
-    With queries such as `path("a", _)`, only those are answered, and only what they need is computed.
+    With queries such as `path("a", _)`, answer only those, and compute only what they need.
     """
     asked = questions(parse_file(path), list(queries)) if queries else None
     program = compile(parse_file(path) if asked is None else asked.program)
     for directive in program.directives:
         check_options(directive)
-    program = printed(program) if to_stdout else program
+    program = write_to_stdout(program) if to_stdout else program
     from kpg.opening import open as open_database
 
     with open_database(memory_limit=memory_limit) as db:
-        job = Job(program, facts, out, stdout or sys.stdout, progress)
-        running = InstalledProgram(
+        file_run = FileRun(program, facts, out, stdout or sys.stdout, progress)
+        installed = InstalledProgram(
             db,
             program,
             name=path.stem,
@@ -157,64 +161,64 @@ def run(
             insert_only=insert_only or None,
             joins=joins,
         )
-        job.load(running)
+        file_run.load(installed)
         for name, rows in ({} if asked is None else asked.arguments).items():
-            running.arguments[name].insert(rows)
+            installed.arguments[name].insert(rows)
         progress("computing", 0, 1)
         db.advance()
-        job.write(running)
-        return 0 if changes is None else maintain(db, job, running, changes)
+        file_run.write(installed)
+        return 0 if changes is None else maintain(db, file_run, installed, changes)
 
 
-def printed(program: Program) -> Program:
-    """The program with all that it writes going to stdout."""
+def write_to_stdout(program: Program) -> Program:
+    """Return the program with all file outputs redirected to stdout."""
     directives = tuple(
-        replace(each, options=(*each.options, ("IO", "stdout")))
-        if each.kind == "output" and each.option("IO", "file") == "file"
-        else each
-        for each in program.directives
+        replace(directive, options=(*directive.options, ("IO", "stdout")))
+        if directive.kind == "output" and directive.option("IO", "file") == "file"
+        else directive
+        for directive in program.directives
     )
     return replace(program, directives=directives)
 
 
-def maintain(db: Database, job: Job, running: InstalledProgram, path: Path) -> int:
-    """Commit the transactions of a file, and write what each changes."""
-    relations = {name: relation for name, relation in job.program.by_name().items() if name in running.inputs}
-    outputs = {directive.relation: directive for directive in job.program.directives if directive.kind == "output"}
-    watched = {name: running.answer(name).output(f"changes of {name}", keep=False) for name in outputs}
-    for output in watched.values():
+def maintain(db: Database, file_run: FileRun, installed: InstalledProgram, path: Path) -> int:
+    """Commit the transactions of a file, and write the changes of each."""
+    relations = {name: relation for name, relation in file_run.program.by_name().items() if name in installed.inputs}
+    outputs = {directive.relation: directive for directive in file_run.program.directives if directive.kind == "output"}
+    change_outputs = {name: installed.answer(name).output(f"changes of {name}", keep=False) for name in outputs}
+    for output in change_outputs.values():
         output.take_changes()
     number = 0
     for number, transaction in enumerate(read_changes(path, relations), 1):
-        commit(running, transaction)
+        commit(installed, transaction)
         db.advance()
-        for name, output in watched.items():
-            write_changes(job, outputs[name], output, number)
-        job.progress("committing", number, 0)
+        for name, output in change_outputs.items():
+            write_changes(file_run, outputs[name], output, number)
+        file_run.progress("committing", number, 0)
     if number:
-        job.write(running, files_only=True)
+        file_run.write(installed, files_only=True)
     return number
 
 
-def commit(running: InstalledProgram, transaction: FileTransaction) -> None:
-    """Give a transaction to the inputs."""
+def commit(installed: InstalledProgram, transaction: FileTransaction) -> None:
+    """Insert the changes of a transaction into the inputs."""
     for name, rows in transaction.rows.items():
-        if name not in running.inputs:
-            raise UndefinedName(f"{name!r} cannot be changed", hint=did_you_mean(name, running.inputs))
-        running.inputs[name].update_at(rows, running.db.epoch, np.array(transaction.diffs[name], np.int64))
+        if name not in installed.inputs:
+            raise UndefinedName(f"{name!r} is not an input", hint=did_you_mean(name, installed.inputs))
+        installed.inputs[name].update_at(rows, installed.db.epoch, np.array(transaction.diffs[name], np.int64))
 
 
-def write_changes(job: Job, directive: Directive, output: Output, number: int) -> None:
+def write_changes(file_run: FileRun, directive: Directive, output: Output, number: int) -> None:
     """Write the changes of one output by one commit, sorted."""
     table = output.take_changes().to_arrow().drop_columns(["_time"])
     signed = pc.if_else(pc.greater(table.column("_diff"), pa.scalar(0)), "+1", "-1")
     columns: dict[str, Any] = {name: table.column(name) for name in table.column_names if name != "_diff"}
     if list(columns) == [" unit"]:
         columns = {"row": pa.array(["()"] * table.num_rows)}
-    made = pa.table({**columns, "_sign": signed})
-    made = made.sort_by([(name, "ascending") for name in columns])
-    place = place_of(directive, job.out, ".csv")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f"{directive.relation}_t{number}.csv").open("wb") as file:
-        for lines in lines_of(made, "\t"):
+    changes = pa.table({**columns, "_sign": signed})
+    changes = changes.sort_by([(name, "ascending") for name in columns])
+    path = file_of(directive, file_run.out, ".csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / f"{directive.relation}_t{number}.csv").open("wb") as file:
+        for lines in lines_of(changes, "\t"):
             file.write(lines)

@@ -1,1 +1,1 @@
-"""The one form that all front ends produce: relations, rules, and the rewrites between them."""
+"""The intermediate representation of all query languages: relations, rules, and the rewrites of programs."""

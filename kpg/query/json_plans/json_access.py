@@ -44,7 +44,7 @@ class Json:
     def optional(self, *names: str) -> Json | None:
         """Return an optional member, by one of its names, or None."""
         if not isinstance(self.value, dict):
-            raise self.wrong(f"member_value {shortened(self.value)}, expected an object")
+            raise self.wrong(f"found {shortened(self.value)}, expected an object")
         for name in names:
             if self.value.get(name) is not None:
                 return Json(self.value[name], f"{self.path}.{name}")
@@ -53,28 +53,28 @@ class Json:
     def items(self) -> list[Json]:
         """Return the items of a list."""
         if not isinstance(self.value, list):
-            raise self.wrong(f"member_value {shortened(self.value)}, expected a list")
+            raise self.wrong(f"found {shortened(self.value)}, expected a list")
         return [Json(value, f"{self.path}[{number}]") for number, value in enumerate(self.value)]
 
     def tagged(self) -> tuple[str, Json]:
         """Return the name and value of an object with one member."""
         if not isinstance(self.value, dict) or len(self.value) != 1:
             hint = 'As in {"MatchA": [0, ":knows", 1]}.'
-            raise self.wrong(f"member_value {shortened(self.value)}, expected an object with one member", hint)
+            raise self.wrong(f"found {shortened(self.value)}, expected an object with one member", hint)
         ((name, value),) = self.value.items()
         return str(name), Json(value, f"{self.path}.{name}")
 
     def text(self) -> str:
         """Return a string."""
         if not isinstance(self.value, str) or not self.value:
-            raise self.wrong(f"member_value {shortened(self.value)}, expected a name")
+            raise self.wrong(f"found {shortened(self.value)}, expected a name")
         return self.value
 
     def variable(self) -> str:
         """Return a variable: a number or a name."""
         if isinstance(self.value, bool) or not isinstance(self.value, (int, str)):
             raise self.wrong(
-                f"member_value {shortened(self.value)}, expected a variable", "A variable is a number or a name."
+                f"found {shortened(self.value)}, expected a variable", "A variable is a number or a name."
             )
         return str(self.value).removeprefix("?") or "?"
 
@@ -94,7 +94,7 @@ class Json:
                 raise self.wrong(f"{shortened(self.value)} is not a value", hint)
             value = float(inner.value) if tag in ("Float", "Real") else inner.value
         if not isinstance(value, (bool, int, float, str)):
-            raise self.wrong(f"member_value {shortened(value)}, expected a value")
+            raise self.wrong(f"found {shortened(value)}, expected a value")
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
         return ConstantTerm(value, "float" if isinstance(value, float) else kind, self.at)
 
