@@ -20,11 +20,11 @@ from kpg.query.edn.edn_reader import Form, read_forms
 from kpg.query.edn.queries import EdnQueryParser
 from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
+from kpg.query.ir.infer_column_kinds import infer_column_kinds
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
 from kpg.query.ir.program import AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
-from kpg.query.ir.infer_column_kinds import infer_column_kinds
 from kpg.query.json_plans.plan_rules import parse_plans
 from kpg.query.source_text import did_you_mean, failure
 from kpg.service.relation_declarations import is_attribute

@@ -121,7 +121,9 @@ def read_template(
     program = EdnQueryParser(attributes, {}, name, {**elsewhere, relation: assumed}).program(rules, [query])
     kinds = parameter_kinds(template.names, program)
     if ("number", *kinds) != assumed:
-        program = EdnQueryParser(attributes, {}, name, {**elsewhere, relation: ("number", *kinds)}).program(rules, [query])
+        program = EdnQueryParser(attributes, {}, name, {**elsewhere, relation: ("number", *kinds)}).program(
+            rules, [query]
+        )
     columns = (RelationColumn(TOKEN, "number", "number"), *map(RelationColumn, template.names, kinds, kinds))
     return program, Relation(relation, columns, template.query.at)
 

@@ -73,9 +73,7 @@ class Json:
     def variable(self) -> str:
         """Return a variable: a number or a name."""
         if isinstance(self.value, bool) or not isinstance(self.value, (int, str)):
-            raise self.wrong(
-                f"found {shortened(self.value)}, expected a variable", "A variable is a number or a name."
-            )
+            raise self.wrong(f"found {shortened(self.value)}, expected a variable", "A variable is a number or a name.")
         return str(self.value).removeprefix("?") or "?"
 
     def variables(self) -> list[str]:
