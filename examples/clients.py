@@ -12,7 +12,7 @@ reach(x, y) :- link(x, y).
 reach(x, z) :- reach(x, y), link(y, z).
 """
 
-with RunningServer(Settings(place=ListenAddress(port=0), open_to_all=True)) as server:
+with RunningServer(Settings(address=ListenAddress(port=0), open_to_all=True)) as server:
     with kpg.connect(server.url) as operator, kpg.connect(server.url) as viewer:
         operator.create_relation("link", {"x": str, "y": str})
         operator.register(RULES)

@@ -50,6 +50,7 @@ ONLY_IN = {
     "pyspark": {"spark"},
     "websockets": {"server", "client"},
     "prompt_toolkit": {"shell"},
+    "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
 }
 REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich"}  # always there; extras are imported when used

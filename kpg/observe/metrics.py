@@ -1,10 +1,12 @@
-"""Figures of a db for a monitor, as values and as the text that Prometheus reads.
+"""Metrics of a db, as values and in Prometheus' text format.
 
     as_prometheus(snapshot(db))
 
-Made of what `db.describe()` says, so it works alike for a db in this process, on a thread of its own and on several
-workers, whose number is a label then. No two figures have the same name and labels: equal ones are added up. Costs a
-look at every operator; nothing is counted for its sake.
+`snapshot` reads `db.describe()`, so it works alike for a db in this process, on a background thread and on several
+workers; with several, the worker number is a label. Metrics with equal name and labels are added up, so that each name
+and label set occurs once. `as_prometheus` is the only writer of the text format; the server passes its own metrics to
+it. It needs the package prometheus_client (extra `server`); `snapshot` does not.
+Cost: one visit of every operator per call. The engine counts nothing for it.
 """
 
 from __future__ import annotations
@@ -12,93 +14,98 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-Kind = Literal["counter", "gauge"]
+from kpg.errors import Unavailable
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric as PrometheusFamily
+
+MetricKind = Literal["counter", "gauge"]
 Labels = tuple[tuple[str, str], ...]
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # of `as_prometheus`
 
 
 class Metric(NamedTuple):
-    """One figure."""
+    """One sample."""
 
     name: str
     help: str
-    kind: Kind
+    kind: MetricKind
     labels: Labels
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """What a figure means."""
+class MetricFamily:
+    """The kind and description of a metric."""
 
-    kind: Kind
+    kind: MetricKind
     help: str
 
 
-FAMILIES: dict[str, Family] = {
-    "kpg_epoch": Family("gauge", "The open epoch."),
-    "kpg_inputs": Family("gauge", "Relations that rows are inserted into."),
-    "kpg_outputs": Family("gauge", "Answers that are kept up to date."),
-    "kpg_workers": Family("gauge", "Workers that share the work."),
-    "kpg_dataflows": Family("gauge", "Dataflows that are installed."),
-    "kpg_operators": Family("gauge", "Operators of a dataflow."),
-    "kpg_steps_total": Family("counter", "Steps of operators."),
-    "kpg_arrangement_rows": Family("gauge", "Updates that an arrangement holds."),
-    "kpg_arrangement_bytes": Family("gauge", "Bytes that an arrangement holds."),
-    "kpg_arrangement_batches": Family("gauge", "Batches that a reader of an arrangement meets."),
-    "kpg_arrangement_readers": Family("gauge", "Dataflows that import an arrangement."),
-    "kpg_symbols": Family("gauge", "Texts that rows refer to."),
-    "kpg_symbol_bytes": Family("gauge", "Bytes of those texts."),
-    "kpg_resident_bytes": Family("gauge", "Memory that the process of a worker holds."),
-    "kpg_memory_limit_bytes": Family("gauge", "Memory that it may hold; missing if there is no limit."),
-    "kpg_log_bytes": Family("gauge", "Bytes of log since the last checkpoint; missing if nothing is kept on disk."),
-    "kpg_log_trouble": Family("gauge", "1 while the last checkpoint has failed."),
-    "kpg_dataflow_seconds_total": Family("counter", "Time spent in a dataflow; only while events are recorded."),
-    "kpg_dataflow_steps_total": Family("counter", "Steps of a dataflow; only while events are recorded."),
+FAMILIES: dict[str, MetricFamily] = {
+    "kpg_epoch": MetricFamily("gauge", "The open epoch."),
+    "kpg_inputs": MetricFamily("gauge", "Inputs of the db."),
+    "kpg_outputs": MetricFamily("gauge", "Outputs of the db."),
+    "kpg_workers": MetricFamily("gauge", "Workers of the db."),
+    "kpg_dataflows": MetricFamily("gauge", "Installed dataflows."),
+    "kpg_operators": MetricFamily("gauge", "Operators of a dataflow."),
+    "kpg_steps_total": MetricFamily("counter", "Steps of operators."),
+    "kpg_arrangement_rows": MetricFamily("gauge", "Updates that an arrangement holds."),
+    "kpg_arrangement_bytes": MetricFamily("gauge", "Bytes that an arrangement holds."),
+    "kpg_arrangement_batches": MetricFamily("gauge", "Batches that a reader of an arrangement visits."),
+    "kpg_arrangement_readers": MetricFamily("gauge", "Dataflows that import an arrangement."),
+    "kpg_symbols": MetricFamily("gauge", "Strings in the symbol table."),
+    "kpg_symbol_bytes": MetricFamily("gauge", "Bytes of the symbol table's strings."),
+    "kpg_resident_bytes": MetricFamily("gauge", "Resident memory of a worker's process."),
+    "kpg_memory_limit_bytes": MetricFamily("gauge", "Memory limit of a worker's process; missing if there is none."),
+    "kpg_log_bytes": MetricFamily("gauge", "Bytes of log since the last checkpoint; missing for a db in memory."),
+    "kpg_log_trouble": MetricFamily("gauge", "1 if the last checkpoint failed, else 0."),
+    "kpg_dataflow_seconds_total": MetricFamily("counter", "Time spent in a dataflow; only while events are recorded."),
+    "kpg_dataflow_steps_total": MetricFamily("counter", "Steps of a dataflow; only while events are recorded."),
 }
 
 
 def snapshot(db: Any) -> list[Metric]:
-    """All figures as they are now, those of one name together."""
+    """Return all metrics as of now, grouped by name."""
     described = db.describe()
     workers: list[dict[str, Any]] = described.get("workers", [described])
-    found: dict[tuple[str, Labels], float] = {}
+    values: dict[tuple[str, Labels], float] = {}
     for name, labels, value in (*of_db(described, len(workers)), *of_workers(workers)):
-        found[name, labels] = found.get((name, labels), 0) + value
+        values[name, labels] = values.get((name, labels), 0) + value
     order = list(FAMILIES)
     return [
         Metric(name, FAMILIES[name].help, FAMILIES[name].kind, labels, value)
-        for (name, labels), value in sorted(found.items(), key=lambda item: order.index(item[0][0]))
+        for (name, labels), value in sorted(values.items(), key=lambda item: order.index(item[0][0]))
     ]
 
 
-Figure = tuple[str, Labels, float]
+Sample = tuple[str, Labels, float]
 
 
-def of_db(described: dict[str, Any], workers: int) -> Iterator[Figure]:
-    """What there is once, however many workers there are."""
+def of_db(described: dict[str, Any], workers: int) -> Iterator[Sample]:
+    """Yield the metrics of the db as a whole."""
     yield "kpg_epoch", (), described["epoch"]
     yield "kpg_inputs", (), len(described["inputs"])
     yield "kpg_outputs", (), len(described["outputs"])
     yield "kpg_workers", (), workers
 
 
-def of_workers(workers: list[dict[str, Any]]) -> Iterator[Figure]:
-    """What each worker has, with its number if there are several."""
+def of_workers(workers: list[dict[str, Any]]) -> Iterator[Sample]:
+    """Yield the metrics of each worker, labelled with its number if there are several."""
     for number, described in enumerate(workers):
         own: Labels = (("worker", str(number)),) if len(workers) > 1 else ()
         yield from of_memory(described, own)
-        for each in described["dataflows"]:
-            yield from of_dataflow(each, own)
-        for each in described["arrangements"]:
-            yield from of_arrangement(each, own)
+        for dataflow in described["dataflows"]:
+            yield from of_dataflow(dataflow, own)
+        for arrangement in described["arrangements"]:
+            yield from of_arrangement(arrangement, own)
 
 
-def of_memory(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
-    """The figures of a worker as a whole."""
+def of_memory(described: dict[str, Any], own: Labels) -> Iterator[Sample]:
+    """Yield the metrics of one worker's process."""
     memory, storage = described["memory"], described["storage"]
     yield "kpg_dataflows", own, len(described["dataflows"])
     yield "kpg_steps_total", own, described["steps"]
@@ -112,8 +119,8 @@ def of_memory(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
         yield "kpg_log_trouble", own, int(storage["trouble"] is not None)
 
 
-def of_dataflow(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
-    """The figures of one dataflow."""
+def of_dataflow(described: dict[str, Any], own: Labels) -> Iterator[Sample]:
+    """Yield the metrics of one dataflow."""
     labels = (("dataflow", described["name"]), *own)
     yield "kpg_operators", labels, described["operators"]
     if described.get("seconds") is not None:
@@ -121,8 +128,8 @@ def of_dataflow(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
         yield "kpg_dataflow_steps_total", labels, described["steps"]
 
 
-def of_arrangement(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
-    """The figures of one arrangement."""
+def of_arrangement(described: dict[str, Any], own: Labels) -> Iterator[Sample]:
+    """Yield the metrics of one arrangement."""
     labels = (("arrangement", described["name"]), ("dataflow", described["dataflow"]), *own)
     yield "kpg_arrangement_rows", labels, described["rows"]
     yield "kpg_arrangement_bytes", labels, described["bytes"]
@@ -131,25 +138,31 @@ def of_arrangement(described: dict[str, Any], own: Labels) -> Iterator[Figure]:
 
 
 def as_prometheus(metrics: Iterable[Metric]) -> str:
-    """Figures as text: what a figure means, then a line for each set of labels."""
-    lines: list[str] = []
-    for name, group in groupby(metrics, key=lambda metric: metric.name):
-        same = list(group)
-        lines.append(f"# HELP {name} {escaped(same[0].help)}")
-        lines.append(f"# TYPE {name} {same[0].kind}")
-        lines += [f"{name}{show_labels(metric.labels)} {metric.value!r}" for metric in same]
-    return "\n".join(lines) + "\n" if lines else ""
+    """Write metrics in Prometheus' text format 0.0.4; those of one name must be adjacent."""
+    try:
+        from prometheus_client import CollectorRegistry, generate_latest
+    except ImportError:
+        raise Unavailable(
+            "Prometheus' text format needs the package prometheus_client", hint="pip install 'kpg[server]'"
+        ) from None
+    registry = CollectorRegistry()  # not the global one, which belongs to the application
+    registry.register(SnapshotCollector(list(metrics)))
+    return generate_latest(registry).decode()
 
 
-def show_labels(labels: Labels) -> str:
-    """Labels in braces, if there are any."""
-    if not labels:
-        return ""
-    quoted = (f'{name}="{escaped(value, quote=True)}"' for name, value in labels)
-    return "{" + ",".join(quoted) + "}"
+class SnapshotCollector:
+    """Presents a list of metrics to a registry of prometheus_client."""
 
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
 
-def escaped(text: str, quote: bool = False) -> str:
-    """Text on one line."""
-    text = text.replace("\\", "\\\\").replace("\n", "\\n")
-    return text.replace('"', '\\"') if quote else text
+    def collect(self) -> Iterator[PrometheusFamily]:
+        """Yield one family per name. The writer appends `_total` to the names of counters."""
+        from prometheus_client.metrics_core import Metric as PrometheusFamily
+
+        for name, group in groupby(self._metrics, key=lambda metric: metric.name):
+            samples = list(group)
+            family = PrometheusFamily(name.removesuffix("_total"), samples[0].help, samples[0].kind)
+            for sample in samples:
+                family.add_sample(name, dict(sample.labels), sample.value)
+            yield family

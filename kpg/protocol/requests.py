@@ -20,6 +20,7 @@ class Request:
     """A request of a client; the reply has the same id."""
 
     kind: ClassVar[str]
+    needs_admin: ClassVar[bool] = False
     id: Count
 
 
@@ -160,6 +161,7 @@ class ObserveRequest(Request):
     The reply names the new ones. Follow them with `log` false, or following them is logged as well.
     """
 
+    needs_admin: ClassVar[bool] = True
     attributes: tuple[Name, ...] | None = None
     every: Annotated[float, Between(0, 86_400)] = 0.0
 
@@ -168,6 +170,7 @@ class ObserveRequest(Request):
 class AdvanceRequest(Request):
     """Move the clock, to the next time or to the one given. Needs the role admin."""
 
+    needs_admin: ClassVar[bool] = True
     to: Count | None = None
 
 
@@ -175,12 +178,15 @@ class AdvanceRequest(Request):
 class CloseInputRequest(Request):
     """Close a relation: it accepts no more changes. Needs the role admin."""
 
+    needs_admin: ClassVar[bool] = True
     relation: Name
 
 
 @message("shutdown", REQUESTS)
 class ShutdownRequest(Request):
     """End the server in good order. Needs the role admin."""
+
+    needs_admin: ClassVar[bool] = True
 
 
 @message("ack", REQUESTS)

@@ -1,1 +1,1 @@
-"""`kpg serve`: many clients, one engine. Sessions are sans-I/O; sockets, TLS and signals are in `listener`."""
+"""A server for many clients: WebSocket and HTTP on one port, sessions without I/O, and one thread for the engine."""

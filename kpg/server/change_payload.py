@@ -1,4 +1,4 @@
-"""Changes of an answer, decoded and ready to travel: Arrow and numbers, of which any thread may make messages."""
+"""Decoded changes of one subscription, ready to send. Thread-safe: holds only an Arrow table and integers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from kpg.protocol.replies import ChangesMessage, RowsReply
 from kpg.protocol.table_messages import slices
 from kpg.service import AnswerChanges, Interest
 
-BURST: Final = 16  # pieces of work between two looks at who has changes; so whoever keeps up sees at most so many times
+MAX_REQUESTS_PER_POLL: Final = (
+    16  # requests processed before pending changes are sent, so that subscribers do not starve
+)
+EMPTY_TABLE: Final = pa.table({})
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePayload:
-    """What was taken from one interest."""
+    """The changes taken from one interest, or the error of its answer."""
 
-    owner: int
+    owner: int  # the session that holds the interest
     interest: int
     upto: int
     table: pa.Table
@@ -34,47 +37,47 @@ class ChangePayload:
     diffs: tuple[int, ...] = ()
     failed: KpgError | None = None
 
-    def messages(self, rows: int) -> Iterator[ChangesMessage]:
-        """Messages of at most so many rows, all but the last with `more`."""
+    def messages(self, max_rows: int) -> Iterator[ChangesMessage]:
+        """Yield messages of at most `max_rows` rows, all but the last with `more`."""
         if self.failed is not None:
             yield ChangesMessage(self.interest, self.upto, (), (), (), failed=failure_of(self.failed))
             return
         start = 0
-        for piece, more in slices(self.table, rows):
-            end = start + piece.num_rows
+        for page, more in slices(self.table, max_rows):
+            end = start + page.num_rows
             times, diffs = self.times[start:end], self.diffs[start:end]
-            yield ChangesMessage(self.interest, self.upto, tuple(rows_of(piece)), times, diffs, more)
+            yield ChangesMessage(self.interest, self.upto, tuple(rows_of(page)), times, diffs, more)
             start = end
 
 
-NOTHING = pa.table({})
-
-
-def take(interest: Interest) -> ChangePayload:
-    """What waits of an interest, taken; an answer that failed is a parcel that says so."""
+def take_payload(interest: Interest) -> ChangePayload:
+    """Take the unread changes of an interest; the error of a failed answer becomes the payload."""
     try:
-        changes = summed(interest.take())
+        changes = consolidate_if_behind(interest.take())
         times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
-        table = changes.table if len(changes.schema) else NOTHING
-    except Exception as error:  # also a bug of ours: this client is told, and the engine goes on
+        table = changes.table if len(changes.schema) else EMPTY_TABLE
+    except Exception as error:  # a bug too: this client gets an error, and the engine continues
         failed = error if isinstance(error, KpgError) else KpgError(f"the server failed ({type(error).__name__})")
-        return ChangePayload(int(interest.owner), interest.id, interest.upto, NOTHING, failed=failed)
+        return ChangePayload(int(interest.owner), interest.id, interest.upto, EMPTY_TABLE, failed=failed)
     return ChangePayload(int(interest.owner), interest.id, changes.upto, table, times, diffs)
 
 
-def summed(changes: AnswerChanges) -> AnswerChanges:
-    """The same changes; if their reader was left behind, summed up at the time of the last."""
+def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:
+    """Consolidate changes at their last time if they span more times than one poll can produce.
+
+    A reader that keeps up gets at most `MAX_REQUESTS_PER_POLL` times at once and sees each of them.
+    """
     times = changes.times
-    if len(times) == 0 or len(np.unique(times)) <= BURST:
+    if len(times) == 0 or len(np.unique(times)) <= MAX_REQUESTS_PER_POLL:
         return changes
     updates = changes.updates
-    last = Updates(updates.data, constant((int(times.max()),)), updates.diffs)
-    return replace(changes, updates=consolidate(last))
+    at_last_time = Updates(updates.data, constant((int(times.max()),)), updates.diffs)
+    return replace(changes, updates=consolidate(at_last_time))
 
 
-def pages(
-    request: int, table: pa.Table, columns: tuple[ColumnSpec, ...], time: int | None, rows: int, cut: bool
+def row_messages(
+    request: int, table: pa.Table, columns: tuple[ColumnSpec, ...], time: int | None, max_rows: int, cut: bool
 ) -> Iterator[RowsReply]:
-    """The messages that an answer to a query is."""
-    for piece, more in slices(table, rows):
-        yield RowsReply(request, columns, tuple(rows_of(piece)), time, more, cut)
+    """Yield the replies to a query: messages of at most `max_rows` rows, all but the last with `more`."""
+    for page, more in slices(table, max_rows):
+        yield RowsReply(request, columns, tuple(rows_of(page)), time, more, cut)

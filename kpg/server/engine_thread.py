@@ -1,11 +1,11 @@
-"""The service on a thread of its own, and who may be given changes.
+"""The thread that owns the service: runs requests in order, and takes changes for clients that can receive them.
 
-    future = engine.run(lambda service: ...)     done there, in the order asked
-    engine.allow(interest)                       when it has changes, take them once and hand them to `deliver`
+    future = engine.run(lambda service: ...)     run a function on the engine's thread
+    engine.take_when_changed(interest)           take the interest's next changes once, and pass them to `deliver`
 
-What is asked in a burst is done before changes are taken, up to BURST pieces of work, so that a burst of transactions
-is one consolidated step for those who follow. A piece of work that fails fails alone. When nothing is asked for, the
-thread merges and compacts.
+The thread alternates between requests and changes. It processes up to MAX_REQUESTS_PER_POLL requests, then takes
+changes, so that a burst of transactions becomes one consolidated step for subscribers. A failed request affects only its
+caller. While the queue is empty the thread merges and compacts.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from kpg.errors import Closed, KpgError, TimeNotReached
-from kpg.server.change_payload import BURST, ChangePayload, take
+from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
 Work = Callable[[Service], Any]
 
-NEVER: Final = 3600.0
+MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 LOGGER = logging.getLogger("kpg.server")
 
 
 class EngineThread:
-    """The thread that owns a service."""
+    """Runs a service on a thread of its own."""
 
     def __init__(self, make: Callable[[], Service], deliver: Callable[[list[ChangePayload]], None]) -> None:
         self._queue: SimpleQueue[tuple[Work, Future[Any]] | None] = SimpleQueue()
         self._deliver = deliver
-        self._willing: dict[int, Interest] = {}
-        self._failed: set[int] = set()  # interests whose client knows that there is no answer
-        self._told: set[int] = set()  # interests whose client has had something
-        self._parked: list[tuple[int, int, float, Work, Future[Any]]] = []
+        self._awaiting: dict[int, Interest] = {}  # interests whose next changes are wanted
+        self._failed: set[int] = set()  # interests whose client was sent the error of the answer
+        self._served: set[int] = set()  # interests whose client was sent something
+        self._timed_reads: list[tuple[int, int, float, Work, Future[Any]]] = []  # a heap by the time they wait for
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._closed = False
@@ -49,10 +49,10 @@ class EngineThread:
         self._thread.start()
         opened.result()
 
-    # From any thread
+    # Called on any thread
 
     def run(self, work: Callable[[Service], Result]) -> Future[Result]:
-        """Have something done with the service."""
+        """Queue a function of the service."""
         future: Future[Result] = Future()
         with self._lock:
             if self._closed:
@@ -60,37 +60,48 @@ class EngineThread:
             self._queue.put((work, future))
         return future
 
-    def run_at(self, moment: int, seconds: float, work: Callable[[Service], Result]) -> Future[Result]:
-        """Have something done as soon as a time is complete, or fail when that takes too long."""
+    def run_as_of(self, moment: int, timeout_seconds: float, work: Callable[[Service], Result]) -> Future[Result]:
+        """Queue a function that runs when a time is complete, and fails if that takes longer than the timeout."""
         future: Future[Result] = Future()
-        until = time.monotonic() + seconds
-        entry = (moment, next(self._order), until, work, future)
-        self.run(lambda service: heapq.heappush(self._parked, entry))
+        deadline = time.monotonic() + timeout_seconds
+        entry = (moment, next(self._order), deadline, work, future)
+        self.run(lambda service: heapq.heappush(self._timed_reads, entry))
         return future
 
-    def allow(self, interest: Interest) -> None:
-        """Take this interest's changes, once, when there are any."""
-        self.run(lambda service: self._allow(interest))
+    def take_when_changed(self, interest: Interest) -> None:
+        """Take this interest's changes once, when there are any, and pass them to `deliver`."""
+        self.run(lambda service: self._await(interest))
 
     def close(self) -> None:
-        """Do what was asked for, close the service and end the thread; may be repeated."""
+        """Process the queue, close the service and end the thread; repeating it has no effect."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
         self._thread.join()
 
-    # On the thread
+    # Called on the engine's thread
 
-    def _allow(self, interest: Interest) -> None:
-        if not interest.ended:  # else it ended while this was on its way
-            self._willing[interest.id] = interest
+    def _await(self, interest: Interest) -> None:
+        if not interest.ended:  # it may have ended while this call was queued
+            self._awaiting[interest.id] = interest
 
     def forget(self, interest: int) -> None:
-        """An interest has ended; called on the engine's thread."""
-        self._willing.pop(interest, None)
+        """Drop the state of an interest that has ended."""
+        self._awaiting.pop(interest, None)
         self._failed.discard(interest)
-        self._told.discard(interest)
+        self._served.discard(interest)
+
+    def take(self, interest: Interest) -> ChangePayload:
+        """Take the unread changes of an interest, and record what its client was sent.
+
+        Changes delayed to the end of an interval are included, so that `upto` is correct.
+        """
+        interest.release_delayed()
+        payload = take_payload(interest)
+        self._served.add(interest.id)
+        (self._failed.discard if payload.failed is None else self._failed.add)(interest.id)
+        return payload
 
     def _serve(self, make: Callable[[], Service], opened: Future[None]) -> None:
         try:
@@ -99,99 +110,89 @@ class EngineThread:
             opened.set_exception(error)
             return
         opened.set_result(None)
-        going = True
-        while going:
-            going = self._burst(service)
-            self._unpark(service)
-            self._hand_out()
-        for *_, future in self._parked:
-            give_up(future, Closed("the server ends"))
+        running = True
+        while running:
+            running = self._process_requests(service)
+            self._run_timed_reads(service)
+            self._take_changes()
+        for *_, future in self._timed_reads:
+            fail(future, Closed("the server ends"))
         service.close()
         service.db.close()
 
-    def _burst(self, service: Service) -> bool:
-        """Do some of what is asked; False at the end."""
-        for count in range(BURST):
+    def _process_requests(self, service: Service) -> bool:
+        """Run some queued functions; return False after the last."""
+        for count in range(MAX_REQUESTS_PER_POLL):
             try:
-                work = self._queue.get_nowait() if count else self._wait(service)
+                entry = self._queue.get_nowait() if count else self._wait(service)
             except Empty:
                 return True
-            if work is None:
+            if entry is None:
                 return False
-            perform(work[0], service, work[1])
+            run_work(entry[0], service, entry[1])
         return True
 
     def _wait(self, service: Service) -> tuple[Work, Future[Any]] | None:
-        """What is asked next; idle work is done while nothing is."""
+        """Return the next queue entry; merge and compact while there is none."""
         while self._queue.empty() and service.db.idle(service.db.merge_policy.idle_fuel):
             pass
-        return self._queue.get(timeout=self._patience())
+        return self._queue.get(timeout=self._sleep_seconds())
 
-    def _patience(self) -> float:
-        """How long to sleep at most: until something parked or delayed is due."""
+    def _sleep_seconds(self) -> float:
+        """Return the time until the next deadline of a timed read or the next delayed change is due."""
         now = time.monotonic()
-        waits = [until - now for _, _, until, *_ in self._parked]
-        dues = (each.due_in for number, each in self._willing.items() if number not in self._failed)
-        return max(0.0, min([*waits, *(due for due in dues if due is not None)], default=NEVER))
+        deadlines = [deadline - now for _, _, deadline, *_ in self._timed_reads]
+        delays = (interest.due_in for number, interest in self._awaiting.items() if number not in self._failed)
+        due = [*deadlines, *(delay for delay in delays if delay is not None)]
+        return max(0.0, min(due, default=MAX_SLEEP_SECONDS))
 
-    def _unpark(self, service: Service) -> None:
-        """Do what waited for a time that is complete now; give up on what waited too long."""
-        while self._parked and self._parked[0][0] < service.time:
-            _, _, _, work, future = heapq.heappop(self._parked)
-            perform(work, service, future)
+    def _run_timed_reads(self, service: Service) -> None:
+        """Run the reads whose time is complete, and fail those whose deadline has passed."""
+        while self._timed_reads and self._timed_reads[0][0] < service.time:
+            _, _, _, work, future = heapq.heappop(self._timed_reads)
+            run_work(work, service, future)
         now = time.monotonic()
-        late = [entry for entry in self._parked if entry[2] <= now]
+        late = [entry for entry in self._timed_reads if entry[2] <= now]
         if late:
-            self._parked = [entry for entry in self._parked if entry[2] > now]
-            heapq.heapify(self._parked)
+            self._timed_reads = [entry for entry in self._timed_reads if entry[2] > now]
+            heapq.heapify(self._timed_reads)
         for moment, *_, future in late:
             detail = f"The open time is {service.time}."
-            give_up(future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
+            fail(future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
 
-    def _hand_out(self) -> None:
-        """Take from all who are willing and have something new."""
-        ready = [each for each in self._willing.values() if self._has_news(each)]
-        if not ready:
+    def _take_changes(self) -> None:
+        """Take the changes of all awaiting interests that have some."""
+        changed = [interest for interest in self._awaiting.values() if self._has_news(interest)]
+        if not changed:
             return
-        parcels = []
-        for interest in ready:
-            del self._willing[interest.id]
-            parcels.append(self.take(interest))
-        self._deliver(parcels)
-
-    def take(self, interest: Interest) -> ChangePayload:
-        """What waits of an interest, and remember what its client knows; called on the engine's thread.
-
-        Changes that are held back for the next full interval come along, so that `upto` is true.
-        """
-        interest.release_delayed()
-        parcel = take(interest)
-        self._told.add(interest.id)
-        (self._failed.discard if parcel.failed is None else self._failed.add)(interest.id)
-        return parcel
+        payloads = []
+        for interest in changed:
+            del self._awaiting[interest.id]
+            payloads.append(self.take(interest))
+        self._deliver(payloads)
 
     def _has_news(self, interest: Interest) -> bool:
-        """Rows, the first word, or a failure that came or went."""
+        """Whether an interest has rows, was never served, or its answer failed or recovered."""
         if interest.ended:
             return False
-        failed = interest.error is not None
-        known = interest.id in self._failed
-        return interest.id not in self._told or failed != known or (interest.waiting > 0 and not failed)
+        fails = interest.error is not None
+        failure_sent = interest.id in self._failed
+        return interest.id not in self._served or fails != failure_sent or (interest.waiting > 0 and not fails)
 
 
-def give_up(future: Future[Any], reason: KpgError) -> None:
-    """Tell whoever asked that it will not be done, unless they have gone."""
+def fail(future: Future[Any], reason: KpgError) -> None:
+    """Set the exception of a future, unless its caller cancelled it."""
     if future.set_running_or_notify_cancel():
         future.set_exception(reason)
 
 
-def perform(work: Work, service: Service, future: Future[Any]) -> None:
-    """Do a piece of work, and keep its result or error for whoever asked."""
+def run_work(work: Work, service: Service, future: Future[Any]) -> None:
+    """Run a function and set the result or exception of its future."""
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(work(service))
         except KpgError as error:
             future.set_exception(error)
-        except Exception as error:  # a bug: whoever asked is told, and the engine goes on
+        except Exception as error:  # a bug: its caller gets an error, and the engine continues
             LOGGER.exception("a request failed")
             future.set_exception(error)

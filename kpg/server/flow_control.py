@@ -1,36 +1,40 @@
-"""Whether more changes of an interest may be taken from the engine.
+"""Flow control of one interest: whether the engine may take more of its changes.
 
-    open()  ==  no message of it waits to be sent, and there is credit (or the client did not ask for credit)
+    is_open()  ==  no message of the interest is queued, and there is credit (or the client did not ask for credit)
 
-While a flow is closed its interest is not taken, so what happens meanwhile is consolidated by the engine and costs no
-memory per step: a client that never reads holds at most one message for each interest.
+The engine does not take changes of an interest while its flow is closed. It consolidates them instead, which needs no
+memory per step: a client that never reads holds at most one message group per interest.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+MAX_CREDIT: Final = 1_000  # as the protocol allows for one message; a client cannot accumulate more
+
 
 class FlowControl:
-    """The output of one interest to its client."""
+    """The flow of changes of one interest to its client."""
 
     def __init__(self, credit: int | None) -> None:
         self.credit = credit
-        self.waiting = False
+        self.queued = False
 
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether changes may be taken now."""
-        return not self.waiting and (self.credit is None or self.credit > 0)
+        return not self.queued and (self.credit is None or self.credit > 0)
 
-    def queue(self) -> None:
-        """Changes were taken and wait to be sent."""
-        self.waiting = True
+    def mark_queued(self) -> None:
+        """Record that changes were taken and are queued for sending."""
+        self.queued = True
         if self.credit is not None:
             self.credit -= 1
 
-    def sent(self) -> None:
-        """They are on their way."""
-        self.waiting = False
+    def mark_sent(self) -> None:
+        """Record that the queued changes were sent."""
+        self.queued = False
 
-    def acknowledge(self, credit: int) -> None:
-        """The client wants more."""
+    def add_credit(self, credit: int) -> None:
+        """Allow the client more changes."""
         if self.credit is not None:
-            self.credit = min(self.credit + credit, 1_000)
+            self.credit = min(self.credit + credit, MAX_CREDIT)

@@ -1,7 +1,8 @@
-"""Where sessions meet the engine: requests go to its thread, results and changes come back to the event loop.
+"""Connects sessions with the engine: requests go to its thread, results and changes come back to the event loop.
 
-One `Hub` a server, one `Connected` a client. Everything here runs on the event loop's thread except what is inside
-`engine.run(...)`. When a client goes, whatever it asked for and followed is dropped; nobody else notices.
+A server has one `Hub` and one `ClientConnection` per client. All code here runs on the event loop's thread except the
+functions passed to `engine.run`. When a client disconnects, its interests and pending requests are dropped; other
+clients are not affected.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import itertools
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, Final
 
 from kpg.errors import Closed, KpgError, OverLimit, TooManyRounds
@@ -19,90 +19,94 @@ from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import replies, requests
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.table_messages import columns_of
-from kpg.server.change_payload import ChangePayload, pages
+from kpg.server.change_payload import ChangePayload, row_messages
 from kpg.server.engine_thread import EngineThread
-from kpg.server.metrics import Metrics
 from kpg.server.outbox import Outbox, QueuedMessages
-from kpg.server.request_handlers import Following, Found, Result, perform
-from kpg.server.session import Allow, Ask, Hang, Say, Session, Step
+from kpg.server.request_handlers import NewInterest, QueryRows, RequestContext, RequestResult, handle_request
+from kpg.server.server_metrics import ServerMetrics
+from kpg.server.session import Action, AllowChanges, CloseConnection, RunRequest, SendMessage, Session
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens
 from kpg.service import Interest, Service
 
-FINAL: Final = (OverLimit, TooManyRounds)  # failures of an answer that never heal
+PERMANENT_FAILURES: Final = (OverLimit, TooManyRounds)  # an answer does not recover from these
+HTTP_OWNER: Final = 0  # HTTP requests have no session
 
 
 class Hub:
-    """The engine, and who is connected."""
+    """The engine and the connected clients."""
 
     def __init__(
         self,
         make: Callable[[], Service],
         tokens: Tokens,
-        allowance: SessionLimits,
+        limits: SessionLimits,
         loop: asyncio.AbstractEventLoop,
         shutdown: Callable[[], None],
     ) -> None:
         self.tokens = tokens
-        self.allowance = allowance
-        self.metrics = Metrics()
-        self.connected: dict[int, Connected] = {}
+        self.limits = limits
+        self.metrics = ServerMetrics()
+        self.clients: dict[int, ClientConnection] = {}  # by session number
         self.shutdown = shutdown
         self.loop = loop
-        self._numbers = itertools.count(1)
-        self.engine = EngineThread(make, lambda parcels: self.soon(self._hand_on, parcels))
+        self._session_numbers = itertools.count(1)
+        self.engine = EngineThread(make, lambda payloads: self.call_soon(self._send_changes, payloads))
 
-    def soon(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Have something called on the event loop's thread."""
+    def call_soon(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function on the event loop's thread."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(function, *arguments)
 
-    def connect(self) -> Connected:
-        """A new client."""
-        made = Connected(self, Session(next(self._numbers), self.tokens, self.allowance))
-        self.connected[made.session.number] = made
+    def connect(self) -> ClientConnection:
+        """Add a client."""
+        client = ClientConnection(self, Session(next(self._session_numbers), self.tokens, self.limits))
+        self.clients[client.session.number] = client
         self.metrics.add("kpg_sessions_total")
-        return made
+        return client
 
-    def _hand_on(self, parcels: list[ChangePayload]) -> None:
-        """Give changes to the clients they are for; of those who have gone nothing is left."""
-        for parcel in parcels:
-            client = self.connected.get(parcel.owner)
+    def _send_changes(self, payloads: list[ChangePayload]) -> None:
+        """Pass changes to their clients; those of disconnected clients are discarded."""
+        for payload in payloads:
+            client = self.clients.get(payload.owner)
             if client is not None:
-                client.changed(parcel)
+                client.send_changes(payload)
 
-    async def query(self, request: requests.QueryRequest) -> Found:
-        """An answer for somebody without a session, whose connection is cut when `greeting_seconds` have passed."""
-        patience = min(self.allowance.wait_seconds, self.allowance.greeting_seconds / 2)
-        found = await asyncio.wrap_future(self.run_query(0, request, patience))
-        assert isinstance(found, Found)
-        return found
+    def run_request(
+        self, owner: int, request: requests.AnyRequest, timeout_seconds: float | None = None
+    ) -> Future[RequestResult]:
+        """Run a request on the engine; one with `as_of` waits until that time is complete."""
 
-    def run_query(self, owner: int, request: requests.QueryRequest, patience: float) -> Future[Result]:
-        """Ask; a read as of a time waits for it, so many seconds."""
-        work = partial(perform, owner=owner, request=request, rows=self.allowance.rows)
-        if request.as_of is not None:
-            return self.engine.run_at(request.as_of, patience, work)
-        return self.engine.run(work)
+        def work(service: Service) -> RequestResult:
+            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows), request)
 
-    async def figures(self) -> str:
-        """What the server counts and what the engine holds, for a monitor."""
-        gauges = await self.gauges()
-        held = await asyncio.wrap_future(self.engine.run(lambda service: as_prometheus(snapshot(service.db))))
-        return self.metrics.text(gauges) + held
+        moment = getattr(request, "as_of", None)
+        if moment is None:
+            return self.engine.run(work)
+        return self.engine.run_as_of(
+            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work
+        )
 
-    async def gauges(self) -> dict[str, float]:
-        """What is measured now."""
-        found = await asyncio.wrap_future(self.engine.run(counted))
-        waiting = sum(len(client.outbox) for client in self.connected.values())
-        return found | {
-            "kpg_sessions": len(self.connected),
-            "kpg_waiting_messages": waiting,
-        }
+    async def query(self, request: requests.QueryRequest) -> QueryRows:
+        """Answer a query over HTTP, whose connection is cut after `greeting_seconds`."""
+        timeout_seconds = min(self.limits.wait_seconds, self.limits.greeting_seconds / 2)
+        rows = await asyncio.wrap_future(self.run_request(HTTP_OWNER, request, timeout_seconds))
+        assert isinstance(rows, QueryRows)
+        return rows
+
+    async def prometheus_text(self) -> str:
+        """Return the metrics of the server and the engine in Prometheus' text format."""
+        gauges, engine_metrics = await asyncio.wrap_future(
+            self.engine.run(lambda service: (service_gauges(service), snapshot(service.db)))
+        )
+        gauges["kpg_sessions"] = len(self.clients)
+        gauges["kpg_waiting_messages"] = sum(len(client.outbox) for client in self.clients.values())
+        metrics = [*self.metrics.snapshot(gauges), *engine_metrics]
+        return await asyncio.to_thread(as_prometheus, metrics)  # takes milliseconds if there are many dataflows
 
 
-def counted(service: Service) -> dict[str, float]:
-    """What the service holds."""
+def service_gauges(service: Service) -> dict[str, float]:
+    """Return the gauges of a service."""
     rules = len(service.rules.names())
     return {
         "kpg_interests": len(service.interests),
@@ -111,51 +115,51 @@ def counted(service: Service) -> dict[str, float]:
     }
 
 
-class Connected:
-    """A client: its session, what waits to be sent to it, and the interests it has."""
+class ClientConnection:
+    """A connected client: its session, its outgoing messages and its interests."""
 
     def __init__(self, hub: Hub, session: Session) -> None:
         self.hub = hub
         self.session = session
-        self.outbox = Outbox(hub.allowance.waiting_messages)
+        self.outbox = Outbox(hub.limits.waiting_messages)
         self.interests: dict[int, Interest] = {}
-        self.hanging: Hang | None = None
+        self.closing: CloseConnection | None = None
 
-    def do(self, steps: list[Step]) -> None:
-        """Take the steps that the session decided on."""
-        for step in steps:
-            match step:
-                case Say(message):
-                    self.say(message)
-                case Ask(request):
-                    self._ask(request)
-                case Allow(interest) if interest in self.interests:
-                    self.hub.engine.allow(self.interests[interest])
-                case Hang():
-                    self.hanging = step
-                    self.outbox.put(QueuedMessages(()))
+    def execute(self, actions: list[Action]) -> None:
+        """Execute the actions that the session decided on."""
+        for action in actions:
+            match action:
+                case SendMessage(message):
+                    self.send(message)
+                case RunRequest(request):
+                    self._run(request)
+                case AllowChanges(interest) if interest in self.interests:
+                    self.hub.engine.take_when_changed(self.interests[interest])
+                case CloseConnection():
+                    self.closing = action
+                    self.outbox.put(QueuedMessages(()))  # wakes the writer
 
-    def say(self, message: replies.AnyReply) -> None:
-        """Send one message."""
+    def send(self, message: replies.AnyReply) -> None:
+        """Queue one message."""
         self.outbox.put(QueuedMessages((message,)))
 
-    def changed(self, parcel: ChangePayload) -> None:
-        """Send changes; the interest is taken again when they are on their way."""
-        if parcel.interest not in self.interests:
+    def send_changes(self, payload: ChangePayload) -> None:
+        """Queue changes; the engine takes the interest's next ones after these are sent."""
+        if payload.interest not in self.interests:
             return
-        if isinstance(parcel.failed, FINAL):
-            self._end(parcel.interest, parcel.failed)
+        if isinstance(payload.failed, PERMANENT_FAILURES):
+            self._end_interest(payload.interest, payload.failed)
             return
-        self.session.queued(parcel.interest)
-        self.hub.metrics.add("kpg_change_rows_total", len(parcel.times))
-        batch = QueuedMessages(parcel.messages(self.hub.allowance.message_rows), partial(self._sent, parcel.interest))
-        self.outbox.put(batch)
+        self.session.mark_queued(payload.interest)
+        self.hub.metrics.add("kpg_change_rows_total", len(payload.times))
+        messages = payload.messages(self.hub.limits.message_rows)
+        self.outbox.put(QueuedMessages(messages, lambda: self.execute(self.session.mark_sent(payload.interest))))
 
-    def _end(self, number: int, reason: KpgError) -> None:
-        """No more will come of an interest: drop it and say why."""
+    def _end_interest(self, number: int, reason: KpgError) -> None:
+        """Drop an interest that can get no further changes, and send the reason."""
         interest = self.interests.pop(number)
-        self.session.ended(number)
-        self.say(replies.EndedMessage(number, failure_of(reason)))
+        self.session.remove_interest(number)
+        self.send(replies.EndedMessage(number, failure_of(reason)))
 
         def drop(service: Service) -> None:
             self.hub.engine.forget(number)
@@ -163,75 +167,65 @@ class Connected:
 
         self.hub.engine.run(drop)
 
-    def _sent(self, interest: int) -> None:
-        self.do(self.session.sent(interest))
-
-    def _ask(self, request: requests.AnyRequest) -> None:
+    def _run(self, request: requests.AnyRequest) -> None:
+        """Run a request on the engine, and finish it on the event loop."""
         began = time.perf_counter()
-        try:
-            future = self._submit(request)
-        except KpgError as error:
-            self._answer(request, began, error)
-            return
-        future.add_done_callback(lambda done: self.hub.soon(self._answer, request, began, outcome(done)))
-
-    def _submit(self, request: requests.AnyRequest) -> Future[Any]:
-        owner, engine = self.session.number, self.hub.engine
-        if isinstance(request, requests.QueryRequest):
-            return self.hub.run_query(owner, request, self.hub.allowance.wait_seconds)
-        if isinstance(request, requests.TakeRequest) and request.interest in self.interests:
-            interest = self.interests[request.interest]
-            return engine.run(lambda service: engine.take(interest))
         if isinstance(request, requests.UninterestRequest):
-            self.interests.pop(request.interest, None)
-            engine.run(lambda service: engine.forget(request.interest))
-        return engine.run(partial(perform, owner=owner, request=request, rows=self.hub.allowance.rows))
+            self.interests.pop(request.interest, None)  # changes that arrive after this are not sent
+        try:
+            future = self.hub.run_request(self.session.number, request)
+        except KpgError as error:
+            self._finish(request, began, error)
+            return
+        future.add_done_callback(lambda done: self.hub.call_soon(self._finish, request, began, outcome(done)))
 
-    def _answer(
-        self, request: requests.AnyRequest, began: float, result: Result | ChangePayload | BaseException
-    ) -> None:
-        """A request is done; the client may have gone meanwhile."""
+    def _finish(self, request: requests.AnyRequest, began: float, result: RequestResult | BaseException) -> None:
+        """Send the result of a request, unless the client has disconnected meanwhile."""
         failed = isinstance(result, BaseException)
-        self.hub.metrics.took(request.kind, time.perf_counter() - began)
-        self.hub.metrics.add(
-            "kpg_requests_total", type=request.kind, outcome=type(result).__name__ if failed else "ok"
-        )  # fmt: skip
+        self.hub.metrics.add_request(
+            request.kind, type(result).__name__ if failed else "ok", time.perf_counter() - began
+        )
         if self.session.state == "closed":
             return
-        if isinstance(result, Found):
-            self._page(request, result)
-        elif isinstance(result, Following):
-            self._follow(request, result)
-        elif isinstance(result, ChangePayload):
-            self.changed(result)
-            self.do(self.session.answered(request, replies.DoneReply(request_id(request), result.upto - 1)))
-        else:
-            self.do(self.session.answered(request, as_reply(result)))
+        match result:
+            case QueryRows():
+                self._send_rows(request, result)
+            case NewInterest():
+                self._add_interest(request, result)
+            case ChangePayload():
+                self.send_changes(result)
+                self.execute(
+                    self.session.finish_request(request, replies.DoneReply(request_id(request), result.upto - 1))
+                )
+            case _:
+                self.execute(self.session.finish_request(request, as_reply(result)))
         if isinstance(request, requests.ShutdownRequest) and not failed:
             self.hub.shutdown()
 
-    def _page(self, request: requests.AnyRequest, found: Found) -> None:
-        """Send rows, page by page; the request is done with the last."""
-        self.session.answered(request, replies.DoneReply(request_id(request)))
-        columns, rows = columns_of(found.table.schema), self.hub.allowance.message_rows
-        self.outbox.put(QueuedMessages(pages(request_id(request), found.table, columns, found.time, rows, found.cut)))
+    def _send_rows(self, request: requests.AnyRequest, rows: QueryRows) -> None:
+        """Queue the rows of a query as several messages, which finish the request."""
+        self.session.finish_request(request, replies.DoneReply(request_id(request)))
+        columns, max_rows = columns_of(rows.table.schema), self.hub.limits.message_rows
+        self.outbox.put(
+            QueuedMessages(row_messages(request_id(request), rows.table, columns, rows.time, max_rows, rows.cut))
+        )
 
-    def _follow(self, request: requests.AnyRequest, following: Following) -> None:
+    def _add_interest(self, request: requests.AnyRequest, new: NewInterest) -> None:
         assert isinstance(request, requests.InterestRequest)
-        self.interests[following.interest.id] = following.interest
-        self.do(self.session.answered(request, following.reply))
-        self.do(self.session.interested(request, following.interest.id, request.sink is None))
+        self.interests[new.interest.id] = new.interest
+        self.execute(self.session.finish_request(request, new.reply))
+        self.execute(self.session.add_interest(request, new.interest.id, request.sink is None))
 
     def close(self) -> None:
-        """The client has gone: drop all that was its."""
+        """Drop everything of a client that has disconnected."""
         self.session.close()
-        self.hub.connected.pop(self.session.number, None)
-        gone = list(self.interests)
+        self.hub.clients.pop(self.session.number, None)
+        interests = list(self.interests)
         self.interests.clear()
 
         def drop(service: Service) -> None:
             service.drop_owner(self.session.number)
-            for interest in gone:
+            for interest in interests:
                 self.hub.engine.forget(interest)
 
         try:
@@ -241,17 +235,17 @@ class Connected:
 
 
 def outcome(done: Future[Any]) -> Any:
-    """The result of a future, or its error."""
+    """Return the result of a future, or its exception."""
     return done.exception() or done.result()
 
 
 def as_reply(result: Any) -> replies.AnyReply | KpgError:
-    """A result as the session takes it; an error that is not kpg's says only what kind it is."""
+    """Return a result as the session takes it; an internal error is reduced to the name of its class."""
     if isinstance(result, BaseException) and not isinstance(result, KpgError):
-        return KpgError(f"the server failed ({type(result).__name__})", hint="Its log says more.")
+        return KpgError(f"the server failed ({type(result).__name__})", hint="See the server's log.")
     return result  # type: ignore[no-any-return]
 
 
 def request_id(request: requests.AnyRequest) -> int:
-    """The id of a request that has one."""
+    """Return the id of a request, or 0 if it has none."""
     return int(getattr(request, "id", 0))

@@ -1,8 +1,8 @@
-"""Sockets: WebSocket and HTTP on one port, with or without TLS.
+"""The sockets of a server: WebSocket and HTTP on one port, with or without TLS.
 
-Each client has a reader and a writer. The reader stops while the client's outbox is full, the writer waits for the
-socket: a client that sends too much or never reads holds up nobody but itself. One that does not answer pings is gone.
-Pages of other sites cannot connect from a browser: an Origin is refused unless it is allowed.
+Each client has a reader task and a writer task. The reader pauses while the client's outbox is full, and the writer
+waits for the socket, so a client that sends too much or never reads delays only itself. A client that does not answer
+pings is disconnected. Web pages of other sites cannot connect: an Origin header is refused unless it is allowed.
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ from typing import TYPE_CHECKING
 
 from kpg.errors import InputError, Unavailable
 from kpg.protocol.message_codec import encode
-from kpg.server.http import respond
-from kpg.server.hub import Connected, Hub
+from kpg.server.http_endpoints import respond
+from kpg.server.hub import ClientConnection, Hub
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
     from websockets.http11 import Request
     from websockets.http11 import Response as HttpResponse
 
-GOING_AWAY, TRY_LATER = 1001, 1013
-PING_SECONDS, GONE_SECONDS, CLOSE_SECONDS = 20.0, 60.0, 2.0
+GOING_AWAY, TRY_LATER = 1001, 1013  # close codes of WebSocket
+PING_INTERVAL_SECONDS = 20.0
+PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped after this
+CLOSE_TIMEOUT_SECONDS = 2.0
+MAX_REASON_BYTES = 120  # a closing frame holds 123 bytes of text
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOGGER = logging.getLogger("kpg.server")
-SOCKETS = logging.getLogger("kpg.server.sockets")  # strangers that speak nonsense are no news unless somebody asks
+SOCKETS = logging.getLogger("kpg.server.sockets")  # malformed handshakes are logged only if asked for
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to listen, and how."""
+    """The address to listen on, its certificate, and the allowed origins."""
 
     host: str = "127.0.0.1"
     port: int = 8340
@@ -46,143 +49,143 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """Whether only programs on this machine can connect."""
         return self.host in LOOPBACK
 
     def context(self) -> ssl.SSLContext | None:
-        """The certificate, loaded."""
+        """Load the certificate; return None without TLS."""
         if self.tls_cert is None and self.tls_key is None:
             return None
         if self.tls_cert is None or self.tls_key is None:
             raise InputError("TLS needs both a certificate and its key", hint="Give --tls-cert and --tls-key.")
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            made.load_cert_chain(self.tls_cert, self.tls_key)
+            context.load_cert_chain(self.tls_cert, self.tls_key)
         except (OSError, ssl.SSLError) as error:
             raise Unavailable(f"cannot use the certificate {self.tls_cert}", detail=str(error)) from None
-        return made
+        return context
 
 
 class Listener:
-    """An open port."""
+    """Accepts connections and runs their tasks."""
 
-    def __init__(self, hub: Hub, place: ListenAddress) -> None:
+    def __init__(self, hub: Hub, address: ListenAddress) -> None:
         self.hub = hub
-        self.place = place
+        self.address = address
         self._server: Server | None = None
 
     async def open(self) -> str:
-        """Begin to listen; the address that clients use."""
+        """Listen, and return the URL for clients."""
         from websockets.asyncio.server import serve
 
-        context = self.place.context()
+        context = self.address.context()
         if SOCKETS.level == logging.NOTSET:
             SOCKETS.setLevel(logging.CRITICAL)
         try:
             self._server = await serve(
                 self._client,
-                self.place.host,
-                self.place.port,
+                self.address.host,
+                self.address.port,
                 ssl=context,
-                origins=[None, *self.place.origins],  # type: ignore[list-item]
+                origins=[None, *self.address.origins],  # type: ignore[list-item]
                 process_request=self._http,
                 compression=None,
-                max_size=self.hub.allowance.message_bytes,
-                open_timeout=self.hub.allowance.greeting_seconds,
-                ping_interval=PING_SECONDS,
-                ping_timeout=GONE_SECONDS,
-                close_timeout=CLOSE_SECONDS,
+                max_size=self.hub.limits.message_bytes,
+                open_timeout=self.hub.limits.greeting_seconds,
+                ping_interval=PING_INTERVAL_SECONDS,
+                ping_timeout=PING_TIMEOUT_SECONDS,
+                close_timeout=CLOSE_TIMEOUT_SECONDS,
                 server_header="kpg",
                 logger=SOCKETS,
             )
         except OSError as error:
-            place = f"{self.place.host}:{self.place.port}"
-            hint = "Choose another --port, or 0 for any that is free."
-            raise Unavailable(f"cannot listen on {place}", detail=str(error), hint=hint) from None
+            address = f"{self.address.host}:{self.address.port}"
+            hint = "Choose another --port, or 0 for any free port."
+            raise Unavailable(f"cannot listen on {address}", detail=str(error), hint=hint) from None
         port = self._server.sockets[0].getsockname()[1]
-        host = f"[{self.place.host}]" if ":" in self.place.host else self.place.host
+        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
         return f"{'wss' if context else 'ws'}://{host}:{port}"
 
     async def close(self) -> None:
-        """Take no more clients, say good-bye to all, and wait for them a little."""
+        """Stop accepting clients, close all connections, and wait for them up to the close timeout."""
         if self._server is not None:
             self._server.close(code=GOING_AWAY, reason="the server ends")
             await self._server.wait_closed()
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
-        """Answer what is not a WebSocket."""
+        """Reply to HTTP requests; return None for a WebSocket handshake. Refuse requests of other sites' web pages."""
         if any(len(request.headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
-            return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header is given twice\n")
+            return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header occurs twice\n")
         if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
-            return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token only this machine is served\n")
-        if foreign(request.headers.get("Sec-Fetch-Site")) and not self.place.origins:
-            return connection.respond(http.HTTPStatus.FORBIDDEN, "pages of other sites are not served\n")
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token, only this machine may connect\n")
+        if is_cross_site(request.headers.get("Sec-Fetch-Site")) and not self.address.origins:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "web pages of other sites may not connect\n")
         if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
             return None
-        found = await respond(self.hub, request.method, request.path, request.headers)
-        made = connection.respond(http.HTTPStatus(found.status), found.body)
-        del made.headers["Content-Type"]
-        made.headers["Content-Type"] = found.kind
-        for name, value in found.headers.items():
-            made.headers[name] = value
-        return made
+        reply = await respond(self.hub, request.method, request.path, request.headers)
+        response = connection.respond(http.HTTPStatus(reply.status), reply.body)
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = reply.kind
+        for name, value in reply.headers.items():
+            response.headers[name] = value
+        return response
 
     async def _client(self, socket: ServerConnection) -> None:
-        """One client from beginning to end."""
-        if len(self.hub.connected) >= self.hub.allowance.sessions:
+        """Serve one client until it disconnects."""
+        if len(self.hub.clients) >= self.hub.limits.sessions:
             self.hub.metrics.add("kpg_refused_total", reason="sessions")
-            await socket.close(TRY_LATER, f"{self.hub.allowance.sessions} sessions are all there may be")
+            await socket.close(TRY_LATER, f"the server has {self.hub.limits.sessions} sessions, which is the maximum")
             return
         client = self.hub.connect()
-        sides = [asyncio.create_task(side(socket, client)) for side in (self._read, self._write)]
+        tasks = [asyncio.create_task(task(socket, client)) for task in (self._read, self._write)]
         try:
-            await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)  # without one, the other may wait for ever
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the other may then wait forever
         finally:
             client.close()
-            for side in sides:
-                side.cancel()
-            for found in await asyncio.gather(*sides, return_exceptions=True):
-                if isinstance(found, Exception):
-                    LOGGER.error("a connection failed", exc_info=found)
+            for task in tasks:
+                task.cancel()
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, Exception):
+                    LOGGER.error("a connection failed", exc_info=result)
 
-    async def _read(self, socket: ServerConnection, client: Connected) -> None:
+    async def _read(self, socket: ServerConnection, client: ClientConnection) -> None:
         from websockets.exceptions import ConnectionClosed
 
         with suppress(ConnectionClosed, TimeoutError):
-            greeting = await asyncio.wait_for(socket.recv(), self.hub.allowance.greeting_seconds)
-            client.do(client.session.receive(greeting))
+            hello = await asyncio.wait_for(socket.recv(), self.hub.limits.greeting_seconds)
+            client.execute(client.session.receive(hello))
             async for data in socket:
-                client.do(client.session.receive(data))
-                await client.outbox.room()
+                client.execute(client.session.receive(data))
+                await client.outbox.wait_for_room()
 
-    async def _write(self, socket: ServerConnection, client: Connected) -> None:
+    async def _write(self, socket: ServerConnection, client: ClientConnection) -> None:
         from websockets.exceptions import ConnectionClosed
 
         with suppress(ConnectionClosed):
             while True:
-                messages, sent = await client.outbox.next()
+                messages, on_sent = await client.outbox.next()
                 for message in messages:
                     await socket.send(encode(message))
                     self.hub.metrics.add("kpg_messages_sent_total")
-                if sent is not None:
-                    sent()
-                if client.hanging is not None and not len(client.outbox):
-                    await socket.close(client.hanging.code, short(client.hanging.reason))
+                if on_sent is not None:
+                    on_sent()
+                if client.closing is not None and not len(client.outbox):
+                    await socket.close(client.closing.code, shorten(client.closing.reason))
                     return
 
 
-def foreign(site: str | None) -> bool:
-    """Whether a browser says that it asks for a page of another site: that page may not even cause work here."""
+def is_cross_site(site: str | None) -> bool:
+    """Whether a browser marks a request as caused by a page of another site."""
     return site in ("cross-site", "same-site")
 
 
 def is_local(host: str) -> bool:
-    """Whether a request names this machine: a page whose site is made to point here names its site."""
+    """Whether a Host header names this machine. A site whose DNS entry points to this machine names itself instead."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return name.strip("[]") in LOOPBACK
 
 
-def short(reason: str) -> str:
-    """A reason that fits into a closing frame: 123 bytes."""
-    return reason.encode()[:120].decode(errors="ignore")
+def shorten(reason: str) -> str:
+    """Cut a reason so that it fits into a closing frame."""
+    return reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")

@@ -1,9 +1,9 @@
-"""What waits to be sent to one client: in order, made into text only when its turn comes.
+"""The queue of messages to one client, in order. Messages are encoded only when they are sent.
 
-    room()     True while fewer than `most` parcels wait; whoever feeds it from the client's own requests waits for it
+    wait_for_room()     return when fewer than `max_groups` groups are queued
 
-Changes of interests come past the bound, at most one message group for each (see `kpg.server.flow_control`), so what waits is
-bounded by `most` + the number of interests, whatever the client does.
+The reader of a client's requests waits for room; changes of interests do not. There is at most one group of changes per
+interest (see `kpg.server.flow_control`), so the queue is bounded by `max_groups` + the number of interests.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from kpg.protocol.replies import AnyReply
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessages:
-    """Messages that belong together, and what to do when they are on their way."""
+    """A group of messages, and a function to call when they are sent."""
 
     messages: Iterable[AnyReply]
-    sent: Callable[[], None] | None = None
+    on_sent: Callable[[], None] | None = None
 
 
 class Outbox:
-    """A queue with one reader; used on the event loop's thread only."""
+    """A queue with one reader, used on the event loop's thread only."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._waiting: deque[QueuedMessages] = deque()
-        self._something = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
+    def __init__(self, max_groups: int) -> None:
+        self._max_groups = max_groups
+        self._groups: deque[QueuedMessages] = deque()
+        self._not_empty = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._groups)
 
-    def put(self, batch: QueuedMessages) -> None:
-        """Add messages."""
-        self._waiting.append(batch)
-        self._something.set()
-        if len(self._waiting) >= self._most:
-            self._room.clear()
+    def put(self, group: QueuedMessages) -> None:
+        """Append a group of messages."""
+        self._groups.append(group)
+        self._not_empty.set()
+        if len(self._groups) >= self._max_groups:
+            self._has_room.clear()
 
-    async def room(self) -> None:
-        """Wait until there is room for more."""
-        await self._room.wait()
+    async def wait_for_room(self) -> None:
+        """Wait until fewer than `max_groups` groups are queued."""
+        await self._has_room.wait()
 
     async def next(self) -> tuple[Iterator[AnyReply], Callable[[], None] | None]:
-        """The messages to send next; wait for them."""
-        while not self._waiting:
-            self._something.clear()
-            await self._something.wait()
-        batch = self._waiting.popleft()
-        if len(self._waiting) < self._most:
-            self._room.set()
-        return iter(batch.messages), batch.sent
+        """Wait for the next group of messages, and return it with its callback."""
+        while not self._groups:
+            self._not_empty.clear()
+            await self._not_empty.wait()
+        group = self._groups.popleft()
+        if len(self._groups) < self._max_groups:
+            self._has_room.set()
+        return iter(group.messages), group.on_sent

@@ -1,6 +1,10 @@
-"""What each request does with the service, and its reply: one function a kind, in a table.
+"""One handler per request of the protocol: what it does with the service, and its reply.
 
-Runs on the engine's thread. A function raises KpgError to refuse; it has changed nothing then.
+    @handles(requests.PingRequest)
+    def ping(context, request): ...
+
+Handlers run on the engine's thread. A handler that raises KpgError has changed nothing. To add a request, define it in
+`kpg.protocol.requests`, add its handler here, and describe it in docs/protocol.md; nothing else refers to it.
 """
 
 from __future__ import annotations
@@ -8,199 +12,233 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from kpg.columns.schema import parse_type
-from kpg.errors import SchemaMismatch
+from kpg.errors import SchemaMismatch, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.expressions import TYPES
+from kpg.server.change_payload import ChangePayload
 from kpg.service import Change, Interest, Service
 from kpg.service.relation_declarations import is_attribute
 
+if TYPE_CHECKING:
+    from kpg.server.engine_thread import EngineThread
+
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The answer to a query, before it is made into messages."""
+class RequestContext:
+    """The objects that a handler works with."""
+
+    service: Service
+    engine: EngineThread
+    owner: int  # the session; 0 for HTTP
+    max_rows: int  # of an answer to a query
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The rows of a query, before they are split into messages."""
 
     table: pa.Table
     time: int
-    cut: bool
+    cut: bool  # whether there are more rows than the limit
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class NewInterest:
     """A new interest and the reply about it."""
 
     interest: Interest
     reply: replies.InterestedReply
 
 
-Result = replies.AnyReply | Found | Following
+RequestResult = replies.AnyReply | QueryRows | NewInterest | ChangePayload
+Handler = TypeVar("Handler", bound=Callable[[RequestContext, Any], RequestResult])
+HANDLERS: dict[type, Callable[[RequestContext, Any], RequestResult]] = {}
 
 
-def perform(service: Service, owner: int, request: requests.AnyRequest, rows: int) -> Result:
-    """Do what a session asks."""
-    if isinstance(request, requests.InterestRequest):
-        return follow(service, owner, request)
-    if isinstance(request, requests.QueryRequest):
-        return ask(service, request, rows)
-    return ACTIONS[type(request)](service, request)
+def handles(*kinds: type[requests.Request]) -> Callable[[Handler], Handler]:
+    """Register a function as the handler of some requests."""
+
+    def register_handler(handler: Handler) -> Handler:
+        for kind in kinds:
+            assert kind not in HANDLERS, f"{kind.__name__} has two handlers"
+            HANDLERS[kind] = handler
+        return handler
+
+    return register_handler
 
 
-def ping(service: Service, request: requests.PingRequest) -> replies.DoneReply:
-    """The last complete time."""
-    return replies.DoneReply(request.id, last(service))
+def handle_request(context: RequestContext, request: requests.AnyRequest) -> RequestResult:
+    """Run the handler of a request."""
+    return HANDLERS[type(request)](context, request)
 
 
-def last(service: Service) -> int | None:
-    """The last complete time, if there is one."""
+def last_time(service: Service) -> int | None:
+    """Return the last complete time, if there is one."""
     return service.time - 1 if service.time > 0 else None
 
 
-def create_relation(service: Service, request: requests.CreateRelationRequest) -> replies.DoneReply:
-    """A new relation."""
+@handles(requests.PingRequest, requests.ShutdownRequest)
+def ping(context: RequestContext, request: requests.Request) -> replies.DoneReply:
+    """Reply with the last complete time. The hub ends the server after it has replied to a shutdown."""
+    return replies.DoneReply(request.id, last_time(context.service))
+
+
+@handles(requests.CreateRelationRequest)
+def create_relation(context: RequestContext, request: requests.CreateRelationRequest) -> replies.DoneReply:
+    """Create a relation."""
     columns = {column.name: column.type for column in request.columns}
     if len(columns) < len(request.columns):
         raise SchemaMismatch(f"two columns of {request.name} have the same name", hint="Rename one of them.")
-    service.create_relation(
+    context.service.create_relation(
         request.name, columns, semantics=request.semantics, key=request.key, order=request.order
-    )  # fmt: skip
-    return replies.DoneReply(request.id, last(service))
+    )
+    return replies.DoneReply(request.id, last_time(context.service))
 
 
-def create_attribute(service: Service, request: requests.CreateAttributeRequest) -> replies.DoneReply:
-    """A new attribute."""
-    service.create_attribute(request.name, request.value, semantics=request.semantics)
-    return replies.DoneReply(request.id, last(service))
+@handles(requests.CreateAttributeRequest)
+def create_attribute(context: RequestContext, request: requests.CreateAttributeRequest) -> replies.DoneReply:
+    """Create an attribute."""
+    context.service.create_attribute(request.name, request.value, semantics=request.semantics)
+    return replies.DoneReply(request.id, last_time(context.service))
 
 
-def transact(service: Service, request: requests.TransactRequest) -> replies.DoneReply:
-    """Changes at one time."""
+@handles(requests.TransactRequest)
+def transact(context: RequestContext, request: requests.TransactRequest) -> replies.DoneReply:
+    """Apply changes at one time."""
     changes = [Change(block.relation, row, block.diff) for block in request.changes for row in block.rows]
     origin = (request.origin.writer, request.origin.batch) if request.origin else None
-    return replies.DoneReply(request.id, service.transact(changes, origin=origin))
+    return replies.DoneReply(request.id, context.service.transact(changes, origin=origin))
 
 
-def register(service: Service, request: requests.RegisterRequest) -> replies.RegisteredReply:
-    """Rules, stored."""
+@handles(requests.RegisterRequest)
+def register(context: RequestContext, request: requests.RegisterRequest) -> replies.RegisteredReply:
+    """Check and store rules."""
     text = request.text if request.text is not None else json.dumps(request.plan)
-    return replies.RegisteredReply(
-        request.id, tuple(service.register(text, language=request.language, name=request.name))
-    )
+    names = context.service.register(text, language=request.language, name=request.name)
+    return replies.RegisteredReply(request.id, tuple(names))
 
 
-def unregister(service: Service, request: requests.UnregisterRequest) -> replies.DoneReply:
-    """A rule, forgotten."""
-    service.unregister(request.name)
-    return replies.DoneReply(request.id, last(service))
+@handles(requests.UnregisterRequest)
+def unregister(context: RequestContext, request: requests.UnregisterRequest) -> replies.DoneReply:
+    """Remove a rule text."""
+    context.service.unregister(request.name)
+    return replies.DoneReply(request.id, last_time(context.service))
 
 
-def follow(service: Service, owner: int, request: requests.InterestRequest) -> Following:
-    """A new interest."""
-    made = service.interest(
+@handles(requests.InterestRequest)
+def follow(context: RequestContext, request: requests.InterestRequest) -> NewInterest:
+    """Create an interest."""
+    interest = context.service.interest(
         request.name,
         arguments=request.arguments,
-        owner=owner,
+        owner=context.owner,
         sharing=request.sharing,
         joins=request.joins,
         granularity=request.granularity,
         log=request.log,
         sink=asdict(request.sink) if request.sink is not None else None,
     )
-    return Following(made, replies.InterestedReply(request.id, made.id, made.name, columns_of_interest(made)))
-
-
-def columns_of_interest(interest: Interest) -> tuple[parts.ColumnSpec, ...]:
-    """The columns of an interest's rows, by the types of the engine."""
-    return tuple(parts.ColumnSpec(name, type_name(kind)) for name, kind in interest.columns)
+    columns = tuple(parts.ColumnSpec(name, type_name(kind)) for name, kind in interest.columns)
+    return NewInterest(interest, replies.InterestedReply(request.id, interest.id, interest.name, columns))
 
 
 def type_name(kind: str) -> str:
-    """The type of a column of this kind, as the engine calls it."""
-    return str(parse_type(next(made for each, made in TYPES.items() if each == kind)))
+    """Return the engine's name for the type of a column kind."""
+    return str(parse_type(next(type_ for known, type_ in TYPES.items() if known == kind)))
 
 
-def uninterest(service: Service, request: requests.UninterestRequest) -> replies.DoneReply:
-    """An interest, ended."""
-    service.uninterest(service.interests[request.interest])
-    return replies.DoneReply(request.id, last(service))
+def find_interest(context: RequestContext, number: int) -> Interest:
+    """Return an interest by its number; raise if an earlier request has just ended it."""
+    interest = context.service.interests.get(number)
+    if interest is None:
+        raise UndefinedName(f"interest {number} has ended")
+    return interest
 
 
-def add_arguments(service: Service, request: requests.AddArgumentsRequest) -> replies.DoneReply:
-    """More arguments of an interest."""
-    service.add_arguments(service.interests[request.interest], request.arguments)
-    return replies.DoneReply(request.id, last(service))
+@handles(requests.UninterestRequest)
+def uninterest(context: RequestContext, request: requests.UninterestRequest) -> replies.DoneReply:
+    """End an interest."""
+    context.engine.forget(request.interest)
+    context.service.uninterest(find_interest(context, request.interest))
+    return replies.DoneReply(request.id, last_time(context.service))
 
 
-def remove_arguments(service: Service, request: requests.RemoveArgumentsRequest) -> replies.DoneReply:
-    """Fewer arguments of an interest."""
-    service.remove_arguments(service.interests[request.interest], request.arguments)
-    return replies.DoneReply(request.id, last(service))
+@handles(requests.TakeRequest)
+def take_changes(context: RequestContext, request: requests.TakeRequest) -> ChangePayload | replies.DoneReply:
+    """Take the unread changes of an interest; nothing if it has just ended."""
+    interest = context.service.interests.get(request.interest)
+    if interest is None:
+        return replies.DoneReply(request.id, last_time(context.service))
+    return context.engine.take(interest)
 
 
-def ask(service: Service, request: requests.QueryRequest, most: int) -> Found:
-    """The rows of an answer; one more than allowed is asked for, to know whether it was cut."""
-    limit = most if request.limit is None else min(request.limit, most)
-    table = service.query(
+@handles(requests.AddArgumentsRequest)
+def add_arguments(context: RequestContext, request: requests.AddArgumentsRequest) -> replies.DoneReply:
+    """Add arguments to an interest."""
+    context.service.add_arguments(find_interest(context, request.interest), request.arguments)
+    return replies.DoneReply(request.id, last_time(context.service))
+
+
+@handles(requests.RemoveArgumentsRequest)
+def remove_arguments(context: RequestContext, request: requests.RemoveArgumentsRequest) -> replies.DoneReply:
+    """Remove arguments from an interest."""
+    context.service.remove_arguments(find_interest(context, request.interest), request.arguments)
+    return replies.DoneReply(request.id, last_time(context.service))
+
+
+@handles(requests.QueryRequest)
+def query(context: RequestContext, request: requests.QueryRequest) -> QueryRows:
+    """Return the rows of an answer. Asks for one row more than the limit, to know whether there are more."""
+    limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
+    table = context.service.query(
         request.text, language=request.language, arguments=request.arguments, as_of=request.as_of, limit=limit + 1
-    )  # fmt: skip
-    time = request.as_of if request.as_of is not None else service.time - 1
-    return Found(table.slice(0, limit), time, table.num_rows > limit)
+    )
+    time = request.as_of if request.as_of is not None else context.service.time - 1
+    return QueryRows(table.slice(0, limit), time, table.num_rows > limit)
 
 
-def explain(service: Service, request: requests.ExplainRequest) -> replies.ExplainedReply:
-    """How a rule is computed."""
-    return replies.ExplainedReply(request.id, service.explain(request.name))
+@handles(requests.ExplainRequest)
+def explain(context: RequestContext, request: requests.ExplainRequest) -> replies.ExplainedReply:
+    """Explain how a rule is computed."""
+    return replies.ExplainedReply(request.id, context.service.explain(request.name))
 
 
-def catalog(service: Service, request: requests.CatalogRequest) -> replies.CatalogReply:
-    """What there is."""
+@handles(requests.CatalogRequest)
+def list_relations(context: RequestContext, request: requests.CatalogRequest) -> replies.CatalogReply:
+    """List all relations, attributes and rules with their columns."""
+    service = context.service
     rules = set(service.rules.names())
-    found = []
+    relations = []
     for name, relation in sorted(service.known().items()):
-        columns = tuple(parts.ColumnSpec(each.name, type_name(each.kind)) for each in relation.columns)
-        found.append(parts.RelationSpec(name, role_of(name, rules), columns))
-    return replies.CatalogReply(request.id, tuple(found), last(service))
+        columns = tuple(parts.ColumnSpec(column.name, type_name(column.kind)) for column in relation.columns)
+        relations.append(parts.RelationSpec(name, relation_role(name, rules), columns))
+    return replies.CatalogReply(request.id, tuple(relations), last_time(service))
 
 
-def role_of(name: str, rules: set[str]) -> Any:
-    """Whether a name is a rule's, an attribute's or a relation's."""
+def relation_role(name: str, rules: set[str]) -> Any:
+    """Return whether a name is that of a rule, an attribute or a relation."""
     return "rule" if name in rules else "attribute" if is_attribute(name) else "relation"
 
 
-def observe(service: Service, request: requests.ObserveRequest) -> replies.RegisteredReply:
-    """The engine's events, as attributes."""
-    return replies.RegisteredReply(request.id, service.observe(request.attributes, every=request.every))
+@handles(requests.ObserveRequest)
+def observe(context: RequestContext, request: requests.ObserveRequest) -> replies.RegisteredReply:
+    """Make attributes of the engine's event log relations."""
+    return replies.RegisteredReply(request.id, context.service.observe(request.attributes, every=request.every))
 
 
-def advance(service: Service, request: requests.AdvanceRequest) -> replies.DoneReply:
-    """The clock, moved."""
-    return replies.DoneReply(request.id, service.advance(request.to))
+@handles(requests.AdvanceRequest)
+def advance(context: RequestContext, request: requests.AdvanceRequest) -> replies.DoneReply:
+    """Advance the clock."""
+    return replies.DoneReply(request.id, context.service.advance(request.to))
 
 
-def close_input(service: Service, request: requests.CloseInputRequest) -> replies.DoneReply:
-    """A relation that will not change any more."""
-    service.close_input(request.relation)
-    return replies.DoneReply(request.id, last(service))
-
-
-ACTIONS: dict[type, Callable[[Service, Any], replies.AnyReply]] = {
-    requests.PingRequest: ping,
-    requests.CreateRelationRequest: create_relation,
-    requests.CreateAttributeRequest: create_attribute,
-    requests.TransactRequest: transact,
-    requests.RegisterRequest: register,
-    requests.UnregisterRequest: unregister,
-    requests.AddArgumentsRequest: add_arguments,
-    requests.RemoveArgumentsRequest: remove_arguments,
-    requests.UninterestRequest: uninterest,
-    requests.ExplainRequest: explain,
-    requests.CatalogRequest: catalog,
-    requests.ObserveRequest: observe,
-    requests.AdvanceRequest: advance,
-    requests.CloseInputRequest: close_input,
-    requests.ShutdownRequest: ping,
-    requests.TakeRequest: ping,
-}
+@handles(requests.CloseInputRequest)
+def close_input(context: RequestContext, request: requests.CloseInputRequest) -> replies.DoneReply:
+    """Close a relation: it takes no further changes."""
+    context.service.close_input(request.relation)
+    return replies.DoneReply(request.id, last_time(context.service))

@@ -1,7 +1,7 @@
-"""A server from beginning to end: the service is opened, the port too, and both are closed in good order.
+"""Run a server: open the service and the port, and close both in order.
 
-serve(settings, say)            until SIGTERM, SIGINT or a request to shut down; `say` gets lines for people
-with Served(settings) as url:   the same on a thread, for tests and notebooks
+serve(settings, report)                   until SIGTERM, SIGINT or a shutdown request; `report` receives status lines
+with RunningServer(settings) as server:   the same on a thread, for tests and notebooks
 """
 
 from __future__ import annotations
@@ -21,120 +21,121 @@ from kpg.opening import open as open_db
 from kpg.server.hub import Hub
 from kpg.server.listener import ListenAddress, Listener
 from kpg.server.session_limits import SessionLimits
-from kpg.server.tokens import Tokens, from_environment, generated, read_tokens
+from kpg.server.tokens import Tokens, generate_token, read_tokens, token_from_environment
 from kpg.service import Limits, Service
 
-Say = Callable[[str], object]
-ROUNDS = 10_000  # of one recursion: about ten seconds for one that diverges, in which nobody else is served
+Report = Callable[[str], object]
+MAX_ROUNDS = 10_000  # of one recursion; one that diverges blocks all clients for about ten seconds
+WAITING_ROWS = 10_000  # unread changes of an interest above which they are consolidated
 
 
-def most_memory() -> int | None:
-    """Three quarters of what the machine has: one query too many is refused before the system ends the process."""
-    found = machine_bytes()
-    return None if found is None else found * 3 // 4
+def default_memory_limit() -> int | None:
+    """Return three quarters of the machine's memory, so that a query is refused before the system kills the process."""
+    total = machine_bytes()
+    return None if total is None else total * 3 // 4
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to serve."""
+    """The settings of a server."""
 
-    directory: Path | None = None  # in memory if not said
-    place: ListenAddress = field(default_factory=ListenAddress)
-    tokens: Tokens | None = None  # those of the file, the environment, or a new one if not said
+    directory: Path | None = None  # None: a db in memory
+    address: ListenAddress = field(default_factory=ListenAddress)
+    tokens: Tokens | None = None  # None: those of the file, or of the environment, or a new one
     token_file: Path | None = None
-    open_to_all: bool = False  # no token is needed
-    allowance: SessionLimits = field(default_factory=SessionLimits)
-    limits: Limits = field(default_factory=lambda: Limits(rounds=ROUNDS, waiting_rows=10_000))
-    sinks: Path | None = None  # the directory that sinks of clients write to; without one they may not
+    open_to_all: bool = False  # without any token; every client is admin
+    session_limits: SessionLimits = field(default_factory=SessionLimits)
+    limits: Limits = field(default_factory=lambda: Limits(rounds=MAX_ROUNDS, waiting_rows=WAITING_ROWS))
+    sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     history: int | None = 0
-    memory: int | None = field(default_factory=lambda: most_memory())  # bytes
-    rounds: int = ROUNDS
+    memory: int | None = field(default_factory=lambda: default_memory_limit())  # bytes
+    rounds: int = MAX_ROUNDS
 
-    def make(self) -> Service:
-        """The service, on the thread that will own it."""
-        db = open_db(
-            self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds
-        )  # fmt: skip
+    def open_service(self) -> Service:
+        """Open the db and the service; called on the engine's thread, which owns them."""
+        db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
         return Service(db, limits=self.limits, sinks=self.sinks)
 
-    def keys(self) -> tuple[Tokens, str | None]:
-        """The tokens, and a new one that must be shown."""
+    def resolve_tokens(self) -> tuple[Tokens, str | None]:
+        """Return the tokens, and a generated one that must be shown to the user."""
         if self.open_to_all:
-            if not self.place.is_loopback:
+            if not self.address.is_loopback:
                 raise InputError(
-                    f"without a token the server listens on this machine alone, not on {self.place.host}",
-                    hint="Give --token-file, or leave --no-token out.",
+                    f"without a token the server listens on this machine alone, not on {self.address.host}",
+                    hint="Give --token-file, or leave out --no-token.",
                 )
             return Tokens(), None
         if self.tokens is not None:
             return self.tokens, None
         if self.token_file is not None:
             return read_tokens(self.token_file), None
-        found = from_environment()
-        if found is not None:
-            return found, None
-        token, made = generated()
-        return made, token
+        tokens = token_from_environment()
+        if tokens is not None:
+            return tokens, None
+        token, tokens = generate_token()
+        return tokens, token
 
 
-async def run(settings: Settings, say: Say, opened: Callable[[str, Hub, asyncio.Event], object]) -> None:
-    """Serve until the event is set that `opened` is given."""
-    tokens, fresh = settings.keys()
+async def run(settings: Settings, report: Report, opened: Callable[[str, Hub, asyncio.Event], object]) -> None:
+    """Serve until the event that is passed to `opened` is set."""
+    tokens, generated = settings.resolve_tokens()
     loop, end = asyncio.get_running_loop(), asyncio.Event()
-    settings.place.context()  # a bad certificate is said before anything is opened
-    hub = await asyncio.to_thread(Hub, settings.make, tokens, settings.allowance, loop, end.set)
-    listener = Listener(hub, settings.place)
+    settings.address.context()  # raises for a bad certificate before anything is opened
+    hub = await asyncio.to_thread(Hub, settings.open_service, tokens, settings.session_limits, loop, end.set)
+    listener = Listener(hub, settings.address)
     try:
         url = await listener.open()
-        for line in greeting(settings, url, fresh):
-            say(line)
+        for line in startup_lines(settings, url, generated):
+            report(line)
         opened(url, hub, end)
         await end.wait()
-        say("ending: clients are told, the db is closed")
+        report("ending: closing connections and the db")
     finally:
         await listener.close()
         await asyncio.to_thread(hub.engine.close)
 
 
-def greeting(settings: Settings, url: str, fresh: str | None) -> list[str]:
-    """What people should know when the server is there."""
+def startup_lines(settings: Settings, url: str, generated: str | None) -> list[str]:
+    """Return the lines to print when the server is ready."""
     web = url.replace("ws", "http", 1)
     lines = [f"listening on {url}", f"health and metrics: {web}/health, {web}/metrics"]
-    lines.append(f"the db is in {settings.directory}" if settings.directory else "the db is in memory: it ends with me")
-    if fresh is not None:
-        lines.append(f"token (shown once): {fresh}")
+    lines.append(
+        f"the db is in {settings.directory}" if settings.directory else "the db is in memory and ends with the server"
+    )
+    if generated is not None:
+        lines.append(f"token (shown once): {generated}")
     if settings.open_to_all:
-        lines.append("no token is needed: every program of this machine is admin")
-    if settings.place.tls_cert is None and not settings.place.is_loopback:
-        lines.append("warning: without TLS, tokens and rows can be read on the way")
+        lines.append("no token is needed: every program on this machine is admin")
+    if settings.address.tls_cert is None and not settings.address.is_loopback:
+        lines.append("warning: without TLS, others on the network can read tokens and rows")
     return lines
 
 
-def serve(settings: Settings, say: Say) -> None:
-    """Serve until told to end."""
+def serve(settings: Settings, report: Report) -> None:
+    """Serve until a signal or a shutdown request."""
 
     def opened(url: str, hub: Hub, end: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, end.set)
 
-    asyncio.run(run(settings, say, opened))
+    asyncio.run(run(settings, report, opened))
 
 
 class RunningServer:
-    """A server on a thread of its own."""
+    """A server on a background thread."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.url = ""
-        self.said: list[str] = []
+        self.lines: list[str] = []  # the status lines that `kpg serve` prints
         self.hub: Hub
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._end: asyncio.Event
 
     def start(self) -> str:
-        """Begin; the address."""
+        """Start the server and return its URL."""
         ready: Future[str] = Future()
 
         def opened(url: str, hub: Hub, end: asyncio.Event) -> None:
@@ -143,7 +144,7 @@ class RunningServer:
 
         def work() -> None:
             try:
-                asyncio.run(run(self.settings, self.said.append, opened))
+                asyncio.run(run(self.settings, self.lines.append, opened))
             except BaseException as error:
                 if ready.done():
                     raise
@@ -155,11 +156,11 @@ class RunningServer:
         return self.url
 
     def stop(self) -> None:
-        """End in good order; may be repeated, also after the server has ended by itself."""
+        """End the server in order; has no effect if it has ended already."""
         if self._thread is not None and self._thread.is_alive():
             try:
                 self._loop.call_soon_threadsafe(self._end.set)
-            except RuntimeError:  # it has just ended
+            except RuntimeError:  # the loop has just been closed
                 pass
             self._thread.join()
 

@@ -1,14 +1,14 @@
-"""One client's side of the conversation, as a state machine: messages in, steps out, no sockets, no clock, no engine.
+"""One client's side of the conversation as a state machine: messages in, actions out; no sockets, clock or engine.
 
-    greeting  --hello with a good token-->  open  --hang up-->  closed
+    handshake  --hello with a good token-->  open  --close-->  closed
 
-`receive` takes what came and returns what to do: Say a message, Ask the engine, Hang up. The engine's results come
-back through `answered`. Guarantees, whatever comes in and in whatever order:
+`receive` takes a message and returns the actions it requires: send a message, run a request, close the connection. The
+engine's results come back through `finish_request`. The session guarantees, for any input in any order:
 
-    - nothing is asked of the engine before a good hello, nor after a hang-up;
-    - each request gets exactly one answer that ends it (`rows` with `more` do not), with its own id;
-    - only an admin's session asks for what is an admin's; nobody names another session's interest;
-    - nothing but KpgError is made of bad input, and it is said to the client, never raised.
+    - it requests nothing of the engine before a good hello, nor after it has closed the connection;
+    - each request gets exactly one final reply with its own id (`rows` with `more` are not final);
+    - only an admin's session runs an admin's requests, and no session uses another session's interest;
+    - bad input leads to an error message to the client, and never to an exception.
 """
 
 from __future__ import annotations
@@ -24,215 +24,210 @@ from kpg.protocol.replies import AnyReply, ErrorReply, RegisteredReply, RowsRepl
 from kpg.protocol.requests import (
     REQUESTS,
     AckRequest,
-    AddArgumentsRequest,
-    AdvanceRequest,
     AnyRequest,
-    CloseInputRequest,
     HelloRequest,
     InterestRequest,
-    ObserveRequest,
     RegisterRequest,
-    RemoveArgumentsRequest,
-    ShutdownRequest,
-    TakeRequest,
+    Request,
     UninterestRequest,
     UnregisterRequest,
 )
 from kpg.server.flow_control import FlowControl
-from kpg.server.session_limits import SessionLimits, over
+from kpg.server.session_limits import SessionLimits, over_limit
 from kpg.server.tokens import Role, Tokens
 from kpg.version import __version__
 
-ADMINS: Final = (ObserveRequest, AdvanceRequest, CloseInputRequest, ShutdownRequest)
-OWN: Final = (UninterestRequest, TakeRequest, AddArgumentsRequest, RemoveArgumentsRequest)  # they name an interest
-GREETING: Final = 10_000  # characters of hello: of strangers nothing large is read
-WAIT: Final = "Wait for replies first."
-NORMAL, WRONG_DATA, POLICY, TOO_BIG = 1000, 1003, 1008, 1009  # why a WebSocket is closed
+MAX_HELLO_CHARACTERS: Final = 10_000  # limit before authentication
+WAIT_HINT: Final = "Wait for replies first."
+WRONG_DATA, POLICY, TOO_BIG = 1003, 1008, 1009  # close codes of WebSocket
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Send a message."""
+class SendMessage:
+    """Send a message to the client."""
 
     message: AnyReply
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Have the engine do something; its result is given back to `answered`."""
+class RunRequest:
+    """Run a request on the engine, and pass its result to `finish_request`."""
 
     request: AnyRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Allow:
-    """Changes of this interest may be taken again."""
+class AllowChanges:
+    """Take the next changes of this interest when there are any."""
 
     interest: int
 
 
 @dataclass(frozen=True, slots=True)
-class Hang:
-    """End the connection."""
+class CloseConnection:
+    """Close the connection after all queued messages are sent."""
 
     code: int
     reason: str
 
 
-Step = Say | Ask | Allow | Hang
+Action = SendMessage | RunRequest | AllowChanges | CloseConnection
 
 
 class Session:
-    """The state of a connection."""
+    """The state of one connection."""
 
-    def __init__(self, number: int, tokens: Tokens, allowance: SessionLimits) -> None:
+    def __init__(self, number: int, tokens: Tokens, limits: SessionLimits) -> None:
         self.number = number
         self.role: Role = "user"
-        self.state: Literal["greeting", "open", "closed"] = "greeting"
-        self.flows: dict[int, FlowControl] = {}
-        self.pending: dict[int, AnyRequest] = {}
+        self.state: Literal["handshake", "open", "closed"] = "handshake"
+        self.flows: dict[int, FlowControl] = {}  # by interest
+        self.pending: dict[int, AnyRequest] = {}  # requests without a reply
         self.rules = 0
-        self._sizes: dict[int, int] = {}  # characters of what is pending
+        self._pending_characters: dict[int, int] = {}
         self._tokens = tokens
-        self._allowance = allowance
+        self._limits = limits
 
-    def receive(self, data: str | bytes) -> list[Step]:
-        """What to do about a message that came."""
+    def receive(self, data: str | bytes) -> list[Action]:
+        """Return the actions that an incoming message requires."""
         if self.state == "closed":
             return []
         if isinstance(data, bytes):
-            return self._hang(WRONG_DATA, ProtocolError("binary messages have no meaning here", hint="Send JSON text."))
-        most = self._allowance.message_bytes
-        most = min(GREETING, most) if self.state == "greeting" else most
-        if len(data) > most:
-            return self._hang(TOO_BIG, over(f"a message of {len(data):,} characters", most, "Send less at once."))
+            return self._close(WRONG_DATA, ProtocolError("binary messages are not supported", hint="Send JSON text."))
+        limit = self._limits.message_bytes
+        limit = min(MAX_HELLO_CHARACTERS, limit) if self.state == "handshake" else limit
+        if len(data) > limit:
+            error = over_limit(f"a message of {len(data):,} characters", limit, "Send smaller messages.")
+            return self._close(TOO_BIG, error)
         try:
             request = decode(data, REQUESTS)
         except ProtocolError as error:
             return self._refuse(identify(data), error)
         try:
-            return self._greet(request) if self.state == "greeting" else self._consider(request, len(data))
+            return self._authenticate(request) if self.state == "handshake" else self._accept(request, len(data))
         except KpgError as error:
             return self._refuse(getattr(request, "id", None), error)
 
-    def _refuse(self, request: int | None, error: KpgError) -> list[Step]:
-        """Say no; strangers get no second try."""
-        if self.state == "greeting":
-            return self._hang(POLICY, error, request)
-        return [Say(ErrorReply(failure_of(error), request))]
+    def _refuse(self, request: int | None, error: KpgError) -> list[Action]:
+        """Send an error; before authentication, also close the connection."""
+        if self.state == "handshake":
+            return self._close(POLICY, error, request)
+        return [SendMessage(ErrorReply(failure_of(error), request))]
 
-    def _hang(self, code: int, error: KpgError, request: int | None = None) -> list[Step]:
+    def _close(self, code: int, error: KpgError, request: int | None = None) -> list[Action]:
         self.state = "closed"
-        return [Say(ErrorReply(failure_of(error), request)), Hang(code, error.what)]
+        return [SendMessage(ErrorReply(failure_of(error), request)), CloseConnection(code, error.what)]
 
-    def _greet(self, request: AnyRequest) -> list[Step]:
+    def _authenticate(self, request: AnyRequest) -> list[Action]:
         if not isinstance(request, HelloRequest):
             hint = f'{{"type": "hello", "id": 0, "version": {VERSION}}}'
             raise ProtocolError("the first message must be hello", hint=hint)
         if request.version != VERSION:
             raise ProtocolError(
-                f"version {request.version} of the protocol is not spoken here",
-                detail=f"This server speaks version {VERSION}.",
+                f"version {request.version} of the protocol is not supported",
+                detail=f"This server supports version {VERSION}.",
                 hint="Use a client of the same release.",
             )
         role = self._tokens.role(request.token)
         if role is None:
             what = "the token is wrong" if request.token else "a token is needed"
-            raise NotAuthorised(what, hint="The server printed one when it began, or has a file of them.")
+            raise NotAuthorised(what, hint="The server printed a token when it started, or reads a token file.")
         self.role, self.state = role, "open"
-        limits = self._allowance.shown()
-        return [Say(WelcomeReply(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
+        limits = self._limits.as_numbers()
+        return [SendMessage(WelcomeReply(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
 
-    def _consider(self, request: AnyRequest, size: int) -> list[Step]:
-        """Check what the engine need not be asked about."""
+    def _accept(self, request: AnyRequest, size: int) -> list[Action]:
+        """Check a request as far as the engine is not needed, and record it as pending."""
         if isinstance(request, AckRequest):
             return self._acknowledge(request)
         if isinstance(request, HelloRequest):
-            raise ProtocolError("hello was said already")
+            raise ProtocolError("hello was sent already")
         if request.id in self.pending:
             raise ProtocolError(f"request {request.id} still waits for its reply", hint="Give each request its own id.")
-        if len(self.pending) >= self._allowance.pending:
-            raise over("too many requests wait for their reply", self._allowance.pending, WAIT)
-        if self.pending and sum(self._sizes.values()) + size > self._allowance.pending_bytes:
-            raise over("requests that wait for their reply are too large", self._allowance.pending_bytes, WAIT)
+        if len(self.pending) >= self._limits.pending:
+            raise over_limit("too many requests wait for their reply", self._limits.pending, WAIT_HINT)
+        if self.pending and sum(self._pending_characters.values()) + size > self._limits.pending_bytes:
+            raise over_limit("requests that wait for their reply are too large", self._limits.pending_bytes, WAIT_HINT)
         self._authorise(request)
-        self._limit(request)
+        self._check_limits(request)
         self.pending[request.id] = request
-        self._sizes[request.id] = size
-        return [Ask(request)]
+        self._pending_characters[request.id] = size
+        return [RunRequest(request)]
 
-    def _authorise(self, request: AnyRequest) -> None:
+    def _authorise(self, request: Request) -> None:
+        """Raise if the session's role or interests do not permit a request."""
         sink = isinstance(request, InterestRequest) and request.sink is not None
-        if self.role != "admin" and (isinstance(request, ADMINS) or sink):
+        if self.role != "admin" and (request.needs_admin or sink):
             what = "a sink of the server" if sink else request.kind
             raise NotAuthorised(f"{what} needs the role admin", detail=f"This session's role is {self.role}.")
-        if isinstance(request, OWN) and request.interest not in self.flows:
+        interest = getattr(request, "interest", None)  # a request that names an interest has this field
+        if interest is not None and interest not in self.flows:
             raise UndefinedName(
-                f"this session has no interest {request.interest}", detail=f"It has {sorted(self.flows) or 'none'}."
+                f"this session has no interest {interest}", detail=f"It has {sorted(self.flows) or 'none'}."
             )
 
-    def _limit(self, request: AnyRequest) -> None:
-        asked = sum(isinstance(each, InterestRequest) for each in self.pending.values())
-        if isinstance(request, InterestRequest) and len(self.flows) + asked >= self._allowance.queries:
-            raise over("too many interests", self._allowance.queries, "Uninterest what is no longer read.")
+    def _check_limits(self, request: Request) -> None:
+        pending = sum(isinstance(other, InterestRequest) for other in self.pending.values())
+        if isinstance(request, InterestRequest) and len(self.flows) + pending >= self._limits.queries:
+            raise over_limit("too many interests", self._limits.queries, "Uninterest what is no longer read.")
         if isinstance(request, RegisterRequest):
             if (request.text is None) == (request.plan is None):
                 raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
-            if self.rules >= self._allowance.rules:
-                raise over("too many rules", self._allowance.rules, "Unregister what is no longer asked for.")
+            if self.rules >= self._limits.rules:
+                raise over_limit("too many rules", self._limits.rules, "Unregister what is no longer used.")
 
-    def _acknowledge(self, request: AckRequest) -> list[Step]:
-        flow = self.flows.get(request.interest)  # unknown: it may have ended while this was on its way
+    def _acknowledge(self, request: AckRequest) -> list[Action]:
+        flow = self.flows.get(request.interest)  # unknown if it ended while the message was in transit
         if flow is None:
             return []
-        was_open = flow.open()
-        flow.acknowledge(request.credit)
-        return [Allow(request.interest)] if flow.open() and not was_open else []
+        was_open = flow.is_open()
+        flow.add_credit(request.credit)
+        return [AllowChanges(request.interest)] if flow.is_open() and not was_open else []
 
-    # What the engine says
+    # Results of the engine
 
-    def answered(self, request: AnyRequest, result: AnyReply | KpgError) -> list[Step]:
-        """What to do when a request is done, or failed."""
+    def finish_request(self, request: AnyRequest, result: AnyReply | KpgError) -> list[Action]:
+        """Return the actions that the result of a request requires."""
         if self.state == "closed":
             return []
         if not (isinstance(result, RowsReply) and result.more):
             self.pending.pop(getattr(request, "id", -1), None)
-            self._sizes.pop(getattr(request, "id", -1), None)
+            self._pending_characters.pop(getattr(request, "id", -1), None)
         if isinstance(result, KpgError):
-            return [Say(ErrorReply(failure_of(result), getattr(request, "id", None)))]
+            return [SendMessage(ErrorReply(failure_of(result), getattr(request, "id", None)))]
         if isinstance(request, UninterestRequest):
             self.flows.pop(request.interest, None)
         if isinstance(result, RegisteredReply):
             self.rules += 1
         if isinstance(request, UnregisterRequest):
             self.rules = max(0, self.rules - 1)
-        return [Say(result)]
+        return [SendMessage(result)]
 
-    def interested(self, request: InterestRequest, interest: int, followed: bool) -> list[Step]:
-        """An interest was made; its changes may be taken unless a sink takes them."""
+    def add_interest(self, request: InterestRequest, interest: int, followed: bool) -> list[Action]:
+        """Record a new interest; unless a sink reads it, allow its changes."""
         self.flows[interest] = FlowControl(request.credit)
-        return [Allow(interest)] if followed and self.state == "open" else []
+        return [AllowChanges(interest)] if followed and self.state == "open" else []
 
-    def queued(self, interest: int) -> None:
-        """Changes of an interest wait to be sent."""
+    def mark_queued(self, interest: int) -> None:
+        """Record that changes of an interest are queued for sending."""
         if interest in self.flows:
-            self.flows[interest].queue()
+            self.flows[interest].mark_queued()
 
-    def sent(self, interest: int) -> list[Step]:
-        """Changes of an interest were sent."""
+    def mark_sent(self, interest: int) -> list[Action]:
+        """Record that the changes of an interest were sent; allow more if there is credit."""
         flow = self.flows.get(interest)
         if flow is None or self.state == "closed":
             return []
-        flow.sent()
-        return [Allow(interest)] if flow.open() else []
+        flow.mark_sent()
+        return [AllowChanges(interest)] if flow.is_open() else []
 
-    def ended(self, interest: int) -> None:
-        """No more will come of an interest."""
+    def remove_interest(self, interest: int) -> None:
+        """Forget an interest that the server has ended."""
         self.flows.pop(interest, None)
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Record that the connection is closed."""
         self.state = "closed"
         self.flows.clear()
         self.pending.clear()
-        self._sizes.clear()
+        self._pending_characters.clear()

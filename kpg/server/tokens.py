@@ -1,7 +1,7 @@
-"""Who may do what: tokens and the roles they give.
+"""Tokens and the roles they grant.
 
-A file of tokens has a line for each, `admin TOKEN` or `user TOKEN`; empty lines and lines that begin with # are passed
-over. Comparing takes the same time whatever was sent: digests of equal length, all of them, always.
+A token file has one line per token, `admin TOKEN` or `user TOKEN`; empty lines and lines that begin with # are ignored.
+A comparison takes the same time for every input: it compares digests of equal length, and always all of them.
 """
 
 from __future__ import annotations
@@ -18,77 +18,80 @@ from typing import Final, Literal
 from kpg.errors import InputError, Unavailable
 
 Role = Literal["admin", "user"]
-LEAST: Final = 8  # characters of a token
-VARIABLE: Final = "KPG_TOKEN"
+MIN_TOKEN_CHARACTERS: Final = 8  # shorter tokens can be guessed
+TOKEN_VARIABLE: Final = "KPG_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Digests of tokens with their roles; without any, everybody is admin."""
+    """Digests of tokens with their roles; without any token every client is admin."""
 
     known: tuple[tuple[bytes, Role], ...] = ()
 
     def role(self, token: str | None) -> Role | None:
-        """The role that a token gives, or None."""
+        """Return the role that a token grants, or None."""
         if not self.known:
             return "admin"
         given = digest(token or "")
-        found: Role | None = None
-        for kept, role in self.known:  # no early end: it would tell which one was near
-            if hmac.compare_digest(kept, given):
-                found = role
-        return found
+        granted: Role | None = None
+        for expected, role in self.known:  # without an early exit, which would reveal by its timing which token is near
+            if hmac.compare_digest(expected, given):
+                granted = role
+        return granted
 
 
 def digest(token: str) -> bytes:
-    """A token in a length that all have."""
+    """Return a digest of fixed length."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def tokens_of(pairs: Iterable[tuple[Role, str]]) -> Tokens:
-    """Tokens given as (role, token)."""
+    """Return tokens given as (role, token)."""
     return Tokens(tuple((digest(token), role) for role, token in pairs))
 
 
 def read_tokens(path: Path) -> Tokens:
-    """The tokens of a file."""
+    """Read a token file."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise Unavailable(f"cannot read the tokens in {path}", detail=str(error)) from None
-    pairs = [parse(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if significant(line)]
+    pairs = [parse_line(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if has_token(line)]
     if not pairs:
-        raise InputError(f"{path} holds no token", hint="A line for each: admin TOKEN, or user TOKEN.")
+        raise InputError(f"{path} holds no token", hint="Write one line per token: admin TOKEN, or user TOKEN.")
     return tokens_of(pairs)
 
 
-def significant(line: str) -> bool:
-    """Whether a line says something."""
+def has_token(line: str) -> bool:
+    """Whether a line is neither empty nor a comment."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def parse(line: str, place: str) -> tuple[Role, str]:
-    """One line of a file of tokens; the message never repeats the token."""
+def parse_line(line: str, source: str) -> tuple[Role, str]:
+    """Return the role and token of a line of a token file; error messages never contain the token."""
     role, _, token = line.strip().partition(" ")
     if role not in ("admin", "user") or not token.strip():
-        raise InputError(f"{place}: this is not a role and a token", hint="Write admin TOKEN, or user TOKEN.")
-    return ("admin" if role == "admin" else "user"), checked(token.strip(), place)
+        raise InputError(f"{source}: this is not a role and a token", hint="Write admin TOKEN, or user TOKEN.")
+    return ("admin" if role == "admin" else "user"), check_token(token.strip(), source)
 
 
-def checked(token: str, place: str) -> str:
-    """Refuse what anybody could guess."""
-    if len(token) < LEAST or any(character.isspace() for character in token):
-        raise InputError(f"{place}: a token has at least {LEAST} characters and no spaces", hint="openssl rand -hex 16")
+def check_token(token: str, source: str) -> str:
+    """Return a token; raise if it is too short or contains spaces."""
+    if len(token) < MIN_TOKEN_CHARACTERS or any(character.isspace() for character in token):
+        raise InputError(
+            f"{source}: a token has at least {MIN_TOKEN_CHARACTERS} characters and no spaces",
+            hint="Generate one with: openssl rand -hex 16",
+        )
     return token
 
 
-def from_environment() -> Tokens | None:
-    """The token in KPG_TOKEN, which is an admin's."""
-    given = os.environ.get(VARIABLE)
-    return tokens_of([("admin", checked(given, VARIABLE))]) if given else None
+def token_from_environment() -> Tokens | None:
+    """Return the token in KPG_TOKEN, which grants the role admin."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return tokens_of([("admin", check_token(token, TOKEN_VARIABLE))]) if token else None
 
 
-def generated() -> tuple[str, Tokens]:
-    """A new token, to be shown once."""
+def generate_token() -> tuple[str, Tokens]:
+    """Return a new random token, to be shown once."""
     token = secrets.token_urlsafe(24)
     return token, tokens_of([("admin", token)])

@@ -88,9 +88,9 @@ def connected(given: argparse.Namespace) -> Iterator[Connection]:
         return
     from kpg.server.listener import ListenAddress
     from kpg.server.running_server import RunningServer, Settings
-    from kpg.server.tokens import generated
+    from kpg.server.tokens import generate_token
 
-    token, tokens = generated()
+    token, tokens = generate_token()
     directory = Path(given.place) if given.place is not None else None
     with (
         RunningServer(Settings(directory, ListenAddress(port=0), tokens)) as server,

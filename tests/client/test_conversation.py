@@ -13,7 +13,7 @@ from kpg.client.conversation import NOT_YET, Conversation
 from kpg.client.server_address import address
 from kpg.protocol import parts, replies, requests
 from kpg.protocol.message_codec import decode, encode
-from kpg.server.session import Ask, Say, Session
+from kpg.server.session import RunRequest, SendMessage, Session
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens
 
@@ -120,9 +120,9 @@ def test_a_session_and_a_conversation_understand_each_other():
     for each in asks:
         number, text = talk.ask(each)
         (asked,) = session.receive(text)
-        assert isinstance(asked, Ask) and encode(asked.request) == text
-        (said,) = session.answered(asked.request, kpg.InUse("not now"))
-        assert isinstance(said, Say)
+        assert isinstance(asked, RunRequest) and encode(asked.request) == text
+        (said,) = session.finish_request(asked.request, kpg.InUse("not now"))
+        assert isinstance(said, SendMessage)
         talk.receive(encode(said.message))
         with pytest.raises(kpg.InUse, match="not now"):
             talk.result(number, each)

@@ -13,7 +13,7 @@ PATIENCE = 60.0  # seconds for what comes at once on a machine that is not busy
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
 
-def served(allowance: SessionLimits | None = None, **settings) -> RunningServer:
+def served(limits_: SessionLimits | None = None, **settings) -> RunningServer:
     """A server to be entered."""
-    made = Settings(place=ListenAddress(port=0), tokens=TOKENS, allowance=allowance or SessionLimits())
+    made = Settings(address=ListenAddress(port=0), tokens=TOKENS, session_limits=limits_ or SessionLimits())
     return RunningServer(replace(made, **settings))

@@ -1,7 +1,9 @@
 """Clients that misbehave on real sockets: they are refused or dropped, and nobody else notices."""
 
+import asyncio
 import json
 import socket
+import struct
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -35,6 +37,14 @@ def said(made) -> dict:
     return json.loads(made.recv(PATIENCE))
 
 
+def wait_until(condition, seconds: float = PATIENCE) -> None:
+    """Wait for a condition; fail after some seconds."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "the condition did not become true in time"
+        time.sleep(0.01)
+
+
 def closing(made) -> int:
     """The code with which the server hangs up."""
     with pytest.raises(ConnectionClosed) as caught:
@@ -64,7 +74,7 @@ def test_an_oversize_message_ends_its_connection_and_no_other():
 
 def test_who_does_not_say_hello_is_dropped_after_a_while():
     with served() as server:
-        server.hub.allowance = replace(server.hub.allowance, greeting_seconds=0.1)  # of those who have connected
+        server.hub.limits = replace(server.hub.limits, greeting_seconds=0.1)  # of those who have connected
         with stranger(server) as made:
             assert closing(made) in (1000, 1006)
 
@@ -91,22 +101,42 @@ def test_a_page_of_another_site_cannot_connect_from_a_browser(server):
     assert caught.value.response.status_code == 403
 
 
-@pytest.mark.parametrize("ends", ["half", "reset", "garbage"])
-def test_sockets_that_are_half_closed_or_cut_or_speak_nonsense_harm_nobody(server, db, ends):
+HALF_A_HANDSHAKE = b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+NOT_HTTP = b"\x16\x03\x01 not http at all\r\n\r\n"
+
+
+def connection_tasks(server) -> int:
+    """The number of tasks on the server's event loop: one or more per connection."""
+
+    async def count() -> int:
+        return len(asyncio.all_tasks())
+
+    return asyncio.run_coroutine_threadsafe(count(), server.hub.loop).result(PATIENCE)
+
+
+@pytest.mark.parametrize("ends", ["half closed", "reset", "not HTTP"])
+def test_broken_handshakes_are_dropped_without_a_trace(server, db, ends, caplog):
+    """The server drops half-closed, reset and non-HTTP connections soon, logs nothing, and serves others meanwhile."""
     host, port = server.url.removeprefix("ws://").split(":")
-    for _ in range(5):
-        made = socket.create_connection((host, int(port)))
-        if ends == "garbage":
-            made.sendall(b"\x16\x03\x01 not http at all\r\n\r\n")
-        else:
-            made.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
-        if ends == "half":
-            made.shutdown(socket.SHUT_WR)
-            made.settimeout(PATIENCE)
-            while made.recv(1000):
-                pass
-        made.close()
     db.ping()
+    before = connection_tasks(server)
+    for _ in range(5):
+        line = socket.create_connection((host, int(port)), PATIENCE)
+        line.sendall(NOT_HTTP if ends == "not HTTP" else HALF_A_HANDSHAKE)
+        if ends == "reset":
+            wait_until(lambda: connection_tasks(server) > before)  # the server has accepted it
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close sends RST
+        else:
+            if ends == "half closed":
+                line.shutdown(socket.SHUT_WR)
+            received = b"".join(iter(lambda: line.recv(1000), b""))  # until the server closes
+            assert received.startswith(b"HTTP/1.1 400 Bad Request" if ends == "not HTTP" else b"")
+        line.close()
+        db.ping()
+    wait_until(lambda: connection_tasks(server) <= before, SessionLimits().greeting_seconds / 2)
+    assert len(server.hub.clients) == 1 and caplog.records == []
+    with kpg.connect(server.url, token=USER) as another:
+        assert another.ping() == db.ping()
 
 
 def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(server, db):
@@ -118,9 +148,9 @@ def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(ser
     assert said(made)["type"] == "interested"
     line.shutdown(socket.SHUT_RDWR)
     until = time.monotonic() + PATIENCE
-    while len(server.hub.connected) > 1 and time.monotonic() < until:
+    while len(server.hub.clients) > 1 and time.monotonic() < until:
         db.insert("cut", [(1,)])
-    assert len(server.hub.connected) == 1
+    assert len(server.hub.clients) == 1
 
 
 def test_a_client_that_never_reads_gets_sums_and_holds_up_nobody(server, db):
@@ -139,7 +169,7 @@ def test_a_client_that_never_reads_gets_sums_and_holds_up_nobody(server, db):
             db.transact([("wide", (0, big)), ("wide", (0, before), -1)])
             before = big
             assert [row[1][:3] for row in follows.rows()] == [big[:3]]
-            client = max(server.hub.connected.values(), key=lambda each: len(each.outbox))
+            client = max(server.hub.clients.values(), key=lambda each: len(each.outbox))
             assert len(client.outbox) <= 2
         assert said(stuck)["type"] == "interested"
         counts: dict[str, int] = {}
@@ -171,15 +201,15 @@ def test_a_flood_of_requests_from_one_client_waits_for_that_client(server, db):
                     stuck.send(encode(requests.QueryRequest(number, "flood")))
 
         def waiting():
-            return max(len(each.outbox) for each in server.hub.connected.values())
+            return max(len(each.outbox) for each in server.hub.clients.values())
 
         floods = threading.Thread(target=flood)
         floods.start()
         until = time.monotonic() + PATIENCE
-        while waiting() < server.hub.allowance.waiting_messages and time.monotonic() < until:
+        while waiting() < server.hub.limits.waiting_messages and time.monotonic() < until:
             db.ping()
         for _ in range(50):  # replies to what was read before come past the bound, and then no more
-            assert 0 < waiting() <= 2 * server.hub.allowance.waiting_messages + 1
+            assert 0 < waiting() <= 2 * server.hub.limits.waiting_messages + 1
             db.ping()
         assert db.query("flood", limit=1).num_rows == 1
         line.shutdown(socket.SHUT_RDWR)

@@ -10,7 +10,7 @@ from kpg.errors import KpgError, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
-from kpg.server.session import Allow, Ask, Hang, Say, Session
+from kpg.server.session import AllowChanges, CloseConnection, RunRequest, SendMessage, Session
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, tokens_of
 
@@ -27,7 +27,7 @@ def opened(token: str = "a-user-token", allowance: SessionLimits = SMALL) -> Ses
 
 def refusal(steps) -> parts.FailureSpec:
     """The error that was said, alone or before a hang-up."""
-    assert isinstance(steps[0], Say) and isinstance(steps[0].message, replies.ErrorReply)
+    assert isinstance(steps[0], SendMessage) and isinstance(steps[0].message, replies.ErrorReply)
     return steps[0].message.failure
 
 
@@ -41,7 +41,7 @@ def test_a_wrong_token_is_refused_and_the_connection_ends(token):
     session = Session(1, TOKENS, SMALL)
     steps = session.receive(encode(requests.HelloRequest(3, VERSION, token)))
     assert refusal(steps).error == "NotAuthorised" and steps[0].message.id == 3
-    assert isinstance(steps[1], Hang) and session.state == "closed"
+    assert isinstance(steps[1], CloseConnection) and session.state == "closed"
     assert session.receive(encode(requests.HelloRequest(4, VERSION, "a-user-token"))) == []
 
 
@@ -51,17 +51,17 @@ def test_a_wrong_token_is_refused_and_the_connection_ends(token):
 def test_strangers_must_say_hello_first_and_get_no_second_try(first):
     session = Session(1, Tokens(), SMALL)
     steps = session.receive(first)
-    assert refusal(steps) and isinstance(steps[-1], Hang) and session.state == "closed"
+    assert refusal(steps) and isinstance(steps[-1], CloseConnection) and session.state == "closed"
 
 
 def test_what_waits_for_replies_is_bounded_in_bytes_too():
     session = opened(allowance=SessionLimits(message_bytes=2_000, pending_bytes=2_500))
     large = [requests.QueryRequest(number, "x" * 1_500) for number in (1, 2)]
-    assert session.receive(encode(large[0])) == [Ask(large[0])]
+    assert session.receive(encode(large[0])) == [RunRequest(large[0])]
     assert refusal(session.receive(encode(large[1]))).error == "ResourceError"
-    assert session.receive(encode(requests.PingRequest(3))) == [Ask(requests.PingRequest(3))]
-    session.answered(large[0], replies.DoneReply(1))
-    assert session.receive(encode(large[1])) == [Ask(large[1])]
+    assert session.receive(encode(requests.PingRequest(3))) == [RunRequest(requests.PingRequest(3))]
+    session.finish_request(large[0], replies.DoneReply(1))
+    assert session.receive(encode(large[1])) == [RunRequest(large[1])]
 
 
 def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
@@ -69,7 +69,7 @@ def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
     steps = session.receive('{"type": "query", "id": 9, "txt": "edge"}')
     assert steps[0].message.id == 9 and refusal(steps).hint == "Did you mean 'text'?"
     assert refusal(steps).position == parts.PositionSpec(path="$.txt")
-    assert session.receive(encode(requests.PingRequest(10))) == [Ask(requests.PingRequest(10))]
+    assert session.receive(encode(requests.PingRequest(10))) == [RunRequest(requests.PingRequest(10))]
 
 
 @pytest.mark.parametrize("data", [b"\x00", "x" * 2_001])
@@ -84,7 +84,7 @@ def test_binary_and_oversize_messages_end_the_connection_with_a_reason(data):
 def test_only_admins_move_the_clock_close_inputs_and_end_the_server(request_):
     """A14.3: advance, close input and shutdown."""
     assert refusal(opened("a-user-token").receive(encode(request_))).error == "NotAuthorised"
-    assert opened("an-admin-token").receive(encode(request_)) == [Ask(request_)]
+    assert opened("an-admin-token").receive(encode(request_)) == [RunRequest(request_)]
 
 
 def test_only_admins_have_sinks():
@@ -101,19 +101,19 @@ def test_nobody_names_an_interest_of_another_session(kind):
 def test_limits_are_said_when_they_are_met():
     session = opened()
     for number in range(3):
-        assert session.receive(encode(requests.PingRequest(number))) == [Ask(requests.PingRequest(number))]
+        assert session.receive(encode(requests.PingRequest(number))) == [RunRequest(requests.PingRequest(number))]
     full = refusal(session.receive(encode(requests.PingRequest(3))))
     assert full.error == "ResourceError" and "may have 3" in full.what
-    session.answered(requests.PingRequest(0), replies.DoneReply(0))
-    assert session.receive(encode(requests.PingRequest(3))) == [Ask(requests.PingRequest(3))]
+    session.finish_request(requests.PingRequest(0), replies.DoneReply(0))
+    assert session.receive(encode(requests.PingRequest(3))) == [RunRequest(requests.PingRequest(3))]
 
 
 def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
     session = opened()
     first = requests.InterestRequest(1, "a")
     session.receive(encode(first))
-    session.answered(first, replies.InterestedReply(1, 11, "a", ()))
-    session.interested(first, 11, True)
+    session.finish_request(first, replies.InterestedReply(1, 11, "a", ()))
+    session.add_interest(first, 11, True)
     session.receive(encode(requests.InterestRequest(2, "b")))
     assert "too many interests" in refusal(session.receive(encode(requests.InterestRequest(3, "c")))).what
 
@@ -121,11 +121,11 @@ def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
 def test_rules_are_counted_and_forgotten_ones_make_room():
     session = opened()
     first, second = requests.RegisterRequest(1, "a(1)."), requests.RegisterRequest(2, "b(1).")
-    assert session.receive(encode(first)) == [Ask(first)]
-    session.answered(first, replies.RegisteredReply(1, ("a",)))
+    assert session.receive(encode(first)) == [RunRequest(first)]
+    session.finish_request(first, replies.RegisteredReply(1, ("a",)))
     assert "too many rules" in refusal(session.receive(encode(second))).what
-    session.answered(requests.UnregisterRequest(3, "a"), replies.DoneReply(3))
-    assert session.receive(encode(second)) == [Ask(second)]
+    session.finish_request(requests.UnregisterRequest(3, "a"), replies.DoneReply(3))
+    assert session.receive(encode(second)) == [RunRequest(second)]
 
 
 def test_an_id_is_not_used_again_before_its_reply():
@@ -139,12 +139,12 @@ def test_changes_are_taken_once_for_each_credit():
     session = opened()
     asked = requests.InterestRequest(1, "path", credit=2)
     session.receive(encode(asked))
-    assert session.interested(asked, 5, True) == [Allow(5)]
-    session.queued(5)
-    assert session.sent(5) == [Allow(5)]  # one credit is left
-    session.queued(5)
-    assert session.sent(5) == []  # none is
-    assert session.receive(encode(requests.AckRequest(5))) == [Allow(5)]
+    assert session.add_interest(asked, 5, True) == [AllowChanges(5)]
+    session.mark_queued(5)
+    assert session.mark_sent(5) == [AllowChanges(5)]  # one credit is left
+    session.mark_queued(5)
+    assert session.mark_sent(5) == []  # none is
+    assert session.receive(encode(requests.AckRequest(5))) == [AllowChanges(5)]
     assert session.receive(encode(requests.AckRequest(5))) == []  # it is allowed already
     assert session.receive(encode(requests.AckRequest(99))) == []  # ended while it was on its way
 
@@ -153,10 +153,10 @@ def test_without_credit_the_next_changes_wait_until_the_last_are_sent():
     session = opened()
     asked = requests.InterestRequest(1, "path")
     session.receive(encode(asked))
-    session.interested(asked, 5, True)
-    session.queued(5)
-    assert not session.flows[5].open()
-    assert session.sent(5) == [Allow(5)]
+    session.add_interest(asked, 5, True)
+    session.mark_queued(5)
+    assert not session.flows[5].is_open()
+    assert session.mark_sent(5) == [AllowChanges(5)]
 
 
 def test_a_plan_or_a_text_is_registered_and_not_both():
@@ -164,7 +164,7 @@ def test_a_plan_or_a_text_is_registered_and_not_both():
     assert "either text or plan" in refusal(session.receive(encode(requests.RegisterRequest(1)))).what
     plan = {"rules": []}
     registered = requests.RegisterRequest(1, None, plan, "plan")
-    assert session.receive(encode(registered)) == [Ask(registered)]
+    assert session.receive(encode(registered)) == [RunRequest(registered)]
 
 
 GIVEN = [None, "a-user-token", "an-admin-token"]
@@ -195,15 +195,15 @@ def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(
         for step in session.receive(data):
             assert not was_closed
             match step:
-                case Ask(request):
+                case RunRequest(request):
                     assert was_open
                     assert session.role == "admin" or not isinstance(
                         request, requests.AdvanceRequest | requests.ShutdownRequest
                     )
                     asked.append(request)
-                case Hang():
+                case CloseConnection():
                     hung = True
-                case Say(message):
+                case SendMessage(message):
                     json.loads(encode(message))
         while asked and chance.random() < 0.5 and session.state == "open":
             request = asked.pop(chance.randrange(len(asked)))
@@ -226,8 +226,8 @@ def finish(session: Session, request, chance) -> list:
         result = replies.InterestedReply(request.id, chance.randrange(6), "a", ())
     else:
         result = replies.DoneReply(request.id, 1)
-    said = [step.message for step in session.answered(request, result)]
+    said = [step.message for step in session.finish_request(request, result)]
     assert [each.id for each in said] == [request.id]
     if isinstance(result, replies.InterestedReply):
-        session.interested(request, result.interest, True)
+        session.add_interest(request, result.interest, True)
     return said

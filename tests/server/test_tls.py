@@ -25,7 +25,7 @@ def certificate(tmp_path_factory):
 
 def test_who_trusts_the_certificate_talks_in_secret_and_others_are_warned(certificate):
     cert, key = certificate
-    with served(place=ListenAddress(port=0, tls_cert=cert, tls_key=key)) as server:
+    with served(address=ListenAddress(port=0, tls_cert=cert, tls_key=key)) as server:
         assert server.url.startswith("wss://")
         with kpg.connect(server.url, token=USER, authorities=cert) as db:
             db.create_relation("edge", {"x": int})
@@ -42,9 +42,9 @@ def test_a_certificate_that_cannot_be_used_is_said_before_anything_is_opened(cer
     with pytest.raises(kpg.InputError, match="both"):
         ListenAddress(tls_cert=cert).context()
     with pytest.raises(kpg.Unavailable, match="cannot use the certificate"):
-        served(place=ListenAddress(port=0, tls_cert=cert, tls_key=tmp_path / "none")).start()
+        served(address=ListenAddress(port=0, tls_cert=cert, tls_key=tmp_path / "none")).start()
     (tmp_path / "bad").write_text("not a key")
     with pytest.raises(kpg.Unavailable, match="cannot use the certificate"):
-        Settings(place=ListenAddress(tls_cert=cert, tls_key=tmp_path / "bad")).place.context()
+        Settings(address=ListenAddress(tls_cert=cert, tls_key=tmp_path / "bad")).address.context()
     with pytest.raises(kpg.Unavailable, match="cannot read the certificates"):
         kpg.connect("wss://127.0.0.1:1", authorities=tmp_path / "none")

@@ -48,13 +48,13 @@ def test_without_tokens_everybody_is_admin():
 
 def test_beyond_this_machine_a_token_is_needed():
     with pytest.raises(kpg.InputError, match="listens on this machine alone"):
-        Settings(place=ListenAddress(host="0.0.0.0"), open_to_all=True).keys()
+        Settings(address=ListenAddress(host="0.0.0.0"), open_to_all=True).resolve_tokens()
 
 
 def test_tokens_come_from_the_environment_or_are_made(monkeypatch):
     monkeypatch.setenv("KPG_TOKEN", "from-the-environment")
-    tokens, fresh = Settings().keys()
+    tokens, fresh = Settings().resolve_tokens()
     assert tokens.role("from-the-environment") == "admin" and fresh is None
     monkeypatch.delenv("KPG_TOKEN")
-    tokens, fresh = Settings().keys()
+    tokens, fresh = Settings().resolve_tokens()
     assert tokens.role(fresh) == "admin" and tokens.role("") is None

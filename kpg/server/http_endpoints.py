@@ -1,4 +1,4 @@
-"""The small HTTP side, on the same port: GET only, JSON but for the metrics.
+"""The HTTP endpoints of a server, on the same port as WebSocket. GET only; replies are JSON, except the metrics.
 
 /health     {"status": "ok", "time": 7}                          without a token
 /schema     the JSON Schema of the protocol                      without a token
@@ -34,18 +34,19 @@ from kpg.protocol.requests import QueryRequest
 from kpg.protocol.strict_decoder import build
 from kpg.protocol.table_messages import columns_of
 from kpg.server.hub import Hub, as_reply
-from kpg.server.request_handlers import Found, last
+from kpg.server.request_handlers import QueryRows, last_time
 
-STATUS: tuple[tuple[type[KpgError], int], ...] = (
+STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
     (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (ResourceError, 429), (ProgramError, 400),
     (InputError, 400), (ProtocolError, 400),
 )  # fmt: skip
-NUMBERS = ("as_of", "limit")
+INTEGER_PARAMETERS = ("as_of", "limit")
+MAX_DIGITS = 16  # fits into 64 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is answered."""
+    """The reply to an HTTP request."""
 
     status: int
     body: str
@@ -54,78 +55,82 @@ class Response:
 
 
 async def respond(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
-    """The answer to a request; errors are answers too."""
+    """Reply to a request; an error becomes a reply with its status code."""
     try:
         return await route(hub, method, target, headers)
     except Exception as error:
-        said = as_reply(error)
-        assert isinstance(said, KpgError)
-        hub.metrics.add("kpg_refused_total", reason=type(said).__name__)
-        status = next((code for kind, code in STATUS if isinstance(said, kind)), 500)
-        return Response(status, dumped({"error": plain(failure_of(said))}))
+        shown = as_reply(error)
+        assert isinstance(shown, KpgError)
+        hub.metrics.add("kpg_refused_total", reason=type(shown).__name__)
+        status = next((code for kind, code in STATUS_CODES if isinstance(shown, kind)), 500)
+        return Response(status, to_json({"error": plain(failure_of(shown))}))
 
 
 async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
-    """The answer by path."""
+    """Reply to a request by its path."""
     try:
         parts = urlsplit(target)
     except ValueError:
-        raise InputError("the address cannot be read") from None
+        raise InputError("the URL is malformed") from None
     if method not in ("GET", "HEAD"):
-        return Response(405, dumped({"error": {"what": f"{method} has no meaning here"}}), headers={"Allow": "GET"})
+        return Response(
+            405, to_json({"error": {"what": f"the method {method} is not supported"}}), headers={"Allow": "GET"}
+        )
     if parts.path == "/health":
         return await health(hub)
     if parts.path == "/schema":
-        return Response(200, dumped(schema()))
+        return Response(200, to_json(schema()))
     if parts.path not in ("/metrics", "/query"):
         raise UndefinedName(
-            f"there is no page {parts.path[:100]!r}",
-            hint="There are /health, /schema, /metrics, /query, and / for WebSocket.",
+            f"no page is called {parts.path[:100]!r}",
+            hint="The pages are /health, /schema, /metrics, /query, and / for WebSocket.",
         )
     authorise(hub, headers)
     if parts.path == "/metrics":
-        return Response(200, await hub.figures(), CONTENT_TYPE)
+        return Response(200, await hub.prometheus_text(), CONTENT_TYPE)
     return await query(hub, parts.query)
 
 
 def authorise(hub: Hub, headers: Mapping[str, str]) -> None:
-    """Refuse who has no token."""
+    """Raise if a request has no valid token."""
     try:
         scheme, _, token = headers.get("Authorization", "").partition(" ")
-    except LookupError:  # of websockets, whose headers do not choose among several
+    except LookupError:  # websockets raises this for a repeated header
         raise InputError("the header Authorization is given twice") from None
     if hub.tokens.role(token.strip() if scheme.lower() == "bearer" else None) is None:
         raise NotAuthorised("a token is needed", hint="Send the header Authorization: Bearer TOKEN.")
 
 
 async def health(hub: Hub) -> Response:
-    """Whether the engine answers."""
-    time = await asyncio.wrap_future(hub.engine.run(last))
-    return Response(200, dumped({"status": "ok", "time": time, "sessions": len(hub.connected)}))
+    """Reply with the last complete time, which shows that the engine responds."""
+    time = await asyncio.wrap_future(hub.engine.run(last_time))
+    return Response(200, to_json({"status": "ok", "time": time, "sessions": len(hub.clients)}))
 
 
 async def query(hub: Hub, text: str) -> Response:
-    """One answer, as the message `rows` has it."""
-    asked = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
-    given = {name: as_number(name, value) if name in NUMBERS else value for name, value in asked.items()}
-    request = build(QueryRequest, {"id": 0, **given}, "$")
-    found = await hub.query(request)
-    return Response(200, await asyncio.to_thread(page_of, found))
+    """Reply to a query with the members of the message `rows`."""
+    given = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
+    members = {
+        name: parse_integer(name, value) if name in INTEGER_PARAMETERS else value for name, value in given.items()
+    }
+    request = build(QueryRequest, {"id": 0, **members}, "$")
+    rows = await hub.query(request)
+    return Response(200, await asyncio.to_thread(rows_as_json, rows))
 
 
-def page_of(found: Found) -> str:
-    """An answer as JSON; of many rows it takes a while, so it is made beside the event loop."""
-    page = RowsReply(0, columns_of(found.table.schema), tuple(rows_of(found.table)), found.time, cut=found.cut)
-    return dumped({name: value for name, value in plain(page).items() if name != "id"})
+def rows_as_json(rows: QueryRows) -> str:
+    """Return rows as JSON. Many rows take long to encode, so this runs outside the event loop."""
+    reply = RowsReply(0, columns_of(rows.table.schema), tuple(rows_of(rows.table)), rows.time, cut=rows.cut)
+    return to_json({name: value for name, value in plain(reply).items() if name != "id"})
 
 
-def as_number(name: str, text: str) -> int:
-    """A whole number of the address."""
-    if not text.isascii() or not text.isdigit() or len(text) > 16:
+def parse_integer(name: str, text: str) -> int:
+    """Return the value of an integer parameter; raise if it is none."""
+    if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
         raise InputError(f"{name} is not a whole number: {text[:40]!r}")
     return int(text)
 
 
-def dumped(thing: object) -> str:
-    """JSON."""
-    return json.dumps(thing, separators=(",", ":"), ensure_ascii=False) + "\n"
+def to_json(value: object) -> str:
+    """Encode a value as one line of JSON."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n"
