@@ -4,8 +4,8 @@
     engine.take_when_changed(interest)           take the interest's next changes once, and pass them to `deliver`
 
 The thread alternates between requests and changes. It processes up to MAX_REQUESTS_PER_POLL requests, then takes
-changes, so that a burst of transactions becomes one consolidated step for subscribers. A failed request affects only its
-caller. While the queue is empty the thread merges and compacts.
+changes, so that a burst of transactions becomes one consolidated step for subscribers. A failed request
+affects only its caller. While the queue is empty the thread merges and compacts.
 """
 
 from __future__ import annotations

@@ -394,10 +394,18 @@ def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
             log.operators()
 
 
-def test_a_log_outlives_its_db_without_harm():
+def test_a_log_that_outlives_its_db_can_be_closed_and_is_refused_when_read():
     with kpg.open() as db:
         log = EventLog(db, [NAME])
+        db.input("keys", k=int).arrange("k")
+        db.advance()
+        assert "keys" in {operator.dataflow for operator in log.operators()}
+    with pytest.raises(kpg.Closed):  # the db is closed
+        log.operators()
     log.close()
+    log.close()
+    with pytest.raises(kpg.Closed, match="the log is closed"):
+        log.operators()
 
 
 def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
