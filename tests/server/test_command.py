@@ -53,7 +53,7 @@ def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
             while True:
                 db.ping()
         out, err = made.communicate(timeout=PATIENCE)
-        assert made.returncode == 0 and "ending: clients are told" in out and not err
+        assert made.returncode == 0 and "ending: closing connections" in out and not err
     with served(directory=tmp_path / "db") as server, kpg.connect(server.url, token=USER) as db:
         assert [each.name for each in db.catalog() if each.role == "rule"] == ["twice"]
         assert db.query("twice").to_pylist() == [{"y": 14}]
@@ -74,7 +74,7 @@ def test_a_new_token_is_printed_once_and_works():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--workers", "3"], "one worker for now"),
+        (["--workers", "3"], "runs on one worker"),
         (["--host", "0.0.0.0", "--no-token"], "listens on this machine alone"),
         (["--token-file", "no-such-file"], "cannot read the tokens"),
         (["--tls-cert", "cert.pem"], "both a certificate and its key"),
