@@ -20,46 +20,53 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-class Dependency(NamedTuple):
+class RenderDependency(NamedTuple):
     """A node that is needed as a stream (`keys` is None) or arranged by some columns."""
 
     node: nodes.PlanNode
     keys: tuple[str, ...] | None = None
 
 
-def dependencies_of(renderer: Renderer, dependency: Dependency) -> list[Dependency]:
+def dependencies_of(renderer: Renderer, dependency: RenderDependency) -> list[RenderDependency]:
     """Return the direct dependencies of a dependency."""
     node, keys = dependency
     if keys is None:
         return _of_collection(renderer, node)
     if isinstance(node, nodes.ArrangeNode):
-        return [Dependency(node.input, keys)]
+        return [RenderDependency(node.input, keys)]
     if isinstance(node, (nodes.RelationNode, nodes.InstalledNode)) and node.owner.arranged_by(keys) is not None:
         return []
-    return [Dependency(node)]
+    return [RenderDependency(node)]
 
 
-def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[Dependency]:
+def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDependency]:
     match node:
         case nodes.RelationNode() | nodes.InstalledNode():
             return []
         case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode() | nodes.LeaveNode():
-            return [Dependency(inner) for inner in nodes.inputs_of(node)]
+            return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
         case nodes.DeltaSourceNode() | nodes.SaturatedNode():
-            return [Dependency(inner) for inner in nodes.inputs_of(node)]
+            return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
         case nodes.JoinNode():
             return _of_join(node)
         case nodes.ExtendNode():
             extenders = (*node.extenders, *node.gates)
-            return [Dependency(node.input), *[Dependency(each.node, index_of(renderer, each)) for each in extenders]]
+            return [
+                RenderDependency(node.input),
+                *[RenderDependency(each.node, index_of(renderer, each)) for each in extenders],
+            ]
         case nodes.ArrangeNode():
-            return [Dependency(node.input, node.keys)]
+            return [RenderDependency(node.input, node.keys)]
         case nodes.ReduceNode():
-            return [Dependency(node.input, node.keys if reads_index(node) else None)]
+            return [RenderDependency(node.input, node.keys if reads_index(node) else None)]
     start = nodes.inputs_of(chain_to(renderer, node)[0])[0]
-    return _of_join(start) if isinstance(start, nodes.JoinNode) and renderer.is_private(start) else [Dependency(start)]
+    return (
+        _of_join(start)
+        if isinstance(start, nodes.JoinNode) and renderer.is_private(start)
+        else [RenderDependency(start)]
+    )
 
 
-def _of_join(node: nodes.JoinNode) -> list[Dependency]:
+def _of_join(node: nodes.JoinNode) -> list[RenderDependency]:
     keys = keys_of(node)
-    return [Dependency(view.node, by) for pair in pairs_of(node) for view, by in zip(pair, keys, strict=True)]
+    return [RenderDependency(view.node, by) for pair in pairs_of(node) for view, by in zip(pair, keys, strict=True)]

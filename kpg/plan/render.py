@@ -19,7 +19,7 @@ from kpg.operators.saturate import saturate
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
 from kpg.plan.delta_queries import render_delta_source, render_extend
-from kpg.plan.dependencies import Dependency, dependencies_of
+from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.joins import render_join
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.placement import common_placement
@@ -47,13 +47,13 @@ class Renderer(Streams):
     def collection(self, node: nodes.PlanNode) -> Rendered:
         """Return the stream of a node, in the node's own scope."""
         if node not in self._collections:
-            self._satisfy(Dependency(node))
+            self._satisfy(RenderDependency(node))
         return self._collections[node]
 
     def arranged(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Return the node arranged by some columns, in the node's own scope."""
         if (node, keys) not in self._arrangements:
-            self._satisfy(Dependency(node, keys))
+            self._satisfy(RenderDependency(node, keys))
         return self._arrangements[node, keys]
 
     def collection_in(self, node: nodes.PlanNode, loop: nodes.Loop | None) -> Rendered:
@@ -97,7 +97,7 @@ class Renderer(Streams):
 
     # Dependencies
 
-    def _satisfy(self, dependency: Dependency) -> None:
+    def _satisfy(self, dependency: RenderDependency) -> None:
         """Render a dependency after its own dependencies, in their order."""
         stack = [(dependency, False)]
         while stack:
@@ -110,12 +110,12 @@ class Renderer(Streams):
                 stack.append((current, True))
                 stack += [(inner, False) for inner in reversed(dependencies_of(self, current)) if not self._has(inner)]
 
-    def _has(self, dependency: Dependency) -> bool:
+    def _has(self, dependency: RenderDependency) -> bool:
         if dependency.keys is None:
             return dependency.node in self._collections
         return dependency in self._arrangements
 
-    def _render_dependency(self, dependency: Dependency) -> None:
+    def _render_dependency(self, dependency: RenderDependency) -> None:
         node, keys = dependency
         if keys is None:
             self._collections[node] = self._render(node)
