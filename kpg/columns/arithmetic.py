@@ -1,13 +1,13 @@
-"""Arithmetic on lanes, checked: + - * // % / negation, abs, min_of, max_of.
+"""Checked arithmetic: + - * // % / negation, abs, min_of, max_of.
 
     int64     exact, or the row fails            // and % round down, as in Python
-    float64   IEEE: too large is inf             any division by zero fails, also of floats
+    float64   IEEE: overflow is inf              any division by zero fails, also of floats
     decimal   exact at the scale of the result: + and - the larger scale, * the sum of both; / gives float64
     date      date + int64 days, date - date is int64 days
-    timestamp timestamp + int64 microseconds, timestamp - timestamp is int64 microseconds; a timedelta is such a number
+    timestamp timestamp + int64 microseconds, timestamp - timestamp is int64 microseconds; a timedelta counts as one
 
-An int64 beside a float64 becomes one, beside a decimal a decimal of scale 0. Everything is vectorised; overflow is seen
-in the wrapped result, never by way of Python ints.
+An int64 beside a float64 becomes a float64, beside a decimal a decimal of scale 0. All functions are vectorised; they
+find overflow in the wrapped result, without Python ints.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def _common_number(call: FunctionCall, arguments: Sequence[BoundNode]) -> str:
     return next((kind for kind in ("decimal", "float64") if kind in kinds), "int64")
 
 
-def _settled(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
-    """Null as the type of the other side, and ints as floats beside floats."""
+def _adapted(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
+    """Return null as the type of the other argument, and int constants as floats beside floats."""
     if all(isinstance(a, ConstantNode) and a.untyped for a in arguments):
         refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
     if any(a.type.kind == "decimal" for a in arguments):  # an int keeps scale 0, so that 2 * price has price's scale
@@ -88,7 +88,7 @@ def _failure(call: FunctionCall, scope: BindingScope, what: str) -> int:
 
 
 def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of +."""
+    """Bind +."""
     a, b = arguments
     for temporal, other in ((a, b), (b, a)):
         if temporal.type.kind in ("date", "timestamp"):
@@ -97,13 +97,13 @@ def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope)
 
 
 def subtract(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of -."""
+    """Bind -."""
     a, b = arguments
     if a.type.kind in ("date", "timestamp"):
         if b.type.kind == a.type.kind:
             return TotalFunctionNode(
                 INT64.optional(any_nullable(arguments)), arguments, np.subtract
-            )  # too small to overflow
+            )  # the range of times is too small to overflow
         return _shift(call, a, b, subtract_ints, scope)
     return _binary(call, arguments, scope, np.subtract, subtract_ints)
 
@@ -115,7 +115,7 @@ def _shift(
         other = ConstantNode(INT64.optional(), None, NULL, scope.symbols)
     if isinstance(other, ConstantNode) and isinstance(other.value, datetime.timedelta) and temporal.type.kind == "date":
         if other.value % datetime.timedelta(days=1):
-            refuse(call, (temporal, other), "Only whole days can be added to a date; cast it to timestamp.")
+            refuse(call, (temporal, other), "You can add only whole days to a date; cast it to timestamp.")
         other = ConstantNode(INT64, other.value.days, other.value.days, scope.symbols)
     if other.type.kind != "int64":
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
@@ -125,7 +125,7 @@ def _shift(
 
 
 def multiply(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of *."""
+    """Bind *."""
     return _binary(call, arguments, scope, np.multiply, multiply_ints)
 
 
@@ -136,7 +136,7 @@ def _binary(
     on_floats: Any,
     on_ints: Callable[..., Checked],
 ) -> BoundNode:
-    arguments = _settled(call, arguments, scope)
+    arguments = _adapted(call, arguments, scope)
     kind = _common_number(call, arguments)
     nullable = any_nullable(arguments)
     if kind == "float64":
@@ -173,8 +173,8 @@ def _decimal_binary(
 
 
 def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of /, which gives float64."""
-    arguments = _settled(call, arguments, scope)
+    """Bind /, which gives float64."""
+    arguments = _adapted(call, arguments, scope)
     _common_number(call, arguments)
     code = _failure(call, scope, "division by zero")
     type_ = FLOAT64.optional(any_nullable(arguments))
@@ -182,12 +182,12 @@ def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSco
 
 
 def floor_divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of //."""
+    """Bind //."""
     return _integral(call, arguments, scope, np.floor_divide, floor_divide_ints)
 
 
 def modulo(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of %."""
+    """Bind %."""
     return _integral(call, arguments, scope, np.mod, modulo_ints)
 
 
@@ -198,7 +198,7 @@ def _integral(
     on_floats: Any,
     on_ints: Callable[..., Checked],
 ) -> BoundNode:
-    arguments = _settled(call, arguments, scope)
+    arguments = _adapted(call, arguments, scope)
     kind = _common_number(call, arguments)
     code = _failure(call, scope, "division by zero or overflow")
     nullable = any_nullable(arguments)
@@ -211,12 +211,12 @@ def _integral(
 
 
 def negate(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of unary -."""
+    """Bind unary -."""
     return _unary(call, arguments, scope, np.negative, negate_ints)
 
 
 def absolute(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of abs."""
+    """Bind abs."""
     return _unary(call, arguments, scope, np.abs, absolute_ints)
 
 
@@ -237,18 +237,18 @@ def _unary(
 
 
 def least(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of min_of: null if any argument is."""
+    """Bind min_of: null if any argument is."""
     return _extreme(call, arguments, scope, np.less_equal)
 
 
 def greatest(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of max_of: null if any argument is."""
+    """Bind max_of: null if any argument is."""
     return _extreme(call, arguments, scope, np.greater_equal)
 
 
 def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope, wins: Any) -> BoundNode:
     if not arguments:
-        raise TypeMismatch(f"{call.op} of nothing")
+        raise TypeMismatch(f"{call.op} needs at least one value")
     arguments = adapt_all(arguments, scope)
     type_ = common_type(call, arguments)
     node = coerce(arguments[0], type_.optional(arguments[0].type.nullable), scope)
@@ -263,7 +263,7 @@ def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScop
     if type_.is_symbolic:
         return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):
-        return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 beside a null column
+        return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 would read as null
     return TotalFunctionNode(type_, (a, b), partial(_pick_lanes, wins))
 
 

@@ -1,9 +1,9 @@
-"""From an expression to lanes: `bind` checks types once, `BoundExpression.evaluate` computes a batch.
+"""Binding: `bind` checks the types of an expression once, `BoundExpression.evaluate` computes it for a batch.
 
-    bind(expression, schema, symbols).evaluate(data)  ->  one value for each row, and which rows failed why
+    bind(expression, schema, symbols).evaluate(data)  ->  a value for each row, and the failed rows with their reasons
 
-What is wrong with the query (an unknown column, types that do not fit) raises when binding; what is wrong with a row
-(overflow, division by zero, a bad cast, a raising function) marks that row and never raises. Evaluating costs a few
+An error of the query (an unknown column, types that do not fit) raises in `bind`. An error of a row (overflow, division
+by zero, a failing cast, a user function that raises) marks that row and never raises. Evaluation costs a few
 microseconds a batch and a few nanoseconds a row for each operation on numbers.
 """
 
@@ -27,17 +27,17 @@ from kpg.errors import TypeMismatch
 
 __all__ = ["BoundExpression", "Evaluated", "Expression", "bind", "bind_condition", "name_of"]
 
-Rule = Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]
+Binder = Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]
 
 
 def _add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of +: of strings one after another, else the sum."""
+    """Bind +: the concatenation of strings, the sum of numbers."""
     if all(a.type.is_symbolic for a in arguments):
         return text.concat(call, arguments, scope)
     return arithmetic.add(call, arguments, scope)
 
 
-RULES: Final[dict[str, Rule]] = {
+BINDERS: Final[dict[str, Binder]] = {
     "+": _add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -74,7 +74,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 class Evaluated(NamedTuple):
-    """The values of a batch. Where `codes` is not None and not 0 the row failed, and its value means nothing."""
+    """The values of a batch. Where `codes` is not None and not 0, the row failed and its value has no meaning."""
 
     values: Ints
     codes: Ints | None
@@ -82,19 +82,19 @@ class Evaluated(NamedTuple):
 
     @property
     def failed(self) -> Bools | None:
-        """Which rows failed, or None if none did."""
+        """The rows that failed, None if none did."""
         return None if self.codes is None else self.codes != 0
 
     def reason(self, row: int) -> str:
-        """Why a row failed."""
+        """Return why a row failed."""
         return self.messages[0 if self.codes is None else int(self.codes[row])]
 
 
 class BoundExpression:
-    """An expression whose columns and types are known.
+    """An expression with known columns and types.
 
-    type      what it gives                    column   the lane it is, if it is just a column, else None
-    lanes     the lanes it reads               fallible whether a row can fail at all
+    type      the type of its values           column   the lane of the column if it is just a column, else None
+    lanes     the lanes it reads               fallible whether a row can fail
     """
 
     __slots__ = ("_node", "_scope", "column", "expression", "fallible", "lanes", "name", "type")
@@ -110,7 +110,7 @@ class BoundExpression:
         self._scope = scope
 
     def evaluate(self, data: Ints) -> Evaluated:
-        """The value of each of the n rows of int64[lanes, n]."""
+        """Return the value of each of the n rows of int64[lanes, n]."""
         values, codes = self._node.run(data)
         n = data.shape[1]
         if values.shape[0] != n:
@@ -120,7 +120,7 @@ class BoundExpression:
         return Evaluated(values, codes, self._scope.messages)
 
     def message(self, code: int) -> str:
-        """What a code means."""
+        """Return the message of a failure code."""
         return self._scope.messages[code]
 
     def __repr__(self) -> str:
@@ -128,17 +128,17 @@ class BoundExpression:
 
 
 def bind(expression: object, schema: Schema, symbols: Symbols) -> BoundExpression:
-    """The expression over rows of a schema; anything but an expression is a constant."""
+    """Bind an expression to a schema; a value that is no expression is a constant."""
     written = wrap(expression)
     scope = BindingScope(schema, symbols)
     node = _bind(written, scope)
     if isinstance(node, ConstantNode) and node.untyped:
-        raise TypeMismatch("null alone has no type", hint='Give it one: lit(None).cast("int64").')
+        raise TypeMismatch("null has no type by itself", hint='Give it one: lit(None).cast("int64").')
     return BoundExpression(written, node, scope)
 
 
 def bind_condition(expression: object, schema: Schema, symbols: Symbols) -> BoundExpression:
-    """An expression that must be a condition; a filter keeps the rows where its value is 1 (true)."""
+    """Bind an expression that must be a condition; a filter keeps the rows where its value is 1 (true)."""
     bound = bind(expression, schema, symbols)
     if bound.type.kind != "bool":
         raise TypeMismatch(
@@ -159,7 +159,7 @@ def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
         return _bind(expression.expression, scope)
     if isinstance(expression, FunctionCall):
         arguments = [_bind(argument, scope) for argument in expression.arguments]
-        return fold(RULES[expression.op](expression, arguments, scope), scope)
+        return fold(BINDERS[expression.op](expression, arguments, scope), scope)
     if isinstance(expression, Apply):
         return user_functions.apply(expression, [_bind(argument, scope) for argument in expression.arguments], scope)
     raise TypeMismatch(f"not an expression: {expression!r}")
@@ -168,10 +168,10 @@ def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
 def _literal(value: Any, scope: BindingScope) -> ConstantNode:
     if value is None:
         return ConstantNode(INT64.optional(), None, NULL, scope.symbols, untyped=True)
-    if isinstance(value, datetime.timedelta):  # a number of microseconds, as timestamps have
+    if isinstance(value, datetime.timedelta):  # a number of microseconds, the unit of timestamps
         return ConstantNode(INT64, value, value // datetime.timedelta(microseconds=1), scope.symbols)
     type_ = literal_type(value)
     try:
         return ConstantNode(type_, value, encode_value(type_, value, scope.symbols), scope.symbols)
     except (ValueError, TypeError) as error:
-        raise TypeMismatch(f"no such constant: {repr(value)[:80]}", detail=f"{error}.") from None
+        raise TypeMismatch(f"no column can hold the constant {repr(value)[:80]}", detail=f"{error}.") from None

@@ -1,10 +1,10 @@
-"""What an expression becomes once its types are known: a tree of nodes that compute lanes.
+"""Bound expressions: a tree of nodes that compute lanes.
 
     node.run(data) -> (values, codes)     values int64[n or 1]; codes int64[n or 1] or None
 
-A code other than 0 marks a row on which the expression failed; it is a look-up into the messages of its `BindingScope`, and
-the value beside it means nothing. One column stands for n equal ones, so constants cost nothing. Null follows SQL: a
-function of a null is null, unless it says otherwise, and never fails.
+A code other than 0 marks a row on which the expression failed. It is an index into the messages of the `BindingScope`,
+and the value of such a row has no meaning. A lane of length 1 stands for n equal values, so constants cost nothing.
+Null follows SQL: a function of null is null, unless it says otherwise, and never fails.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from kpg.errors import SchemaMismatch
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NodeResult: TypeAlias = tuple[Ints, Ints | None]
 
-MAX_MESSAGES = 1000  # a user's function may say something else for every row
+MAX_MESSAGES = 1000  # distinct failure messages kept; a user function may raise another one for every row
+_MORE_MESSAGES = f"failed; kpg keeps the first {MAX_MESSAGES:,} different messages only"
 _NO_LANES = np.empty((0, 1), np.int64)
 
 
 class BindingScope:
-    """What binding needs to know, and the messages of what can go wrong."""
+    """The schema and symbols that an expression is bound to, and the messages of its failures."""
 
     __slots__ = ("_codes", "messages", "schema", "symbols")
 
@@ -41,13 +42,13 @@ class BindingScope:
         self._codes: dict[str, int] = {}
 
     def code(self, message: str) -> int:
-        """The number of a message."""
+        """Return the failure code of a message."""
         code = self._codes.get(message)
         if code is None:
             if len(self.messages) > MAX_MESSAGES:
                 return MAX_MESSAGES
             code = self._codes[message] = len(self.messages)
-            self.messages.append(message if code < MAX_MESSAGES else "failed, with too many different messages to keep")
+            self.messages.append(message if code < MAX_MESSAGES else _MORE_MESSAGES)
         return code
 
 
@@ -66,12 +67,12 @@ class BoundNode:
         self.fallible = fallible or any(argument.fallible for argument in arguments)
 
     def run(self, data: Ints) -> NodeResult:
-        """The value of each row, and a code for each that failed."""
+        """Return the value of each row, and a failure code for each row or None."""
         raise NotImplementedError
 
 
 class ColumnNode(BoundNode):
-    """A column as it is."""
+    """The value of a column."""
 
     __slots__ = ("lane",)
 
@@ -85,7 +86,7 @@ class ColumnNode(BoundNode):
 
 
 class ConstantNode(BoundNode):
-    """One value for all rows; `value` is the Python value, from which it may be encoded again as another type."""
+    """One value for all rows; `value` is the Python value, kept so that it can be encoded as another type."""
 
     __slots__ = ("_held", "_lane", "untyped", "value")
 
@@ -101,12 +102,12 @@ class ConstantNode(BoundNode):
 
     @property
     def lane_value(self) -> int:
-        """The constant as a lane holds it."""
+        """The lane value of the constant."""
         return int(self._lane[0])
 
 
 class TotalFunctionNode(BoundNode):
-    """A function that has a value for all values that are not null."""
+    """A function that succeeds for all arguments that are not null."""
 
     __slots__ = ("_arguments", "_compute", "_nullable")
 
@@ -114,7 +115,7 @@ class TotalFunctionNode(BoundNode):
         super().__init__(type_, arguments, False)
         self._arguments = tuple(arguments)
         self._compute = compute
-        self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
+        self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> NodeResult:
         values, codes = run_all(self._arguments, data)
@@ -125,7 +126,7 @@ class TotalFunctionNode(BoundNode):
 
 
 class PartialFunctionNode(BoundNode):
-    """A function that fails for some values: `compute` also tells which (or None)."""
+    """A function that fails for some arguments: `compute` also returns the failed rows, or None."""
 
     __slots__ = ("_arguments", "_code", "_compute", "_nullable")
 
@@ -136,14 +137,14 @@ class PartialFunctionNode(BoundNode):
         self._arguments = tuple(arguments)
         self._compute = compute
         self._code = code
-        self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
+        self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> NodeResult:
         values, codes = run_all(self._arguments, data)
         computed, failed = self._compute(*values)
         if self._nullable:
             null = null_rows(values, self._nullable)
-            collides = computed == NULL  # where not null, -2**63 would read as null
+            collides = computed == NULL  # a result of -2**63 would read as null
             failed = (collides if failed is None else failed | collides) > null
             if np.count_nonzero(null):
                 computed = np.where(null, NULL, computed)
@@ -153,7 +154,7 @@ class PartialFunctionNode(BoundNode):
 
 
 def run_all(nodes: Sequence[BoundNode], data: Ints) -> tuple[list[Ints], Ints | None]:
-    """The values of some nodes, and for each row the first code among them."""
+    """Return the values of several nodes, and for each row the first failure code among them."""
     values, codes = [], None
     for node in nodes:
         value, code = node.run(data)
@@ -164,37 +165,37 @@ def run_all(nodes: Sequence[BoundNode], data: Ints) -> tuple[list[Ints], Ints | 
 
 
 def first_code(codes: Ints | None, others: Ints | None) -> Ints | None:
-    """Row by row the first code that is not 0."""
+    """Return for each row the first code that is not 0."""
     if codes is None or others is None:
         return codes if others is None else others
     return np.where(codes != 0, codes, others)
 
 
-def null_rows(values: Sequence[Ints], places: Sequence[int]) -> Bools:
-    """Whether any of the values at some places is null."""
-    null: Bools = values[places[0]] == NULL
-    for place in places[1:]:
-        null = null | (values[place] == NULL)
+def null_rows(values: Sequence[Ints], positions: Sequence[int]) -> Bools:
+    """Return the rows in which some of the values at `positions` is null."""
+    null: Bools = values[positions[0]] == NULL
+    for position in positions[1:]:
+        null = null | (values[position] == NULL)
     return null
 
 
 def as_bool(values: Bools) -> Ints:
-    """The lane of conditions."""
+    """Return conditions as a lane."""
     return values.astype(np.int64)
 
 
 def any_nullable(nodes: Sequence[BoundNode]) -> bool:
-    """Whether some node may give null."""
+    """Return whether some node may be null."""
     return any(node.type.nullable for node in nodes)
 
 
 def spread_lane(values: Ints, n: int) -> Ints:
-    """One value for each of n rows, constant or not."""
+    """Return a value for each of n rows; a constant is repeated."""
     return values if values.shape[0] == n else np.ascontiguousarray(np.broadcast_to(values, n))
 
 
 def adapt(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
-    """A constant as another type, where it has the same value there; any other node as it is."""
+    """Return a constant as another type if it has the same value in it; return any other node unchanged."""
     if not isinstance(node, ConstantNode) or (node.type.same(type_) and not node.untyped):
         return node
     if node.untyped:
@@ -207,7 +208,7 @@ def adapt(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
 
 
 def adapt_all(nodes: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
-    """Constants as the type of the other nodes, where that is possible."""
+    """Return constants as the type of the other nodes, where that is possible."""
     anchor = min(nodes, key=_flexibility)
     if isinstance(anchor, ConstantNode) and anchor.untyped:
         return list(nodes)
@@ -215,14 +216,14 @@ def adapt_all(nodes: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode
 
 
 def _flexibility(node: BoundNode) -> int:
-    """How easily a node takes another type: a column not at all, null most."""
+    """Return how easily a node takes another type: a column not at all, an untyped null most easily."""
     if not isinstance(node, ConstantNode):
         return 0
     return 4 if node.untyped else {"float64": 1, "decimal": 2}.get(node.type.kind, 3)
 
 
 def fold(node: BoundNode, scope: BindingScope) -> BoundNode:
-    """The node itself, or the constant it always gives."""
+    """Return the constant value of a node that reads no column, or the node itself."""
     if node.lanes or isinstance(node, ConstantNode):
         return node
     values, codes = node.run(_NO_LANES)

@@ -1,10 +1,12 @@
-"""Casts: a value as another type. What has no counterpart fails the row; null stays null.
+"""Casts: a value as another type. A row fails if its value has no counterpart; null stays null.
 
 to int64     float64 and decimal lose their fraction (towards zero); bool is 0 or 1; string in decimal digits
-to float64   the nearest float                 to bool     int64: is it not zero; string: true or false
+to float64   the nearest float                 to bool     int64: true unless zero; string: true or false
 to decimal   rounded half to even from float64 and decimal; from string exact or failed
 to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
 to date      of a timestamp its day; string in ISO 8601       to timestamp   of a date its midnight UTC
+
+A cast concerns a pair of types, so the table `_CASTS` below has all of them, and not the files of the types.
 """
 
 from __future__ import annotations
@@ -38,24 +40,24 @@ from kpg.columns.text import PerValueNode
 from kpg.columns.updates import Ints
 
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
-_LARGEST_FLOAT: Final = 2.0**63  # the first float above int64
+_INT64_LIMIT: Final = 2.0**63  # the first float above int64
 
 
 def cast(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of cast."""
+    """Bind a cast."""
     (argument,) = arguments
     source = argument.type
     target: Type = call.options[0]
     type_ = target.optional(target.nullable or source.nullable)
     if isinstance(argument, ConstantNode) and argument.untyped:
         return ConstantNode(target.optional(), None, NULL, scope.symbols)
-    code = scope.code(f"no such {target.optional(False)} in {call!r}")
+    code = scope.code(f"the value cannot be cast to {target.optional(False)} in {call!r}")
     if source.kind == target.kind:
         return _same_kind(argument, type_, scope, code)
-    rule = _RULES.get((source.kind, target.kind))
-    if rule is None:
+    convert = _CASTS.get((source.kind, target.kind))
+    if convert is None:
         refuse(call, arguments, f"There is no cast from {source} to {target}.")
-    return coerce(rule(argument, type_.optional(source.nullable), scope, code), type_, scope)
+    return coerce(convert(argument, type_.optional(source.nullable), scope, code), type_, scope)
 
 
 def _same_kind(argument: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
@@ -77,7 +79,7 @@ def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
 
 def _float_to_int(low: int, high: int, lane: Ints) -> Checked:
     values = np.trunc(floats.from_lane(lane))
-    failed = ~((values >= -_LARGEST_FLOAT) & (values < _LARGEST_FLOAT))
+    failed = ~((values >= -_INT64_LIMIT) & (values < _INT64_LIMIT))
     numbers = np.where(failed, 0.0, values).astype(np.int64)
     return numbers, failed | (numbers < low) | (numbers > high)
 
@@ -115,7 +117,7 @@ def _day(microseconds: Ints) -> Ints:
     return microseconds // DAY_MICROSECONDS
 
 
-# --- by value ---------------------------------------------------------------------------------------------------------
+# --- value by value ---------------------------------------------------------------------------------------------------
 
 
 def _parse_int(text: str) -> int:
@@ -154,7 +156,7 @@ def _show(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
 
 
-# --- which function for which types -----------------------------------------------------------------------------------
+# --- the table of casts -----------------------------------------------------------------------------------------------
 
 Conversion = Callable[[BoundNode, Type, BindingScope, int], BoundNode]
 
@@ -187,7 +189,7 @@ def _from_int_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code
     return PartialFunctionNode(type_, (node,), partial(_int_to_decimal, type_.scale, type_.limits()[1]), code)
 
 
-_RULES: Final[dict[tuple[str, str], Conversion]] = {
+_CASTS: Final[dict[tuple[str, str], Conversion]] = {
     ("int64", "float64"): _total(int_to_float),
     ("int64", "bool"): _total(_truth),
     ("int64", "decimal"): _from_int_to_decimal,

@@ -1,8 +1,9 @@
-"""One type for several arguments, without changing a value.
+"""A common type for several arguments, without a change of any value.
 
-Types that differ do not mix by themselves, except that an int64 beside a float64 or a decimal becomes one in
-arithmetic, decimals take the larger scale, and a type without null takes null. Constants take the type of the column
-beside them, where they have the same value there (`kpg.columns.bound_nodes.adapt`).
+Different types do not mix, with three exceptions: in arithmetic an int64 beside a float64 or a decimal becomes one;
+decimals take the larger scale; a type without null takes null. Constants take the type of the column beside them if
+they have the same value in it (`kpg.columns.bound_nodes.adapt`). These rules concern pairs of types, so they are here
+and not in the files of the types.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from kpg.errors import TypeMismatch
 
 
 def refuse(call: FunctionCall, arguments: Sequence[BoundNode], hint: str | None = None) -> NoReturn:
-    """Say that a function has no meaning for these types."""
-    found = " and ".join("null" if isinstance(a, ConstantNode) and a.untyped else str(a.type) for a in arguments)
-    raise TypeMismatch(f"{call.op!r} does not fit {found}", detail=f"In {call!r}.", hint=hint)
+    """Raise TypeMismatch: a function is not defined for these types."""
+    types = " and ".join("null" if isinstance(a, ConstantNode) and a.untyped else str(a.type) for a in arguments)
+    raise TypeMismatch(f"{call.op!r} does not fit {types}", detail=f"In {call!r}.", hint=hint)
 
 
 def int_to_float(lane: Ints) -> Ints:
-    """The lane of the nearest floats."""
+    """Return the lane of the floats nearest to integers."""
     return floats.to_lane(lane.astype(np.float64))
 
 
 def decimal_to_float(scale: int, lane: Ints) -> Ints:
-    """The lane of decimals as floats."""
+    """Return the lane of decimals as floats."""
     return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
 
 
 def as_float(node: BoundNode) -> BoundNode:
-    """A number of any type as float64."""
+    """Return a node of any numeric type as float64."""
     if node.type.kind == "int64":
         return TotalFunctionNode(FLOAT64.optional(node.type.nullable), [node], int_to_float)
     if node.type.kind == "decimal":
@@ -59,7 +60,7 @@ def as_float(node: BoundNode) -> BoundNode:
 
 
 def as_decimal(node: BoundNode, scope: BindingScope) -> BoundNode:
-    """An int64 as a decimal without fraction; a decimal as it is."""
+    """Return an int64 as a decimal without fraction, a decimal unchanged."""
     if node.type.kind == "decimal":
         return node
     if isinstance(node, ConstantNode):
@@ -77,7 +78,7 @@ def _unchanged(lane: Ints) -> Checked:
 
 
 def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
-    """The type all arguments can be given without changing a value: equal, up to null and the scale of decimals."""
+    """Return the common type of arguments that are of one kind: with null if one has it, with the largest scale."""
     first = arguments[0].type
     if isinstance(arguments[0], ConstantNode) and arguments[0].untyped:
         refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
@@ -93,7 +94,7 @@ def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
 
 
 def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
-    """A node as a type of the same kind: of a larger scale, or with null."""
+    """Return a node as a type of the same kind with a larger scale, or with null."""
     if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
         up = 10 ** (type_.scale - node.type.scale)
         code = scope.code(f"{type_} overflow")

@@ -1,7 +1,7 @@
 """Conditions on values: == != < <= > >=, is_null, is_in; and hash, which depends on the value alone.
 
-They never fail. Lanes compare as their values, except strings, whose order is asked of the symbol table. NaN equals
-itself and is above +inf; decimals compare by value whatever their scale.
+No row fails. Lanes compare as their values; for strings the symbol table has the order. NaN equals itself and is above
++inf. Decimals of different scales compare by value.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _COMPARE: dict[str, Any] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-_FEW = 8  # up to here, comparing one by one beats searching
+_MAX_COMPARED_MEMBERS = 8  # up to here, one comparison for each member is faster than a search
 
 
 def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of == != < <= > >=."""
+    """Bind == != < <= > >=."""
     a, b = adapt_all(arguments, scope)
     if isinstance(a, ConstantNode) and a.untyped and isinstance(b, ConstantNode) and b.untyped:
         refuse(call, (a, b), "Use is_null() to ask for null.")
@@ -78,18 +78,18 @@ def _compare_scaled(function: Any, up_a: int, up_b: int, a: Ints, b: Ints) -> In
 
 
 def _saturated(lane: Ints, up: int) -> Ints:
-    """lane * up, or the largest number where that does not fit: it is above every decimal all the same."""
+    """Return lane * up, or the largest number where that overflows: both are above every decimal."""
     limit = MAX // up
     return np.where(lane > limit, MAX, np.where(lane < -limit, -MAX, lane * up))
 
 
 def is_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of is_null."""
+    """Bind is_null."""
     return IsNullNode(arguments[0])
 
 
 class IsNullNode(BoundNode):
-    """Whether there is no value."""
+    """Whether the value is null."""
 
     __slots__ = ("_argument",)
 
@@ -105,13 +105,13 @@ class IsNullNode(BoundNode):
 
 
 def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of is_in."""
+    """Bind is_in."""
     (argument,) = arguments
     type_ = argument.type.optional(False)
     lanes = []
     for literal in call.options:
         if literal.value is None:
-            raise TypeMismatch("null is not among any values", detail=f"In {call!r}.", hint="Use is_null() for null.")
+            raise TypeMismatch("is_in does not take null", detail=f"In {call!r}.", hint="Use is_null() for null.")
         try:
             lanes.append(encode_value(type_, literal.value, scope.symbols))
         except (ValueError, TypeError, SchemaMismatch) as error:
@@ -132,25 +132,25 @@ class IsInNode(BoundNode):
 
     def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
-        if len(self._members) <= _FEW:
-            found = np.zeros(len(values), np.bool_)
+        if len(self._members) <= _MAX_COMPARED_MEMBERS:
+            matches = np.zeros(len(values), np.bool_)
             for member in self._members:
-                found |= values == member
+                matches |= values == member
         else:
-            found = np.isin(values, self._members)
-        answer = as_bool(found)
+            matches = np.isin(values, self._members)
+        answer = as_bool(matches)
         if self._argument.type.nullable:
             answer = np.where(values == NULL, NULL, answer)
         return answer, codes
 
 
 def hash_value(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of hash."""
+    """Bind hash."""
     return HashNode(arguments[0], scope.symbols)
 
 
 class HashNode(BoundNode):
-    """A number from the value alone: of strings from their text, of all else from the lane."""
+    """A hash of the value: of the text of strings, of the lane of all other types."""
 
     __slots__ = ("_argument", "_symbols")
 

@@ -1,16 +1,18 @@
-"""Sum the diffs of equal updates, in order.
+"""Consolidation: sum the diffs of equal updates, and sort them.
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted by data lanes, then time lanes
 
-A constant time stays constant; diffs that come out equal become a constant. Each lane needs as many bits as the
-difference of its greatest and least value. Ways, the first that applies:
+A constant time stays constant; equal diffs become a constant. Rows are packed into 64-bit words, in which each lane
+takes as many bits as the difference of its greatest and least value. The first of these methods that applies is used:
 
     few rows                              one kernel sorts positions by insertion
-    fewer words than rows                 a table with a place for each possible word; nothing is sorted
-    row and diff fit into one word        words are sorted, and carry all there is
-    row and sign fit, diffs are small     each word as often as its diff says, which its sign then need not
-    otherwise                             words of leading bits and a position are sorted; rows tied in them are told
-                                          apart by their next bits if many, by comparison if few
+    fewer possible words than rows        a table has an entry for each possible word; nothing is sorted
+    row and diff fit into one word        the words are sorted, and hold everything
+    row and sign fit, diffs are small     a word is repeated as often as its diff says, and holds only the sign
+    otherwise                             words of leading bits and a position are sorted; rows with equal words are
+                                          ordered by their next bits if they are many, by comparison if few
+
+Cost: one sort of n words, or less.
 """
 
 from __future__ import annotations
@@ -38,68 +40,72 @@ from kpg.kernels.consolidate_rows import (
 )
 from kpg.kernels.sort_rows import append_positions, count_tied_rows, lane_bounds, pack_words, rank_words, sort_ties
 
-FEW = 128
-WORD_BITS = 63  # so that words are never negative
-TABLE_BITS = 22  # the table must stay in the cache, or sorting is quicker
+INSERTION_SORT_ROWS = 128  # up to here one call of a kernel is faster than packing words
+WORD_BITS = 63  # one less than 64, so that words are never negative
+TABLE_BITS = 22  # a larger table leaves the cache, and sorting is faster
 
 
 def consolidate(updates: Updates) -> Updates:
-    """The same accumulated diffs, each (data, time) once and in order."""
+    """Return the updates with each (data, time) once, sorted, and with its summed diff."""
     return consolidate_all([updates])
 
 
 def consolidate_all(parts: list[Updates]) -> Updates:
-    """The same for what several parts of equal shape hold together. They are taken from the list as soon as they are
-    read, so that what nobody else holds is not in memory twice while it is sorted."""
+    """Consolidate the updates of several parts of equal shape together.
+
+    The parts are removed from the list once they are read, so that memory does not hold them twice during the sort.
+    """
     if len(parts) > 1:
         parts[:] = [part for part in parts if len(part)] or parts[:1]
     n = sum([part.data.shape[1] for part in parts])
-    if n <= FEW:
-        return _few(_joined(parts), n) if n else parts[0]
+    if n <= INSERTION_SORT_ROWS:
+        return _consolidate_small(_join(parts), n) if n else parts[0]
     if len(parts) > 1:
-        _make_alike(parts)
+        _align_constants(parts)
     row = _Fields([_row_blocks(part) for part in parts])
     width, constant = parts[0].diffs.shape[0], parts[0].diffs.shape[1] == 1
     if row.bits <= TABLE_BITS and 1 << row.bits <= n and width == 1:
-        return _tallied(parts, row)
+        return _consolidate_in_table(parts, row)
     if constant:
         if row.bits <= WORD_BITS:
-            return _counted(parts, n, row)
+            return _consolidate_counts(parts, n, row)
         if len(row.lows) == 1:
-            return _lone(_joined(parts))
-        return _ordered(_joined(parts), n, row)
+            return _consolidate_single_lane(_join(parts))
+        return _consolidate_by_position(_join(parts), n, row)
     both = row.and_also([(part.diffs,) for part in parts])
     if both.bits <= WORD_BITS:
-        return _packed(parts, n, both, both.bits - row.bits)
-    whole = _joined(parts)
+        return _consolidate_packed(parts, n, both, both.bits - row.bits)
+    whole = _join(parts)
     if row.bits < WORD_BITS and width == 1 and (total := count_signed_words(whole.diffs[0])) > 0:
-        return _signed(whole, n, row, total)
-    return _ordered(whole, n, row)
+        return _consolidate_signed(whole, n, row, total)
+    return _consolidate_by_position(whole, n, row)
 
 
 def consolidate_dense(updates: Updates) -> Updates | None:
-    """The same for updates that must repeat themselves: there are less than half as many values as updates, and few
-    enough. None for others."""
+    """Consolidate updates of a dense range: fewer possible rows than half the updates, and few enough for a table.
+
+    Return None for other updates.
+    """
     row = _Fields([_row_blocks(updates)])
-    crowded = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
-    return _tallied([updates], row) if crowded else None
+    dense = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
+    return _consolidate_in_table([updates], row) if dense else None
 
 
-def _joined(parts: list[Updates]) -> Updates:
-    """The parts as one, taken from their list."""
+def _join(parts: list[Updates]) -> Updates:
+    """Return the parts as one, and empty their list."""
     whole = concatenate(parts)
     parts.clear()
     return whole
 
 
-def _make_alike(parts: list[Updates]) -> None:
-    """Let times, and diffs, be one constant in all parts or in none."""
+def _align_constants(parts: list[Updates]) -> None:
+    """Make times, and diffs, one constant in all parts or in none."""
     times, diffs = (
         common_constant(blocks) for blocks in ([part.times for part in parts], [part.diffs for part in parts])
     )
     if times is not None and diffs is not None:
         return
-    if min(map(len, parts)) == 1:  # one row would be taken for a constant
+    if min(map(len, parts)) == 1:  # the column of a single row would be taken for a constant
         parts[:] = [concatenate(parts)]
         return
     parts[:] = [
@@ -112,31 +118,31 @@ def _make_alike(parts: list[Updates]) -> None:
     ]
 
 
-Blocks: TypeAlias = tuple[Ints, ...]  # of equal length, the lanes of the first the most significant
+Blocks: TypeAlias = tuple[Ints, ...]  # of equal length; the lanes of the first block are the most significant
 
 
 class _Fields:
-    """The lanes of some blocks, most significant first: the least value and the bits needed of each."""
+    """The least value and the width in bits of each lane of some blocks, most significant first."""
 
     __slots__ = ("lows", "widths", "bits")
 
     def __init__(self, parts: list[Blocks]) -> None:
-        lows, highs = zip(*[_ends(blocks) for blocks in parts], strict=True)
+        lows, highs = zip(*[_lane_bounds(blocks) for blocks in parts], strict=True)
         self.lows = list(map(min, zip(*lows, strict=True)))
         most = map(max, zip(*highs, strict=True))
         self.widths = [(high - low).bit_length() for low, high in zip(self.lows, most, strict=True)]
         self.bits = sum(self.widths)
 
     def and_also(self, parts: list[Blocks]) -> _Fields:
-        """These lanes, then those of other blocks of the same rows."""
-        made = _Fields(parts)
-        made.lows = self.lows + made.lows
-        made.widths = self.widths + made.widths
-        made.bits += self.bits
-        return made
+        """Return these lanes, followed by those of other blocks of the same rows."""
+        fields = _Fields(parts)
+        fields.lows = self.lows + fields.lows
+        fields.widths = self.widths + fields.widths
+        fields.bits += self.bits
+        return fields
 
     def whole(self) -> Ints:
-        """Low, drop, mask and shift of each lane, when a word holds all bits: int64[4, lanes]."""
+        """Return low, drop, mask and shift of each lane for words that hold all bits: int64[4, lanes]."""
         shifts = []
         at = self.bits
         for width in self.widths:
@@ -145,10 +151,10 @@ class _Fields:
         masks = [(1 << width) - 1 for width in self.widths]
         return np.array([self.lows, [0] * len(shifts), masks, shifts], np.int64)
 
-    def window(self, start: int, room: int) -> Ints:
-        """The same, when a word holds the `room` bits from `start` on."""
+    def window(self, start: int, space: int) -> Ints:
+        """Return the same for words that hold `space` bits from bit `start` on."""
         columns = []
-        end = start + room
+        end = start + space
         at = 0
         for low, width in zip(self.lows, self.widths, strict=True):
             first, last = max(at, start), min(at + width, end)
@@ -158,12 +164,12 @@ class _Fields:
         return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
 
     def whole_in(self, window: Ints) -> list[bool]:
-        """Whether the window has all bits of each lane."""
+        """Return for each lane whether the window holds all of its bits."""
         return [mask == (1 << width) - 1 for mask, width in zip(window[2].tolist(), self.widths, strict=True)]
 
 
-def _ends(blocks: Blocks) -> tuple[list[int], list[int]]:
-    """The least and the greatest value of each lane, as Python ints: their difference may not fit 64 bits."""
+def _lane_bounds(blocks: Blocks) -> tuple[list[int], list[int]]:
+    """Return the least and greatest value of each lane, as Python ints: their difference may exceed 64 bits."""
     low: list[int] = []
     high: list[int] = []
     for block in blocks:
@@ -175,7 +181,7 @@ def _ends(blocks: Blocks) -> tuple[list[int], list[int]]:
 
 
 def _pack(parts: list[Blocks], fields: Ints, words: Ints) -> None:
-    """Write the words of the rows of each part, one part after the other."""
+    """Write the words of the rows of each part, part by part."""
     begin = 0
     for blocks in parts:
         at, first = 0, 1
@@ -192,7 +198,7 @@ def _row_blocks(updates: Updates) -> Blocks:
 
 
 class _Output:
-    """Where rows are unpacked to; the words themselves live in the last lane of it until then."""
+    """The output blocks; until rows are unpacked, their last lane holds the words."""
 
     __slots__ = ("data", "times", "timed", "words")
 
@@ -205,8 +211,8 @@ class _Output:
         else:
             self.words = self.data[-1] if self.data.shape[0] else np.empty(n, np.int64)
 
-    def unpacked(self, kept: int, fields: Ints, diffs: Ints) -> Updates:
-        """The rows of the first words, with the given diffs."""
+    def unpack(self, kept: int, fields: Ints, diffs: Ints) -> Updates:
+        """Return the updates of the first `kept` words, with the given diffs."""
         lanes = self.data.shape[0]
         words, times = self.words, self.times
         unpack_words(words, kept, fields[0], fields[2], fields[3], self.data)
@@ -216,7 +222,7 @@ class _Output:
 
 
 def shrink_block(block: Ints, n: int) -> Ints:
-    """The first n columns, or one of them if they are alike; one column also if there is none. See `release_unused`."""
+    """Return the first n columns, as a constant if they are equal or none; see `release_unused`."""
     if block.shape[1] == 1:
         return block
     if n == 0:
@@ -224,7 +230,7 @@ def shrink_block(block: Ints, n: int) -> Ints:
     return block[:, :1].copy() if is_uniform(block, n) else release_unused(block, n)
 
 
-def _few(updates: Updates, n: int) -> Updates:
+def _consolidate_small(updates: Updates, n: int) -> Updates:
     data, times, diffs = updates.data, updates.times, updates.diffs
     out_data = np.empty((data.shape[0], n), np.int64)
     out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
@@ -233,8 +239,8 @@ def _few(updates: Updates, n: int) -> Updates:
     return Updates(trim(out_data, kept), shrink_block(out_times, kept), shrink_block(out_diffs, kept))
 
 
-def _tallied(parts: list[Updates], row: _Fields) -> Updates:
-    """There are not more possible words than rows."""
+def _consolidate_in_table(parts: list[Updates], row: _Fields) -> Updates:
+    """Consolidate where there are at most as many possible words as rows: count in a table."""
     fields = row.whole()
     table = np.zeros(1 << row.bits, np.int64)
     for part in parts:
@@ -242,22 +248,22 @@ def _tallied(parts: list[Updates], row: _Fields) -> Updates:
     out, sums = _Output(parts[0], len(table)), allocate_block(1, len(table))
     parts.clear()
     kept = read_table(table, out.words, sums)
-    return out.unpacked(kept, fields, sums)
+    return out.unpack(kept, fields, sums)
 
 
-def _counted(parts: list[Updates], n: int, row: _Fields) -> Updates:
-    """The diff is constant, and a row fits into a word."""
+def _consolidate_counts(parts: list[Updates], n: int, row: _Fields) -> Updates:
+    """Consolidate where the diff is constant and a row fits into a word: sort and count."""
     fields, diff = row.whole(), parts[0].diffs
     out = _Output(parts[0], n)
     _pack([_row_blocks(part) for part in parts], fields, out.words)
     parts.clear()
     out.words.sort()
     kept, diffs = _count(out.words, diff)
-    return out.unpacked(kept, fields, diffs)
+    return out.unpack(kept, fields, diffs)
 
 
 def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
-    """Leave each of the sorted words once; returns how many these are and the diff of each."""
+    """Remove repeated words of a sorted array, in place; return the number left, and the diff of each."""
     kept = count_distinct(words, 0) if diff.any() else 0
     if kept in (0, len(words)):
         return kept, diff
@@ -266,8 +272,8 @@ def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
     return kept, diffs
 
 
-def _packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Updates:
-    """A row and its diff fit into a word."""
+def _consolidate_packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Updates:
+    """Consolidate where a row and its diff fit into a word."""
     fields, width = both.whole(), parts[0].diffs.shape[0]
     out = _Output(parts[0], n)
     _pack([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
@@ -276,11 +282,11 @@ def _packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Upda
     diff = fields[:, -width:].copy()
     sums = allocate_block(width, count_distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
-    return out.unpacked(kept, fields, sums)
+    return out.unpack(kept, fields, sums)
 
 
-def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
-    """A row and a sign fit into a word, and diffs are small: each word as often as its diff says, `total` in all."""
+def _consolidate_signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
+    """Consolidate where a row and a sign fit into a word and diffs are small: repeat words, `total` in all."""
     fields = row.whole()
     words, out = np.empty(n, np.int64), _Output(updates, total)
     _pack([_row_blocks(updates)], fields, words)
@@ -289,11 +295,11 @@ def _signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
     sums = allocate_block(1, total)
     kept = sum_signed_words(out.words, sums)
     fields[3] += 1
-    return out.unpacked(kept, fields, sums)
+    return out.unpack(kept, fields, sums)
 
 
-def _lone(updates: Updates) -> Updates:
-    """One lane of more than 63 bits, of one time and diff."""
+def _consolidate_single_lane(updates: Updates) -> Updates:
+    """Consolidate a single lane of more than 63 bits with constant time and diff."""
     words = np.sort(updates.data[0] if updates.data.shape[0] else updates.times[0])
     kept, diffs = _count(words, updates.diffs)
     lane, diffs = words[:kept].copy().reshape(1, kept), shrink_block(diffs, kept)
@@ -302,21 +308,21 @@ def _lone(updates: Updates) -> Updates:
     return Updates(np.empty((0, kept), np.int64), shrink_block(lane, kept), diffs)
 
 
-def _ordered(updates: Updates, n: int, row: _Fields) -> Updates:
-    """A row and its diff do not fit into a word."""
+def _consolidate_by_position(updates: Updates, n: int, row: _Fields) -> Updates:
+    """Consolidate where a row and its diff do not fit into a word: sort positions by leading bits."""
     data, times, diffs = updates.data, updates.times, updates.diffs
-    words, fields, exact = _tagged(updates, n, row)
+    words, fields, exact = _sort_positions(updates, n, row)
     sums, mask = allocate_block(diffs.shape[0], n), (1 << n.bit_length()) - 1
     kept = sum_positions(data, times, diffs, words, mask, exact, sums)
     lanes, whole = data.shape[0], row.whole_in(fields)
-    data = _picked(data, words, kept, mask, fields, whole)
+    data = _gather_rows(data, words, kept, mask, fields, whole)
     if times.shape[1] > 1:
-        times = shrink_block(_picked(times, words, kept, mask, fields[:, lanes:], whole[lanes:]), kept)
+        times = shrink_block(_gather_rows(times, words, kept, mask, fields[:, lanes:], whole[lanes:]), kept)
     return Updates(data, times, shrink_block(sums, kept))
 
 
-def _picked(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole: list[bool]) -> Ints:
-    """The columns of the rows in the words: a lane that is in them whole from there, others from their positions."""
+def _gather_rows(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole: list[bool]) -> Ints:
+    """Return the rows of words: a lane that the words hold whole from them, other lanes by position."""
     out = np.empty((block.shape[0], kept), np.int64)
     for lane in range(block.shape[0]):
         if whole[lane]:
@@ -327,8 +333,8 @@ def _picked(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, whole:
     return out
 
 
-def _tagged(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
-    """The rows in order, as words that end in a position; the fields in them; 1 if equal fields mean equal rows."""
+def _sort_positions(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
+    """Return the sorted rows as words that end in a position, their fields, and 1 if equal fields mean equal rows."""
     position_bits = n.bit_length()
     words, ranks = np.empty(n, np.int64), np.empty((1, n), np.int64)
     space, start, rank_bits = WORD_BITS - position_bits, 0, 0

@@ -1,4 +1,4 @@
-"""Parts of dates and timestamps, in UTC: year, month, day, weekday, hour, minute, second. They never fail."""
+"""Parts of dates and timestamps, in UTC: year, month, day, weekday, hour, minute, second. No row fails."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CLOCK: Final = {"dt.hour": (3_600_000_000, 24), "dt.minute": (60_000_000, 60), 
 
 
 def part(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of every dt function."""
+    """Bind a dt function."""
     (argument,) = arguments
     type_ = INT64.optional(argument.type.nullable)
     if argument.type.kind == "timestamp":
@@ -56,4 +56,8 @@ def part(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
         return TotalFunctionNode(type_, arguments, partial(_of_day, _DAYS[call.op]))
     if argument.type.kind == "date" and call.op in _DAYS:
         return TotalFunctionNode(type_, arguments, _DAYS[call.op])
-    refuse(call, arguments, 'Dates have years, months and days, timestamps hours, too: .cast("timestamp") the rest.')
+    refuse(
+        call,
+        arguments,
+        "A date has year, month, day and weekday; a timestamp also hour, minute and second.",
+    )

@@ -1,11 +1,11 @@
-"""Sums that can be taken back exactly: a value as lanes that are added as integers.
+"""Sums that a removal undoes exactly: a value is split into lanes that are added as integers.
 
     value  →  (1, part, part, ...)  or zeros for null;    Σ of these over a group  →  count, sum, average
 
-Integers, decimals and times are split in two parts of 32 bits, so that a sum has 96 bits and is checked only when read.
-Floats are split in six parts of 32 bits, fixed point from 2^-128 to 2^63: additions are exact, so retracting a value
-undoes it to the last bit, in any order. A float outside that range, infinite or not a number has no such parts: it is
-an outlier (see kpg.operators.exact_float_sums).
+Integers, decimals and times are split into two parts of 32 bits, so that a sum has 96 bits and is checked only when it
+is read. Floats are split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, so a removal
+undoes an insertion to the last bit, in any order. A float outside of that range, infinity or NaN has no such parts: it
+is an outlier (see kpg.operators.exact_float_sums).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
 
-MASK = np.int64(0xFFFFFFFF)
+MASK = np.int64(0xFFFFFFFF)  # the bits of one part
 FLOAT_PARTS = 6
-FLOAT_BITS_BELOW = 128
+FLOAT_BITS_BELOW = 128  # bits after the binary point
 
 
 def part_count(type_: Type) -> int:
-    """How many lanes a value of this type is split into, its count included."""
+    """Return the number of lanes that a value of a type is split into, its count included."""
     return 1 + (FLOAT_PARTS if type_.kind == "float64" else 2)
 
 
 def split(values: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
-    """The lanes of each value, and which values have none."""
+    """Return the parts of each value, and which values are outliers (None if none is)."""
     present = values != NULL if type_.nullable else np.ones(len(values), np.bool_)
     if type_.kind == "float64":
         return _split_floats(values, present)
@@ -48,7 +48,7 @@ def _split_floats(values: Ints, present: npt.NDArray[np.bool_]) -> tuple[Ints, n
     mantissa, exponent = np.frexp(np.where(finite, floats, 0.0))
     whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)
     position = exponent.astype(np.int64) - 53 + FLOAT_BITS_BELOW
-    low = np.clip(-position, 0, 53)  # bits that would fall below the point of the accumulator
+    low = np.clip(-position, 0, 53)  # bits below the last part of the accumulator
     lost = (whole & ((np.int64(1) << low) - 1)) != 0
     whole, position = whole >> low, np.maximum(position, 0)
     failed = ~finite | lost | (exponent > 63)
@@ -68,7 +68,7 @@ def _split_floats(values: Ints, present: npt.NDArray[np.bool_]) -> tuple[Ints, n
 
 
 def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """The sum that some accumulated lanes stand for, as a lane of the type; and where it does not fit."""
+    """Return the sums of accumulated parts as a lane of the type, and which of them do not fit."""
     count = parts[0]
     if type_.kind == "float64":
         values, failed = to_lane(_float_total(parts[1:])), np.zeros(parts.shape[1], np.bool_)
@@ -102,7 +102,7 @@ def _is_negative(parts: Ints) -> npt.NDArray[np.bool_]:
 
 
 def average(parts: Ints, type_: Type) -> Ints:
-    """The mean that some accumulated lanes stand for, as a float64 lane; null where nothing was counted."""
+    """Return the means of accumulated parts as a float64 lane; null where the count is zero."""
     count = parts[0].astype(np.float64)
     if type_.kind == "float64":
         sums = _float_total(parts[1:])

@@ -1,9 +1,9 @@
-"""Expressions over columns, as users write them: trees that say what to compute, and print as their source.
+"""Expressions over columns, as users write them: trees that print as their source.
 
-    repr(expression), read as Python where col, lit, when, ... are known, builds the same expression
+    eval(repr(expression)), with col, lit, when, ... in scope, builds the same expression
 
-An expression knows no schema: `kpg.columns.bind.bind` gives it types and makes it run. Operators build trees, so
-an expression has no truth value and `==` does not compare two expressions; `structure()` does that.
+An expression has no schema: `kpg.columns.bind.bind` gives it types and evaluates it. Operators build trees, so an
+expression has no truth value, and `==` builds a comparison; to compare two expressions, use `structure()`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Expression:
     __hash__ = object.__hash__
 
     def structure(self) -> Hashable:
-        """A key that is equal for expressions that are written alike."""
+        """Return a key that is equal for expressions with the same source."""
         raise NotImplementedError
 
     def __bool__(self) -> bool:
         raise TypeMismatch(
-            f"{self!r} has no truth value of its own",
+            f"{self!r} has no truth value",
             hint="Combine conditions with & | ~ and parentheses, not with and, or, not, in, or a < b < c.",
         )
 
@@ -121,33 +121,33 @@ class Expression:
         return FunctionCall("~", (self,))
 
     def abs(self) -> Expression:
-        """The distance from zero."""
+        """Return the absolute value."""
         return FunctionCall("abs", (self,))
 
     def is_null(self) -> Expression:
-        """Whether there is no value; never null itself."""
+        """Return whether the value is null; the result is never null."""
         return FunctionCall("is_null", (self,))
 
     def not_null(self) -> Expression:
-        """The value, of a type without null; a row without value fails."""
+        """Return the value as a type without null; a row with null fails."""
         return FunctionCall("not_null", (self,))
 
     def is_in(self, values: Iterable[object]) -> Expression:
-        """Whether the value is one of some constants."""
+        """Return whether the value is one of some constants."""
         if isinstance(values, (Name, bytes)):
             raise TypeMismatch(f"is_in takes several values, not {values!r}", hint="Put it in a list.")
         return FunctionCall("is_in", (self,), tuple(Literal(value) for value in values))
 
     def cast(self, type_: object) -> Expression:
-        """The value as another type; a row whose value has no counterpart fails. Null stays null."""
+        """Return the value as another type; a row fails if its value has no counterpart. Null stays null."""
         return FunctionCall("cast", (self,), (parse_type(type_),))
 
     def hash(self) -> Expression:
-        """A number of 64 bits that depends on the value alone, in every process; null has one, too."""
+        """Return a number of 64 bits that depends on the value alone, in every process; null has one, too."""
         return FunctionCall("hash", (self,))
 
     def named(self, name: Name) -> Expression:
-        """The same value, for a column of this name."""
+        """Return the same value with a name for its column."""
         return Named(self, name)
 
     alias = named
@@ -211,10 +211,11 @@ class FunctionCall(Expression):
         if self.op in _INFIX:
             binding = _INFIX[self.op]
             left, right = self.arguments
-            chained = binding == 1  # a < b < c means something else in Python
-            kept = isinstance(left, Literal) and (chained or isinstance(right, Literal))  # Python would turn it round
-            shown = repr(left) if kept else _show(left, binding + chained)
-            return f"{shown} {self.op} {_show(right, binding + 1)}"
+            chained = binding == 1  # a < b < c has another meaning in Python
+            # Between a bare constant and an expression, Python would swap the operands of a comparison.
+            as_literal = isinstance(left, Literal) and (chained or isinstance(right, Literal))
+            shown_left = repr(left) if as_literal else _show(left, binding + chained)
+            return f"{shown_left} {self.op} {_show(right, binding + 1)}"
         if self.op in _PREFIX:
             return _PREFIX[self.op] + _show_receiver(self.arguments[0], 6)
         if self.op == "when":
@@ -223,11 +224,11 @@ class FunctionCall(Expression):
             return ".".join(steps) + f".otherwise({_bare(last)})"
         if self.op == "is_in":
             return f"{_show_receiver(self.arguments[0])}.is_in([{', '.join(_bare(o) for o in self.options)}])"
-        given = [_bare(argument) for argument in self.arguments]
+        shown = [_bare(argument) for argument in self.arguments]
         if self.op in _FUNCTIONS:
-            return f"{self.op}({', '.join(given)})"
-        given = given[1:] + [_quote(str(o)) if isinstance(o, Type) else repr(o) for o in self.options]
-        return f"{_show_receiver(self.arguments[0])}.{self.op}({', '.join(given)})"
+            return f"{self.op}({', '.join(shown)})"
+        shown = shown[1:] + [_quote(str(o)) if isinstance(o, Type) else repr(o) for o in self.options]
+        return f"{_show_receiver(self.arguments[0])}.{self.op}({', '.join(shown)})"
 
 
 class Named(Expression):
@@ -247,7 +248,7 @@ class Named(Expression):
 
 
 class Apply(Expression):
-    """A user's function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time."""
+    """A user function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time."""
 
     __slots__ = ("arguments", "function", "kind", "returns")
 
@@ -261,7 +262,7 @@ class Apply(Expression):
 
     @property
     def name(self) -> str:
-        """What to call the function in messages."""
+        """The name of the function, for messages."""
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def structure(self) -> Hashable:
@@ -273,7 +274,7 @@ class Apply(Expression):
 
 
 class StringMethods:
-    """Functions of strings, as in `col("name").str.lower()`. They see each distinct value of a batch once."""
+    """Functions of strings, as in `col("name").str.lower()`. They run once for each distinct value of a batch."""
 
     __slots__ = ("_receiver",)
 
@@ -281,45 +282,45 @@ class StringMethods:
         self._receiver = receiver
 
     def lower(self) -> Expression:
-        """In small letters."""
+        """Return the text in lower case."""
         return FunctionCall("str.lower", (self._receiver,))
 
     def upper(self) -> Expression:
-        """In capital letters."""
+        """Return the text in upper case."""
         return FunctionCall("str.upper", (self._receiver,))
 
     def strip(self) -> Expression:
-        """Without white space at either end."""
+        """Return the text without white space at either end."""
         return FunctionCall("str.strip", (self._receiver,))
 
     def length(self) -> Expression:
-        """How many characters (of binary values, bytes) there are."""
+        """Return the number of characters; of binary values, of bytes."""
         return FunctionCall("str.length", (self._receiver,))
 
     def concat(self, *others: object) -> Expression:
-        """This and the others, one after another."""
+        """Return this text and the others, concatenated."""
         return FunctionCall("str.concat", (self._receiver, *map(wrap, others)))
 
     def contains(self, part: object) -> Expression:
-        """Whether `part`, taken literally, is in it."""
+        """Return whether the text contains `part`, taken literally."""
         return FunctionCall("str.contains", (self._receiver, wrap(part)))
 
     def starts_with(self, part: object) -> Expression:
-        """Whether it begins with `part`."""
+        """Return whether the text begins with `part`."""
         return FunctionCall("str.starts_with", (self._receiver, wrap(part)))
 
     def ends_with(self, part: object) -> Expression:
-        """Whether it ends with `part`."""
+        """Return whether the text ends with `part`."""
         return FunctionCall("str.ends_with", (self._receiver, wrap(part)))
 
     def replace(self, old: object, new: object) -> Expression:
-        """With every `old` replaced by `new`."""
+        """Return the text with every `old` replaced by `new`."""
         return FunctionCall("str.replace", (self._receiver, wrap(old), wrap(new)))
 
     def substring(self, start: object, length: object | None = None) -> Expression:
-        """The characters from position `start` (from 0; negative: from the end), at most `length` of them."""
-        given = (wrap(start),) if length is None else (wrap(start), wrap(length))
-        return FunctionCall("str.substring", (self._receiver, *given))
+        """Return at most `length` characters from position `start` (from 0; negative: from the end)."""
+        bounds = (wrap(start),) if length is None else (wrap(start), wrap(length))
+        return FunctionCall("str.substring", (self._receiver, *bounds))
 
 
 class DateMethods:
@@ -331,41 +332,41 @@ class DateMethods:
         self._receiver = receiver
 
     def year(self) -> Expression:
-        """The year, 1 to 9999."""
+        """Return the year, 1 to 9999."""
         return FunctionCall("dt.year", (self._receiver,))
 
     def month(self) -> Expression:
-        """The month, 1 to 12."""
+        """Return the month, 1 to 12."""
         return FunctionCall("dt.month", (self._receiver,))
 
     def day(self) -> Expression:
-        """The day of the month, 1 to 31."""
+        """Return the day of the month, 1 to 31."""
         return FunctionCall("dt.day", (self._receiver,))
 
     def weekday(self) -> Expression:
-        """The day of the week, Monday 0 to Sunday 6."""
+        """Return the day of the week, Monday 0 to Sunday 6."""
         return FunctionCall("dt.weekday", (self._receiver,))
 
     def hour(self) -> Expression:
-        """The hour of a timestamp, 0 to 23."""
+        """Return the hour of a timestamp, 0 to 23."""
         return FunctionCall("dt.hour", (self._receiver,))
 
     def minute(self) -> Expression:
-        """The minute of a timestamp, 0 to 59."""
+        """Return the minute of a timestamp, 0 to 59."""
         return FunctionCall("dt.minute", (self._receiver,))
 
     def second(self) -> Expression:
-        """The second of a timestamp, 0 to 59."""
+        """Return the second of a timestamp, 0 to 59."""
         return FunctionCall("dt.second", (self._receiver,))
 
 
 def wrap(value: object) -> Expression:
-    """The expression itself, or the constant."""
+    """Return an expression unchanged, and any other value as a constant."""
     return value if isinstance(value, Expression) else Literal(value)
 
 
 def name_of(expression: Expression) -> str | None:
-    """The name an expression brings with it: the one given, or that of its column."""
+    """Return the name of an expression: the one it was given, or that of its column."""
     return expression.name if isinstance(expression, (Named, ColumnReference)) else None
 
 

@@ -1,9 +1,9 @@
-"""Floats as integers of the same order, and back.
+"""Floats as integers in the same order, and back.
 
     a < b  ⇔  lane(a) < lane(b)      for all floats, NaN being one value above +inf, and -0.0 the same value as 0.0
 
-The bits of a float that is not negative already sort like the number; those of a negative one sort in reverse, so all
-but the sign are flipped. Flipping twice gives the bits back. No float has the lane NULL; the lane NULL reads as NaN.
+The bits of a nonnegative float sort like the number. Those of a negative float sort in reverse, so all but the sign are
+flipped; a second flip restores them. No float has the lane value NULL, and NULL decodes as NaN.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kpg.columns.updates import Ints
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-NAN = 0x7FF8 << 48
+NAN = 0x7FF8 << 48  # the lane value of NaN: one of its bit patterns
 _SHIFT = np.int64(63)
 _FLIP = np.int64(MAX)
 
 
 def to_lane(values: Floats) -> Ints:
-    """The lane of floats."""
+    """Return the lane of floats."""
     bits: Ints = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
     flipped: Ints = bits ^ ((bits >> _SHIFT) & _FLIP)
     nan = values != values  # NaN differs from itself, and has many bit patterns
@@ -36,13 +36,13 @@ def to_lane(values: Floats) -> Ints:
 
 
 def from_lane(lane: Ints) -> Floats:
-    """The floats of a lane."""
+    """Return the floats of a lane."""
     bits = lane ^ ((lane >> _SHIFT) & _FLIP)
     return bits.view(np.float64)
 
 
 def to_lane_one(value: float) -> int:
-    """The lane value of one float."""
+    """Return the lane value of one float."""
     if math.isnan(value):
         return NAN
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]

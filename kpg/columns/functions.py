@@ -1,4 +1,4 @@
-"""The functions users begin expressions with: col, lit, when, coalesce, min_of, max_of, udf, row_udf."""
+"""The functions that begin expressions: col, lit, when, coalesce, min_of, max_of, udf, row_udf."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RowByRowWarning(UserWarning):
 
 
 def col(name: str) -> Expression:
-    """The value of a column.
+    """Return the value of a column.
 
     >>> col("price") * col("quantity") > 100
     col("price") * col("quantity") > 100
@@ -25,27 +25,27 @@ def col(name: str) -> Expression:
 
 
 def lit(value: object) -> Expression:
-    """A constant. Beside a column it may be written bare: `col("a") + 1`."""
+    """Return a constant. Beside a column you may write it bare: `col("a") + 1`."""
     return Literal(value)
 
 
 def coalesce(*values: object) -> Expression:
-    """The first value that is not null."""
+    """Return the first value that is not null."""
     return FunctionCall("coalesce", tuple(map(wrap, values)))
 
 
 def min_of(*values: object) -> Expression:
-    """The least of some values of a row; null if one of them is."""
+    """Return the least of several values of a row; null if one of them is null."""
     return FunctionCall("min_of", tuple(map(wrap, values)))
 
 
 def max_of(*values: object) -> Expression:
-    """The greatest of some values of a row; null if one of them is."""
+    """Return the greatest of several values of a row; null if one of them is null."""
     return FunctionCall("max_of", tuple(map(wrap, values)))
 
 
 class WhenBuilder:
-    """Conditions and values that still lack an `otherwise`."""
+    """Conditions and values, to be completed by `otherwise`."""
 
     __slots__ = ("_steps",)
 
@@ -53,16 +53,16 @@ class WhenBuilder:
         self._steps = steps
 
     def when(self, condition: object, value: object) -> WhenBuilder:
-        """A value for rows where no earlier condition is true and this one is."""
+        """Add a value for the rows where this condition is true and no earlier one is."""
         return WhenBuilder((*self._steps, wrap(condition), wrap(value)))
 
     def otherwise(self, value: object) -> Expression:
-        """The value where no condition is true."""
+        """Complete the expression with the value where no condition is true."""
         return FunctionCall("when", (*self._steps, wrap(value)))
 
 
 def when(condition: object, value: object) -> WhenBuilder:
-    """A value where a condition is true; say what else with `otherwise`.
+    """Begin a choice: a value where a condition is true; complete it with `otherwise`.
 
     >>> when(col("a") > 0, "up").otherwise("down")
     when(col("a") > 0, "up").otherwise("down")
@@ -71,7 +71,7 @@ def when(condition: object, value: object) -> WhenBuilder:
 
 
 class UserFunction:
-    """A user's function, ready to be called with expressions."""
+    """A user function that can be called with expressions."""
 
     __slots__ = ("_function", "_kind", "_returns")
 
@@ -85,21 +85,23 @@ class UserFunction:
 
 
 def udf(function: Callable[..., Any], *, returns: object, kind: str = "numpy") -> UserFunction:
-    """A function of arrays as a function of columns: `udf(np.hypot, returns=float)(col("x"), col("y"))`.
+    """Return a function of arrays as a function of columns: `udf(np.hypot, returns=float)(col("x"), col("y"))`.
 
-    It is called with one array for each argument and returns one value for each row. With kind "numpy" rows with a null
-    argument are left out and give null; with kind "arrow" the function gets Arrow arrays and sees nulls itself. It must
-    not depend on what other rows it gets: batches are cut anywhere. A row on which it raises fails; the others do not.
+    kpg calls it with an array for each argument, and it returns a value for each row. With kind "numpy", rows with a
+    null argument are left out and give null; with kind "arrow", the function gets Arrow arrays with their nulls. The
+    value of a row must not depend on the other rows, because batches are cut anywhere. Only the rows on which the
+    function raises fail.
     """
     if kind not in ("numpy", "arrow"):
-        raise TypeMismatch(f"no such kind of udf: {kind!r}", hint="kind is 'numpy' or 'arrow'; see row_udf, too.")
+        raise TypeMismatch(f"unknown kind of udf: {kind!r}", hint="Use kind='numpy' or kind='arrow'; or see row_udf.")
     return UserFunction(function, parse_type(returns), kind)
 
 
 def row_udf(function: Callable[..., Any], *, returns: object) -> UserFunction:
-    """A function of one row's Python values as a function of columns. Slow: about a microsecond a row and more.
+    """Return a function of one row's Python values as a function of columns. Slow: a microsecond a row or more.
 
-    For what arrays cannot do. A row with a null argument gives null without a call; a row on which it raises fails.
+    Use it for computations that arrays cannot do. A row with a null argument gives null without a call; a row on which
+    the function raises fails.
     """
     name = getattr(function, "__name__", type(function).__name__)
     warnings.warn(f"{name} runs once for each row; udf takes whole arrays", RowByRowWarning, stacklevel=2)

@@ -1,7 +1,7 @@
 """Logic and choices: & | ~, when, coalesce, not_null.
 
-& and | are three-valued and indifferent to order: false & anything is false and true | anything is true, whether the
-other side is null or failed. `when` and `coalesce` take only the failures of what they choose.
+& and | follow three-valued logic, in either order: false & x is false and true | x is true, even if x is null or has
+failed. `when` and `coalesce` fail only where the value they choose has failed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from kpg.errors import TypeMismatch
 
 
 def conjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of &."""
+    """Bind &."""
     return JunctionNode(_conditions(call, arguments, scope), 0)
 
 
 def disjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of |."""
+    """Bind |."""
     return JunctionNode(_conditions(call, arguments, scope), 1)
 
 
 def negation(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of ~."""
+    """Bind ~."""
     (argument,) = _conditions(call, arguments, scope)
     return TotalFunctionNode(argument.type, (argument,), _invert)
 
@@ -51,17 +51,17 @@ def _invert(lane: Ints) -> Ints:
 
 
 def _conditions(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
-    settled = [
+    conditions = [
         ConstantNode(BOOL.optional(), None, NULL, scope.symbols) if isinstance(a, ConstantNode) and a.untyped else a
         for a in arguments
     ]
-    if any(argument.type.kind != "bool" for argument in settled):
-        refuse(call, settled, "Put parentheses around comparisons: (a > 1) & (b < 2).")
-    return settled
+    if any(argument.type.kind != "bool" for argument in conditions):
+        refuse(call, conditions, "Put parentheses around comparisons: (a > 1) & (b < 2).")
+    return conditions
 
 
 class JunctionNode(BoundNode):
-    """& (`decisive` is 0) or | (`decisive` is 1): one decisive side decides, else null or failure shows."""
+    """& (`decisive` is 0) or | (`decisive` is 1): one decisive side decides; otherwise null or failure shows."""
 
     __slots__ = ("_arguments", "_decisive")
 
@@ -87,7 +87,7 @@ class JunctionNode(BoundNode):
 
 
 def when(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of when ... otherwise: the first whose condition is true."""
+    """Bind when ... otherwise: the value of the first condition that is true."""
     conditions = _conditions(call, arguments[:-1:2], scope)
     branches = adapt_all([*arguments[1:-1:2], arguments[-1]], scope)
     type_ = common_type(call, branches)
@@ -115,7 +115,10 @@ class ChoiceNode(BoundNode):
 
 
 def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> NodeResult:
-    """The answers of one node for some rows and of another for the rest; neither sees rows it could fail on in vain."""
+    """Return the results of one node for the chosen rows and of another for the rest.
+
+    A node that can fail sees only its own rows, so that no row fails on a value that is not chosen.
+    """
     if chosen.all():
         return yes.run(data)
     if not chosen.any():
@@ -125,15 +128,15 @@ def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> NodeResu
     values = np.empty(len(chosen), np.int64)
     codes = np.zeros(len(chosen), np.int64)
     for rows, node in ((chosen, yes), (~chosen, no)):
-        values[rows], found = node.run(np.ascontiguousarray(data[:, rows]))
-        codes[rows] = 0 if found is None else found
+        values[rows], node_codes = node.run(np.ascontiguousarray(data[:, rows]))
+        codes[rows] = 0 if node_codes is None else node_codes
     return values, codes if codes.any() else None
 
 
 def coalesce(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of coalesce: the first that is not null."""
+    """Bind coalesce: the first value that is not null."""
     if not arguments:
-        raise TypeMismatch("coalesce of nothing")
+        raise TypeMismatch("coalesce needs at least one value")
     arguments = adapt_all(arguments, scope)
     type_ = common_type(call, arguments)
     if not all(argument.type.nullable for argument in arguments):
@@ -147,7 +150,7 @@ def coalesce(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 
 
 class CoalesceNode(BoundNode):
-    """A value, or another where it is null."""
+    """A value, and another one where it is null."""
 
     __slots__ = ("_other", "_value")
 
@@ -176,7 +179,7 @@ class CoalesceNode(BoundNode):
 
 
 def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of not_null."""
+    """Bind not_null."""
     (argument,) = arguments
     if not argument.type.nullable:
         return argument
@@ -184,7 +187,7 @@ def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 
 
 class NotNullNode(BoundNode):
-    """The value; a row without one fails."""
+    """The value; a row with null fails."""
 
     __slots__ = ("_argument", "_code")
 

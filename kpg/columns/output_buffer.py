@@ -1,9 +1,9 @@
-"""Blocks that are written before it is known how many columns they will have.
+"""Blocks for output of unknown size: allocate the maximum, write, then release the rest.
 
-    block = allocate_block(lanes, most);  ... write the first n columns ...;  block = release_unused(block, n)
+    block = allocate_block(lanes, maximum);  ... write the first n columns ...;  block = release_unused(block, n)
 
-A large block is one stretch of memory whose unused end goes back to the system, without copying what is used. Nobody
-else may look at a block that is given to `release_unused`.
+A large block is one stretch of memory, and its unused end returns to the system without a copy of the used part. The
+caller must hold the only reference to a block that it passes to `release_unused`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 from kpg.columns.updates import Ints, trim
 from kpg.kernels.consolidate_rows import close_lane_gaps
 
-SMALL = 1 << 14  # columns that are cheaper to copy than to move
+COPIED_COLUMNS = 1 << 14  # a block of fewer columns is cheaper to copy than to resize
 
 
 def allocate_block(lanes: int, columns: int) -> Ints:
-    """A block to be written, of which perhaps only the first columns will be used."""
-    if columns < SMALL:
+    """Return a block to write to, of which perhaps only the first columns will be used."""
+    if columns < COPIED_COLUMNS:
         return np.empty((lanes, columns), np.int64)
     return np.empty(lanes * columns, np.int64).reshape(lanes, columns)
 
 
 def release_unused(block: Ints, columns: int) -> Ints:
-    """The first columns of a block; the memory of the others is given back."""
-    lanes, most = block.shape
-    if columns == most:
+    """Return the first columns of a block, and release the memory of the others."""
+    lanes, allocated = block.shape
+    if columns == allocated:
         return block
     flat = block.base
     if flat is None or lanes == 0:
         return trim(block, columns)
-    close_lane_gaps(flat, lanes, most, columns)
+    close_lane_gaps(flat, lanes, allocated, columns)
     del block
     flat.resize(lanes * columns, refcheck=False)
     return flat.reshape(lanes, columns)

@@ -1,9 +1,9 @@
-"""Some of the updates, or some of their lanes; constants stay constants.
+"""Select updates, or reorder their lanes; constants stay constants.
 
-keep(updates, mask)          those where a mask is true
-take(updates, rows)          those at some positions, in that order
-slice_updates(updates, begin, end)     those that follow each other
-reorder_lanes(updates, lanes)    all of them, their lanes in another order
+keep(updates, mask)                    the updates where a mask is true
+take(updates, rows)                    the updates at some positions, in that order
+slice_updates(updates, begin, end)     the updates from one position to another
+reorder_lanes(updates, lanes)          all updates, with their lanes in another order
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kpg.columns.updates import Ints, Updates
 
 
 def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
-    """The updates where `mask` is true."""
+    """Return the updates where `mask` is true."""
     return Updates(
         np.ascontiguousarray(updates.data[:, mask]),
         updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
@@ -24,7 +24,7 @@ def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
 
 
 def take(updates: Updates, rows: Ints) -> Updates:
-    """The updates at some positions, in that order."""
+    """Return the updates at some positions, in that order."""
     return Updates(
         np.take(updates.data, rows, axis=1),
         updates.times if updates.times.shape[1] == 1 else np.take(updates.times, rows, axis=1),
@@ -33,7 +33,7 @@ def take(updates: Updates, rows: Ints) -> Updates:
 
 
 def slice_updates(updates: Updates, begin: int, end: int) -> Updates:
-    """The updates from one position to another."""
+    """Return the updates from position `begin` up to `end`."""
     if end - begin == len(updates):
         return updates
     return Updates(
@@ -44,7 +44,7 @@ def slice_updates(updates: Updates, begin: int, end: int) -> Updates:
 
 
 def reorder_lanes(updates: Updates, lanes: list[int]) -> Updates:
-    """The same updates, their lanes in another order."""
+    """Return the same updates with their lanes in another order."""
     if lanes == sorted(lanes):
         return updates
     return Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)

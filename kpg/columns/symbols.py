@@ -1,13 +1,13 @@
-"""Symbols: each distinct string and binary value once, known by a small number.
+"""The symbol table: each distinct string and binary value once, with a small integer as its id.
 
-    ids of values are equal  ⇔  the values are equal, byte for byte        (a string never equals a binary value)
+    id(a) == id(b)  ⇔  a == b, byte for byte        (a string never equals a binary value)
 
-An id is not negative; null is the lane value NULL and has no symbol. Ids say nothing about order: `ranks()[id]` does,
-code point by code point, all strings before all binary values. Ids that nothing refers to are given back by `reclaim`
-and may then name another value, so whoever keeps ids must either report them as live or `hold` them.
+An id is not negative; null is the lane value NULL and has no symbol. Ids do not sort as values: `ranks()[id]` does,
+code point by code point, all strings before all binary values. `reclaim` frees ids that are not in use, which may then
+stand for other values. So a caller that keeps ids must either report them as live or `hold` them.
 
-Interning costs Python work per distinct value of each chunk only. Ranks are made when asked: k new symbols among n cost
-k log n comparisons and a pass over n integers.
+Interning costs Python work only for the distinct values of each chunk. Ranks are computed on demand: k new symbols
+among n cost k log n comparisons and a pass over n integers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Value: TypeAlias = str | bytes
 
 _BYTES = bytes  # inside Symbols, `bytes` is the property
 
-_FREE = object()  # stands in the table where no symbol is
-_MAX_CHUNK_BYTES = 2**31 - 1  # what Arrow's 32-bit offsets can address
-_SAMPLE = 16_384  # rows that tell whether values repeat
-_ENTRY_BYTES = 200  # about what Python's string, dict and list entries cost beside the text
+_FREE = object()  # marks a free entry of the table
+_MAX_CHUNK_BYTES = 2**31 - 1  # the limit of Arrow's 32-bit offsets
+_SAMPLE_ROWS = 16_384  # rows that decide whether values repeat
+_ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
 
 
 class SymbolHold:
-    """Ids that `reclaim` spares for as long as this object lives."""
+    """Keeps ids from being reclaimed as long as this object lives."""
 
     __slots__ = ("__weakref__", "ids")
 
@@ -48,17 +48,17 @@ class SymbolHold:
 
 
 class Symbols:
-    """The table of symbols of one db."""
+    """The symbol table of one db."""
 
     def __init__(self) -> None:
         self._ids: dict[Value, int] = {}
-        self._values: list[Any] = []  # by id; _FREE where none is
+        self._values: list[Any] = []  # by id; _FREE for a free id
         self._free: list[int] = []
         self._text_bytes = 0
         self._held: weakref.WeakSet[SymbolHold] = weakref.WeakSet()
-        self._order: Ints = np.empty(0, np.int64)  # by value, all live ids but those in _unranked
+        self._order: Ints = np.empty(0, np.int64)  # the live ids except those in _unranked, sorted by value
         self._unranked: list[int] = []
-        self._ranks: Ints | None = np.empty(0, np.int64)  # None when _order has changed since
+        self._ranks: Ints | None = np.empty(0, np.int64)  # by id; None if _order has changed
         self._hashes: Ints = np.empty(0, np.int64)
         self._unhashed: list[int] = []
 
@@ -66,9 +66,9 @@ class Symbols:
         return len(self._ids)
 
     def intern(self, values: Any) -> Ints:
-        """The ids of an Arrow array, a chunked array or a list of str or of bytes; new ones are made as needed.
+        """Return the ids of an Arrow array, a chunked array or a list of str or of bytes; add new values to the table.
 
-        Null gives NULL. All values are of one type.
+        Null gives NULL. All values must be of one type.
         """
         if isinstance(values, pa.ChunkedArray):
             if values.num_chunks == 1:
@@ -79,19 +79,19 @@ class Symbols:
         return self._intern_list(values)
 
     def _intern_list(self, values: Sequence[Value | None]) -> Ints:
-        known = list(map(self._ids.get, values))  # type: ignore[arg-type]  # no key is None
-        if None in known:
-            for row, (value, id_) in enumerate(zip(values, known, strict=True)):
+        ids = list(map(self._ids.get, values))  # type: ignore[arg-type]  # no key is None
+        if None in ids:
+            for row, (value, id_) in enumerate(zip(values, ids, strict=True)):
                 if id_ is None:
-                    known[row] = NULL if value is None else self.intern_one(value)
-        return np.array(known, np.int64)
+                    ids[row] = NULL if value is None else self.intern_one(value)
+        return np.array(ids, np.int64)
 
     def _intern_array(self, array: Any) -> Ints:
         if not pa.types.is_dictionary(array.type):
             if not (is_arrow_text(array.type) or is_arrow_bytes(array.type)):
-                raise SchemaMismatch(f"symbols are strings or binary values, not {array.type}")
+                raise SchemaMismatch(f"a string or binary column cannot hold {array.type}")
             large = array.cast(pa.large_string() if is_arrow_text(array.type) else pa.large_binary())
-            if _mostly_distinct(large):  # a dictionary would be work for nothing
+            if _mostly_distinct(large):  # a dictionary would not pay
                 return self._intern_list(_python_values(large))
             array = large.dictionary_encode()
         indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
@@ -106,7 +106,7 @@ class Symbols:
         return mapped
 
     def intern_one(self, value: Value) -> int:
-        """The id of one value."""
+        """Return the id of one value."""
         id_ = self._ids.get(value)
         if id_ is not None:
             return id_
@@ -123,12 +123,12 @@ class Symbols:
         return id_
 
     def values(self, ids: Ints) -> list[Any]:
-        """The Python values of ids, None for NULL."""
+        """Return the Python values of ids, None for NULL."""
         table = self._values
         return [table[id_] if id_ >= 0 else None for id_ in ids.tolist()]
 
     def text(self, ids: Ints, type: pa.DataType | None = None) -> Any:
-        """The values of ids as an Arrow array of `type` (string unless said), chunked if 2 GiB or more."""
+        """Return the values of ids as an Arrow array of `type` (default: string), chunked from 2 GiB on."""
         type = pa.string() if type is None else type
         large = pa.large_string() if is_arrow_text(type) else pa.large_binary()
         distinct, inverse = self.distinct(ids)
@@ -143,7 +143,7 @@ class Symbols:
         return pa.chunked_array([expanded.slice(*cut).cast(type) for cut in _cuts(lengths)])
 
     def distinct(self, ids: Ints) -> tuple[Ints, Ints]:
-        """Each id (or NULL) once, and for each row which of them it is."""
+        """Return the distinct ids (and NULL), and for each row the index of its id among them."""
         if len(ids) == 1:
             return ids, np.zeros(1, np.int64)
         if len(self._values) > 4 * len(ids):  # a table by id would be mostly empty
@@ -151,15 +151,15 @@ class Symbols:
         slots = np.where(ids < 0, len(self._values), ids)
         used = np.zeros(len(self._values) + 1, np.bool_)
         used[slots] = True
-        found = np.flatnonzero(used)
+        present = np.flatnonzero(used)
         position = np.empty(len(used), np.int64)
-        position[found] = np.arange(len(found))
-        return np.where(found == len(self._values), NULL, found), position[slots]
+        position[present] = np.arange(len(present))
+        return np.where(present == len(self._values), NULL, present), position[slots]
 
     def ranks(self) -> Ints:
-        """By id, its place in the order of values; good until new symbols come. Freed ids come after all others."""
+        """Return the rank of each id in the order of values, valid until symbols are added. Free ids rank last."""
         if self._unranked:
-            self._order = self._with(self._unranked)
+            self._order = self._merge_into_order(self._unranked)
             self._unranked, self._ranks = [], None
         if self._ranks is None:
             self._ranks = np.empty(len(self._values), np.int64)
@@ -167,36 +167,36 @@ class Symbols:
             self._ranks[self._order] = np.arange(len(self._order))
         return self._ranks
 
-    def _with(self, fresh: list[int]) -> Ints:
-        """The order of values, with that of new symbols merged in."""
-        if len(fresh) * 8 > len(self._order):
-            return np.array(sorted(self._order.tolist() + fresh, key=self._place), np.int64)
-        ids = sorted(fresh, key=self._place)
-        places = [bisect_left(self._order, self._place(id_), key=self._place) for id_ in ids]
-        return np.insert(self._order, places, ids)
+    def _merge_into_order(self, new_ids: list[int]) -> Ints:
+        """Return the ids sorted by value, new ones included."""
+        if len(new_ids) * 8 > len(self._order):
+            return np.array(sorted(self._order.tolist() + new_ids, key=self._sort_key), np.int64)
+        ids = sorted(new_ids, key=self._sort_key)
+        positions = [bisect_left(self._order, self._sort_key(id_), key=self._sort_key) for id_ in ids]
+        return np.insert(self._order, positions, ids)
 
-    def _place(self, id_: int) -> tuple[bool, Value]:
-        """What ids are sorted by: strings come first."""
+    def _sort_key(self, id_: int) -> tuple[bool, Value]:
+        """Return the sort key of an id: strings come before binary values."""
         value = self._values[id_]
         return isinstance(value, _BYTES), value
 
     def order(self) -> Ints:
-        """By rank, the id: `order()[ranks()[id]] == id` for every live id."""
+        """Return the ids by rank: `order()[ranks()[id]] == id` for every live id."""
         self.ranks()
         return self._order
 
     def rank_of(self, ids: Ints) -> Ints:
-        """The rank of each id; null has the least, NULL."""
+        """Return the rank of each id; null has the least rank, NULL."""
         ranks = self.ranks()
         return np.where(ids < 0, NULL, ranks[np.maximum(ids, 0)]) if len(ranks) else ids
 
     @property
     def ranked(self) -> bool:
-        """Whether `ranks` is at hand without comparing values."""
+        """Whether `ranks` returns without comparing values."""
         return not self._unranked
 
     def hashes(self) -> Ints:
-        """By id, a hash of the value that is the same in every process."""
+        """Return a hash of the value of each id; it is the same in every process."""
         if self._unhashed:
             grown = np.zeros(len(self._values), np.int64)
             grown[: len(self._hashes)] = self._hashes
@@ -205,21 +205,21 @@ class Symbols:
         return self._hashes
 
     def hash_of(self, ids: Ints) -> Ints:
-        """The hash of each id; that of null is NULL."""
+        """Return the hash of each of some ids; that of null is NULL."""
         hashes = self.hashes()
         return np.where(ids < 0, NULL, hashes[np.maximum(ids, 0)]) if len(hashes) else ids
 
     def hold(self, ids: Ints) -> SymbolHold:
-        """Spare these ids from `reclaim` until the returned object is gone."""
-        held = SymbolHold(ids)
-        self._held.add(held)
-        return held
+        """Keep these ids from being reclaimed until the returned object is deleted."""
+        hold = SymbolHold(ids)
+        self._held.add(hold)
+        return hold
 
     def reclaim(self, live_ids: Ints | Iterable[int]) -> int:
-        """Free every symbol that is neither live nor held; how many those were. Negative ids (null) are ignored."""
+        """Free every symbol that is neither live nor held; return their number. Negative ids (null) are ignored."""
         live = np.zeros(len(self._values), np.bool_)
-        given = live_ids if isinstance(live_ids, np.ndarray) else np.array(list(live_ids), np.int64)
-        for ids in [given, *(held.ids for held in self._held)]:
+        live_array = live_ids if isinstance(live_ids, np.ndarray) else np.array(list(live_ids), np.int64)
+        for ids in [live_array, *(hold.ids for hold in self._held)]:
             live[ids[ids >= 0]] = True
         dead = [id_ for id_ in np.flatnonzero(~live).tolist() if self._values[id_] is not _FREE]
         if not dead:
@@ -238,13 +238,13 @@ class Symbols:
 
     @property
     def bytes(self) -> int:
-        """About what the table holds in memory."""
+        """An estimate of the memory of the table."""
         arrays = self._order.nbytes + self._hashes.nbytes + (0 if self._ranks is None else self._ranks.nbytes)
         return self._text_bytes + _ENTRY_BYTES * len(self._ids) + arrays
 
 
 def _size(value: Value) -> int:
-    """The length in UTF-8 bytes, which also proves that the value has one."""
+    """Return the length in UTF-8 bytes; raise SchemaMismatch for text that is not Unicode."""
     if isinstance(value, str):
         if value.isascii():
             return len(value)
@@ -260,8 +260,8 @@ def _size(value: Value) -> int:
 
 
 def _mostly_distinct(array: Any) -> bool:
-    """Whether, to judge by the first values, few are repeated."""
-    sample = array.slice(0, _SAMPLE)
+    """Return whether few values are repeated, judged by a sample of the first ones."""
+    sample = array.slice(0, _SAMPLE_ROWS)
     return len(sample) < len(array) and 2 * len(sample.dictionary_encode().dictionary) > len(sample)
 
 
@@ -277,7 +277,7 @@ def _python_values(array: Any) -> list[Any]:
 
 
 def _cuts(lengths: Ints) -> Iterable[tuple[int, int]]:
-    """(offset, length) of slices that each fit 32-bit offsets."""
+    """Yield (offset, length) of slices that each fit 32-bit offsets."""
     ends = np.cumsum(lengths)
     start = 0
     while start < len(ends):

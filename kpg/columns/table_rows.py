@@ -1,11 +1,11 @@
-"""Rows of any kind to lanes, and back.
+"""Tables and rows of any kind to lanes, and back.
 
     encode(schema, rows, symbols)  int64[lanes, n], its own memory, C-contiguous
     decode(schema, encode(schema, rows, symbols), symbols) == rows        up to NaN and -0.0
 
 Rows may be an Arrow table, batch or reader, a pandas or polars frame, NumPy arrays, a dict of columns, or plain tuples.
-Sources with names are matched by name, others by position. Columns cost one copy and no Python work per row; tuples
-cost about a tenth of a microsecond a value. Nothing is returned unless every row fits.
+Sources with column names are matched by name, others by position. A column costs one copy and no Python work per row; a
+tuple costs about a tenth of a microsecond a value. If one row does not fit, `encode` raises and returns none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ONLY_INT = {int}
 
 
 def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
-    """The lanes of some rows: int64[lanes, n]."""
+    """Return the lanes of rows: int64[lanes, n]."""
     if type(rows) is list:
         return _encode_tuples(schema, rows, symbols)
     if isinstance(rows, (pa.Table, pa.RecordBatch)):
@@ -55,7 +55,7 @@ def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
 
 
 def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
-    """The rows of some lanes as an Arrow table."""
+    """Return the rows of lanes as an Arrow table."""
     if not len(schema):
         struct: Any = pa.array([{}] * data.shape[1], pa.struct([]))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
@@ -64,7 +64,7 @@ def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
 
 
 def decode_rows(schema: Schema, data: Ints, symbols: Symbols) -> list[tuple[Any, ...]]:
-    """The rows of some lanes as tuples of Python values."""
+    """Return the rows of lanes as tuples of Python values."""
     if not len(schema):
         return [()] * data.shape[1]
     if schema.all_int64:
@@ -79,9 +79,9 @@ def _encode_tuples(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
     if not rows:
         return np.empty((len(schema), 0), np.int64)
     if schema.all_int64:
-        found = _all_ints(len(schema), rows)
-        if found is not None:
-            return found
+        lanes = _all_ints(len(schema), rows)
+        if lanes is not None:
+            return lanes
     if isinstance(rows[0], Mapping):
         return _encode_dicts(schema, rows, symbols)
     if len(schema) == 1 and not isinstance(rows[0], (tuple, list)):
@@ -94,7 +94,7 @@ def _encode_tuples(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
 
 
 def _all_ints(lanes: int, rows: list[Any]) -> Ints | None:
-    """The lanes of rows that are nothing but tuples of ints, else None."""
+    """Return the lanes of rows that are all tuples of ints, None for other rows."""
     try:
         if set(map(type, chain.from_iterable(rows))) != _ONLY_INT:
             return None
@@ -142,8 +142,10 @@ def _check_names(schema: Schema, names: Sequence[Any], what: str) -> None:
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if missing or unknown or twice:
         faults = [("lacks", missing), ("has unknown", unknown), ("has twice", twice)]
-        said = " and ".join(f"{fault} {', '.join(map(repr, found))}" for fault, found in faults if found)
-        raise SchemaMismatch(f"{what} {said}", detail=f"The columns are {schema!r}.", hint="Select or rename columns.")
+        message = " and ".join(f"{fault} {', '.join(map(repr, columns))}" for fault, columns in faults if columns)
+        raise SchemaMismatch(
+            f"{what} {message}", detail=f"The columns are {schema!r}.", hint="Select or rename columns."
+        )
 
 
 def _encode_table(schema: Schema, table: Any, symbols: Symbols) -> Ints:
@@ -206,7 +208,7 @@ def _encode_named(schema: Schema, columns: list[tuple[str, Any]], n: int, symbol
 
 
 def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: Ints) -> None:
-    """Write the lane of one column of any kind to `out`."""
+    """Write the lane of one column of any kind to `out`; `name` is the column's, for errors."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         encode_arrow(type_, column, name, symbols, out)
     elif _is_pandas(column, "Series"):
@@ -222,11 +224,13 @@ def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: In
 
 
 def _encode_series(type_: Type, series: Any, name: str, symbols: Symbols, out: Ints) -> None:
-    """A pandas column. What pandas holds to be missing is null, except that NaN is a number if null is not allowed."""
+    """Encode a pandas column. Values that pandas calls missing are null, but NaN is a number in a type without null."""
     if series.dtype == object:
         nan_is_null = not type_.definition.has_nan or type_.nullable
         pairs = zip(series.tolist(), series.isna().to_numpy(), strict=True)
-        values = [None if gone and (nan_is_null or not isinstance(value, float)) else value for value, gone in pairs]
+        values = [
+            None if missing and (nan_is_null or not isinstance(value, float)) else value for value, missing in pairs
+        ]
         out[:] = encode_list(type_, values, name, symbols)
         return
     plain = isinstance(series.dtype, np.dtype)
@@ -249,7 +253,7 @@ def _whole_numbers(array: Any, name: str) -> Any:
 
 
 def _is_pandas(value: Any, kind: str) -> bool:
-    """Whether a value is pandas' Series or DataFrame, without importing pandas."""
+    """Return whether a value is pandas' Series or DataFrame, without an import of pandas."""
     return any(base.__name__ == kind and base.__module__.split(".")[0] == "pandas" for base in type(value).__mro__)
 
 

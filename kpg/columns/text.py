@@ -1,6 +1,6 @@
-"""Functions that need the values themselves: strings, and conversions from and to them.
+"""Functions of strings, and conversions from and to strings.
 
-They run as Python on each distinct value (or combination of values) of a batch once, and are mapped back by lane.
+They run as Python functions, once for each distinct value (or combination of values) of a batch.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type
 from kpg.columns.updates import Ints
 
-LONGEST = 1 << 24  # characters, or bytes, of a text that is computed
+MAX_TEXT_LENGTH = 1 << 24  # characters or bytes of a computed text, so that a recursion cannot exhaust memory
 
 
 class PerValueNode(BoundNode):
     """A Python function of values that are not null, called once for each distinct combination in a batch.
 
-    The function raises ValueError where it has no value; `code` says what went wrong then.
+    If `code` is not 0, the function may raise ValueError, and the row then fails with that code.
     """
 
     __slots__ = ("_arguments", "_code", "_function", "_nullable", "_scope")
@@ -54,14 +54,14 @@ class PerValueNode(BoundNode):
         self._function = function
         self._scope = scope
         self._code = code
-        self._nullable = tuple(place for place, argument in enumerate(arguments) if argument.type.nullable)
+        self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         if n == 0:
             return np.empty(0, np.int64), None
         values, codes = run_all(self._arguments, data)
-        skip = codes != 0 if codes is not None else None  # values of failed rows mean nothing
+        skip = codes != 0 if codes is not None else None  # values of failed rows have no meaning
         if self._nullable:
             null = null_rows(values, self._nullable)
             skip = null if skip is None else null | skip
@@ -69,108 +69,111 @@ class PerValueNode(BoundNode):
             computed, failed = self._apply(values)
             return computed, first_code(codes, failed)
         take = ~spread_lane(skip, n)
-        computed, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+        computed, row_codes = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
         if np.count_nonzero(take):
             computed[take], failed = self._apply([spread_lane(value, n)[take] for value in values])
-            found[take] = 0 if failed is None else failed
-        return computed, first_code(codes, found)
+            row_codes[take] = 0 if failed is None else failed
+        return computed, first_code(codes, row_codes)
 
     def _apply(self, values: list[Ints]) -> NodeResult:
         distinct, inverse = self._distinct(values)
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
-        if not self._code or self._fits(columns):  # the function has a value for everything
+        if not self._code or self._cannot_fail(columns):  # no value can fail
             results = list(map(self._function, *columns))
             return encode_list(self.type, results, "", self._scope.symbols)[inverse], None
         computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
-        for row, given in enumerate(zip(*columns, strict=True)):
+        for row, inputs in enumerate(zip(*columns, strict=True)):
             try:
-                computed[row] = encode_value(self.type, self._function(*given), self._scope.symbols)
+                computed[row] = encode_value(self.type, self._function(*inputs), self._scope.symbols)
             except ValueError:
                 codes[row] = self._code
         return computed[inverse], codes[inverse] if np.count_nonzero(codes) else None
 
-    def _fits(self, columns: Sequence[Sequence[Any]]) -> bool:
-        """Whether the function surely has a value for all of these, though not for everything."""
+    def _cannot_fail(self, columns: Sequence[Sequence[Any]]) -> bool:
+        """Return whether the function certainly succeeds for these values, though not for all."""
         return False
 
     def _distinct(self, values: list[Ints]) -> tuple[list[Ints], Ints]:
-        """Each combination of values once, and for each row which of them it is."""
+        """Return the distinct combinations of values, and for each row the index of its combination."""
         n = max(map(len, values))
-        varying = [place for place, value in enumerate(values) if len(value) != 1]
+        varying = [position for position, value in enumerate(values) if len(value) != 1]
         if not varying:
             return values, np.zeros(1, np.int64)
         if len(varying) == 1:
-            (place,) = varying
-            symbolic = self._arguments[place].type.is_symbolic
+            (position,) = varying
+            symbolic = self._arguments[position].type.is_symbolic
             few, inverse = (
-                self._scope.symbols.distinct(values[place])
+                self._scope.symbols.distinct(values[position])
                 if symbolic
-                else np.unique(values[place], return_inverse=True)
+                else np.unique(values[position], return_inverse=True)
             )
-            return [few if i == place else spread_lane(value, len(few)) for i, value in enumerate(values)], inverse
+            return [few if i == position else spread_lane(value, len(few)) for i, value in enumerate(values)], inverse
         rows = list(zip(*(spread_lane(value, n).tolist() for value in values), strict=True))
-        position = {row: place for place, row in enumerate(dict.fromkeys(rows))}
-        return list(np.array(list(position), np.int64).T), np.array([position[row] for row in rows], np.int64)
+        indices = {row: index for index, row in enumerate(dict.fromkeys(rows))}
+        return list(np.array(list(indices), np.int64).T), np.array([indices[row] for row in rows], np.int64)
 
 
 class GrowingTextNode(PerValueNode):
-    """Text made of texts, which fails where it would be longer than LONGEST: in a recursion it doubles each round."""
+    """Text computed from texts; a row fails if its text is longer than MAX_TEXT_LENGTH.
+
+    In a recursion, text that is joined with itself doubles each round.
+    """
 
     __slots__ = ()
 
-    def _fits(self, columns: Sequence[Sequence[Any]]) -> bool:
-        most = [max(map(len, column), default=0) for column in columns]
-        return sum(most) + (most[0] + 1) * most[-1] <= LONGEST
+    def _cannot_fail(self, columns: Sequence[Sequence[Any]]) -> bool:
+        lengths = [max(map(len, column), default=0) for column in columns]
+        return sum(lengths) + (lengths[0] + 1) * lengths[-1] <= MAX_TEXT_LENGTH
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
 def _texts(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
-    """The arguments, all strings or all binary values."""
+    """Return the arguments, all strings or all binary values."""
     kind = next((a.type for a in arguments if a.type.is_symbolic), STRING)
-    settled = [adapt(a, kind, scope) for a in arguments]
-    if len({a.type.kind for a in settled}) > 1 or not settled[0].type.is_symbolic:
+    texts = [adapt(a, kind, scope) for a in arguments]
+    if len({a.type.kind for a in texts}) > 1 or not texts[0].type.is_symbolic:
         refuse(call, arguments, 'Only strings are text: .cast("string") the rest.')
-    return settled
+    return texts
 
 
 def _same_type(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-        settled = _texts(call, arguments, scope)
-        type_ = STRING if settled[0].type.kind == "string" else BINARY
-        return PerValueNode(type_.optional(any_nullable(settled)), settled, function, scope)
+        texts = _texts(call, arguments, scope)
+        type_ = STRING if texts[0].type.kind == "string" else BINARY
+        return PerValueNode(type_.optional(any_nullable(texts)), texts, function, scope)
 
     return rule
 
 
 def _condition(function: Callable[..., bool]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-        settled = _texts(call, arguments, scope)
-        return PerValueNode(BOOL.optional(any_nullable(settled)), settled, function, scope)
+        texts = _texts(call, arguments, scope)
+        return PerValueNode(BOOL.optional(any_nullable(texts)), texts, function, scope)
 
     return rule
 
 
 def _growing(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[BoundNode], BindingScope], BoundNode]:
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-        settled = _texts(call, arguments, scope)
-        type_ = STRING if settled[0].type.kind == "string" else BINARY
-        code = scope.code(f"text longer than {LONGEST:,} in {call!r}")
-        return GrowingTextNode(type_.optional(any_nullable(settled)), settled, function, scope, code)
+        texts = _texts(call, arguments, scope)
+        type_ = STRING if texts[0].type.kind == "string" else BINARY
+        code = scope.code(f"text longer than {MAX_TEXT_LENGTH:,} in {call!r}")
+        return GrowingTextNode(type_.optional(any_nullable(texts)), texts, function, scope, code)
 
     return rule
 
 
 def _concat(*parts: Any) -> Any:
-    if sum(map(len, parts)) > LONGEST:
+    if sum(map(len, parts)) > MAX_TEXT_LENGTH:
         raise ValueError
     return parts[0][:0].join(parts)
 
 
 def _replace(text: Any, old: Any, new: Any) -> Any:
-    if len(text) + (len(new) - len(old)) * text.count(old) > LONGEST:
+    if len(text) + (len(new) - len(old)) * text.count(old) > MAX_TEXT_LENGTH:
         raise ValueError
     return text.replace(old, new)
 
@@ -202,5 +205,5 @@ def substring(call: FunctionCall, arguments: Sequence[BoundNode], scope: Binding
     numbers = [adapt(a, INT64, scope) for a in arguments[1:]]
     if any(number.type.kind != "int64" for number in numbers):
         refuse(call, arguments, "Positions and lengths are int64.")
-    settled = [text, *numbers]
-    return PerValueNode(text.type.optional(any_nullable(settled)), settled, _substring, scope)
+    inputs = [text, *numbers]
+    return PerValueNode(text.type.optional(any_nullable(inputs)), inputs, _substring, scope)

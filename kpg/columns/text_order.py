@@ -1,9 +1,9 @@
-"""The order of strings and binary values, whose ids have none.
+"""The order of strings and binary values; their symbol ids have none.
 
     order_keys(symbols, a, b) = (x, y)   with   x[i] < y[j]  ⇔  value(a[i]) < value(b[j])
 
-Ranks of the whole table are used if they are at hand or the batch is large; a small batch sorts only its own values.
-The key of a null means nothing.
+The keys are the ranks of the whole symbol table if they are up to date or the batch is large; a small batch sorts only
+its own values. The key of a null has no meaning.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 
-_SMALL_PART = 8  # a batch of fewer distinct values than an eighth of the table is sorted by itself
+_TABLE_TO_BATCH_RATIO = 8  # a batch smaller than an eighth of the table is sorted by itself
 
 
 def order_keys(symbols: Symbols, *lanes: Ints) -> list[Ints]:
-    """Numbers for the ids of some lanes that compare, across lanes, as their values."""
-    if not symbols.ranked and _SMALL_PART * sum(map(len, lanes)) < len(symbols):
+    """Return a number for each id of some lanes; the numbers compare, across lanes, as the values do."""
+    if not symbols.ranked and _TABLE_TO_BATCH_RATIO * sum(map(len, lanes)) < len(symbols):
         return _local_keys(symbols, lanes)
     return [symbols.rank_of(lane) for lane in lanes]
 

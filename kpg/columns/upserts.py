@@ -1,4 +1,4 @@
-"""Rows that replace each other: of those with equal key, the last one counts."""
+"""Upserts: of several rows with the same key, the last one counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kpg.columns.updates import Ints
 
 
 def last_row_of_each_key(data: Ints, lanes: list[int]) -> Ints:
-    """Of rows with equal key, the last."""
+    """Return the last row of each key, in the order of the rows; `lanes` are those of the key."""
     n = data.shape[1]
     order = np.lexsort((np.arange(n), *data[lanes][::-1]))
     keys = data[lanes][:, order]

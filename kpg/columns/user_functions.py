@@ -1,8 +1,8 @@
-"""Users' functions of columns, and what becomes of their exceptions.
+"""User functions of columns: how they are called, and how their exceptions become failed rows.
 
-A function of arrays is called once a batch. If it raises, or returns what is not a column of its type, the batch is
-halved until the rows at fault are alone; only they fail, with the exception as message. So a function must give each
-row the same value whatever rows it is given with, and must not change the arrays, which are read-only.
+A function of arrays is called once a batch. If it raises, or does not return a column of its type, the batch is halved
+until the rows at fault are alone; only they fail, with the exception as message. So a function must return the same
+value for a row whatever the other rows are, and must not change the arrays, which are read-only.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from kpg.columns.table_rows import encode_column
 from kpg.columns.updates import Ints
 from kpg.errors import KpgError
 
-_MESSAGE_LENGTH = 300
+_MAX_MESSAGE_CHARACTERS = 300  # of an exception: each distinct message is kept
 
 
 def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of udf and row_udf."""
+    """Bind udf and row_udf."""
     if expression.kind == "arrow":
         return ArrayFunctionNode(expression.returns, expression, arguments, scope)
     type_ = expression.returns.optional(expression.returns.nullable or any_nullable(arguments))
@@ -42,7 +42,7 @@ def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope
 
 
 class UserFunctionNode(BoundNode):
-    """A user's function of values; NumPy and row functions are spared rows with a null, which give null."""
+    """A user function. Rows with a null argument give null without a call, except for functions of Arrow arrays."""
 
     __slots__ = ("_arguments", "_expression", "_nullable", "_scope")
 
@@ -51,8 +51,10 @@ class UserFunctionNode(BoundNode):
         self._expression = expression
         self._arguments = tuple(arguments)
         self._scope = scope
-        spared = expression.kind != "arrow"
-        self._nullable = tuple(place for place, a in enumerate(arguments) if a.type.nullable and spared)
+        skips_null = expression.kind != "arrow"
+        self._nullable = tuple(
+            position for position, argument in enumerate(arguments) if argument.type.nullable and skips_null
+        )
 
     def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
@@ -63,19 +65,21 @@ class UserFunctionNode(BoundNode):
             keep &= ~null_rows(lanes, self._nullable)
         kept = int(np.count_nonzero(keep))
         if kept == n > 0:
-            answer, found = self._call(lanes, n)
+            results, row_codes = self._call(lanes, n)
         else:
-            answer, found = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+            results, row_codes = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
             if kept:
-                answer[keep], found[keep] = self._call([lane[keep] for lane in lanes], kept)
-        return answer, first_code(codes, found if np.count_nonzero(found) else None)
+                results[keep], row_codes[keep] = self._call([lane[keep] for lane in lanes], kept)
+        return results, first_code(codes, row_codes if np.count_nonzero(row_codes) else None)
 
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
         raise NotImplementedError
 
     def _code(self, error: Exception) -> int:
-        said = error.detail or error.what if isinstance(error, KpgError) else str(error)
-        return self._scope.code(f"{self._expression.name} raised {type(error).__name__}: {said}"[:_MESSAGE_LENGTH])
+        reason = error.detail or error.what if isinstance(error, KpgError) else str(error)
+        return self._scope.code(
+            f"{self._expression.name} raised {type(error).__name__}: {reason}"[:_MAX_MESSAGE_CHARACTERS]
+        )
 
 
 class ArrayFunctionNode(UserFunctionNode):
@@ -90,7 +94,7 @@ class ArrayFunctionNode(UserFunctionNode):
             start, stop = pending.pop()
             try:
                 answer[start:stop] = self._attempt([lane[start:stop] for lane in lanes], stop - start)
-            except Exception as error:  # whatever a user's function raises is the row's failure
+            except Exception as error:  # any exception of a user function is a failure of the row
                 if stop - start == 1:
                     codes[start] = self._code(error)
                 else:
@@ -99,10 +103,10 @@ class ArrayFunctionNode(UserFunctionNode):
         return answer, codes
 
     def _attempt(self, lanes: list[Ints], n: int) -> Ints:
-        present = decode_arrow_array if self._expression.kind == "arrow" else decode_numpy
+        decode = decode_arrow_array if self._expression.kind == "arrow" else decode_numpy
         symbols = self._scope.symbols
-        given = [present(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
-        result = self._expression.function(*given)
+        inputs = [decode(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
+        result = self._expression.function(*inputs)
         if not hasattr(result, "__len__") or isinstance(result, (str, bytes)) or len(result) != n:
             size = f"{len(result)} values" if hasattr(result, "__len__") else type(result).__name__
             raise ValueError(f"it returned {size} for {n} rows")
@@ -124,6 +128,6 @@ class RowFunctionNode(UserFunctionNode):
             try:
                 value = self._expression.function(*(column[row] for column in columns))
                 answer[row] = encode_value(self._expression.returns, value, symbols)
-            except Exception as error:  # whatever a user's function raises is the row's failure
+            except Exception as error:  # any exception of a user function is a failure of the row
                 codes[row] = self._code(error)
         return answer, codes

@@ -117,18 +117,18 @@ def test_structure_tells_expressions_apart() -> None:
         (col("d").dt.hour(), "'dt.hour' does not fit date"),
         (col("b").cast("date"), "'cast' does not fit bool"),
         (col("i").is_in(["x"]), "'x' is not int64"),
-        (col("i").is_in([None]), "null is not among any values"),
-        (lit(None), "null alone has no type"),
+        (col("i").is_in([None]), "is_in does not take null"),
+        (lit(None), "null has no type by itself"),
         (lit(None) + None, "'+' does not fit null and null"),
         (lit(None) == None, "'==' does not fit null and null"),  # noqa: E711
-        (lit(2**63), "no such constant: 9223372036854775808"),
+        (lit(2**63), "no column can hold the constant 9223372036854775808"),
         (lit([1]), "no column can hold list"),
         (lit(Decimal("1." + "1" * 18)), "1.111111111111111111 has more than the 18 digits of a decimal"),
         (col("m") * col("m").cast("decimal(18,17)"), "'*' does not fit decimal(10,2) and decimal(18,17)"),
         (col("m") + (2**63 - 1), "9223372036854775807 has more than the 18 digits of a decimal"),
         (when(col("b"), None).otherwise(None), "'when' does not fit null and null"),
-        (coalesce(), "coalesce of nothing"),
-        (min_of(), "min_of of nothing"),
+        (coalesce(), "coalesce needs at least one value"),
+        (min_of(), "min_of needs at least one value"),
     ],
 )
 def test_types_that_do_not_fit_are_refused_when_bound(expression: object, says: str) -> None:
@@ -285,11 +285,11 @@ def test_messages_are_kept_up_to_a_limit() -> None:
     n = MAX_MESSAGES + 50
     result = bind(udf(complain, returns=int)(col("i")), schema, symbols).evaluate(encode(schema, range(n), symbols))
     assert result.reason(3) == "complain raised ValueError: not 3"
-    assert "too many different messages" in result.reason(n - 1)
+    assert "the first 1,000 different messages" in result.reason(n - 1)
     assert len(result.messages) <= MAX_MESSAGES + 1
 
 
 def test_kinds_of_functions_are_named() -> None:
-    with pytest.raises(TypeMismatch, match="no such kind"):
+    with pytest.raises(TypeMismatch, match="unknown kind of udf"):
         udf(abs, returns=int, kind="pandas")
     assert repr(udf(np.hypot, returns=float)(col("x"), 1.0)) == 'hypot(col("x"), 1.0)'

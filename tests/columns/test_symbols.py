@@ -50,7 +50,7 @@ def test_text_that_hardly_repeats_is_interned_without_a_dictionary(strings: list
     symbols = Symbols()
     array = pa.array([*map(str, range(5)), *strings])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SAMPLE", 4)
+        patch.setattr(module, "_SAMPLE_ROWS", 4)
         ids = symbols.intern(array)
     assert symbols.values(ids) == array.to_pylist()
 

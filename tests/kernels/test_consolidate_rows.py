@@ -88,7 +88,7 @@ def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
 
 def test_parts_are_let_go_before_they_are_sorted(monkeypatch):
     """Else a large load would be in memory twice; by each way that packs parts one by one."""
-    monkeypatch.setattr(ways, "FEW", 0)
+    monkeypatch.setattr(ways, "INSERTION_SORT_ROWS", 0)
     for diffs, bits in (([[1]], 22), ([[1, -1, 3, 4]], 22), ([[1]], 0), ([[1, -1, 3, 4]], 0)):
         monkeypatch.setattr(ways, "TABLE_BITS", bits)
         rows = np.array([[7, 5, 6, 5]], np.int64)
@@ -135,7 +135,7 @@ def test_rows_of_62_bits_with_signs_are_summed_by_their_signs(monkeypatch):
     data[:, :2] = [[0, 2**31 - 1], [0, 2**31 - 1]]
     data = np.concatenate([data, data[:, ::3]], axis=1)
     updates = Updates(data, constant((0,)), generator.choice([-1, 1], (1, data.shape[1])))
-    monkeypatch.setattr(ways, "_ordered", None)
+    monkeypatch.setattr(ways, "_consolidate_by_position", None)
     assert twins.rows(consolidate(updates)) == twins.consolidate(twins.rows(updates))
 
 
