@@ -80,7 +80,7 @@ def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
             if ends[i] < ends[i + 1]:
                 parts.append(in_columns(rows[ends[i] : ends[i + 1]], spread))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ways, "FEW", few)
+            patch.setattr(ways, "INSERTION_SORT_ROWS", few)
             got = consolidate_all(parts)
         assert twins.rows(got) == twins.consolidate(rows)
         assert_plain(got)
@@ -102,10 +102,10 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
     """With tiny limits, so that short inputs take the ways of long ones."""
     if rows:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ways, "FEW", few)
+            patch.setattr(ways, "INSERTION_SORT_ROWS", few)
             patch.setattr(ways, "TABLE_BITS", table_bits)
             patch.setattr(ways, "WORD_BITS", 20)
-            patch.setattr(output_buffer, "SMALL", 4)
+            patch.setattr(output_buffer, "COPIED_COLUMNS", 4)
             got = consolidate(in_columns(rows, spread))
         assert twins.rows(got) == twins.consolidate(rows)
         assert_plain(got)
@@ -123,7 +123,7 @@ def test_small_diffs_of_rows_that_leave_one_bit_ride_as_signs(found, spread):
     assert total == (weighed if weighed <= 2 * len(found) else -1)
     if total > 0 and updates.diffs.shape[1] == len(found):
         row = ways._Fields([ways._row_blocks(updates)])
-        got = ways._signed(updates, len(found), row, total)
+        got = ways._consolidate_signed(updates, len(found), row, total)
         assert twins.rows(got) == twins.consolidate([(data, time, (diff,)) for data, time, diff in found])
         assert_plain(got)
 

@@ -45,7 +45,7 @@ def test_a_merge_is_both_batches_compacted(data, lanes, depth, fuel, small):
     since = data.draw(frontiers(depth, 5)).join(older.since).join(newer.since)
     before = naive.rows(older.updates) + naive.rows(newer.updates)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output_buffer, "SMALL", small)
+        patch.setattr(output_buffer, "COPIED_COLUMNS", small)
         merge, read = Merge(older, newer, since), 0
         while not merge.done:
             read += merge.work(fuel)

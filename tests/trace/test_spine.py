@@ -54,7 +54,7 @@ class TraceMachine(RuleBasedStateMachine):
         effort=st.sampled_from(["eager", "default", "lazy"]),
     )
     def begin(self, depth, lanes, width, tail, small, asking, effort):
-        self.patch.setattr(output_buffer, "SMALL", small)
+        self.patch.setattr(output_buffer, "COPIED_COLUMNS", small)
         policy = replace(PRESETS[effort], tail_rows=tail, min_fuel=tail, rows_per_since=asking)
         self.trace = Spine(min(lanes, 1), lanes, depth, width, policy)
         self.handles = [TraceHandle(self.trace, "first", Frontier.start(depth))]
