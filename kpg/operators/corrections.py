@@ -31,7 +31,7 @@ from kpg.kernels.sweep_totals import presence_changes, running_totals, sums_chan
 from kpg.trace.key_history import KeyHistory
 
 MAX_TARGET_ROWS = 1 << 22  # of target output that is computed in one call: bounds the memory
-FEW_READS = 200  # rows of a key: if reading them for each evaluation time needs fewer, the key is not replayed
+MAX_DIRECT_READS = 200  # rows read for all evaluation times of a key; if it takes more, replaying the history is faster
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
 
@@ -176,7 +176,7 @@ def _accumulate_part(
     spans = np.empty((2, 0 if one_each else evals - done), np.int64)
     data, diffs = np.empty((lanes, room), np.int64), np.empty((1, room), np.int64)
     end, rows = evaluate_output(
-        kind, limit, FEW_READS, done, times.eval_offsets, times.eval_times,
+        kind, limit, MAX_DIRECT_READS, done, times.eval_offsets, times.eval_times,
         inputs.offsets, inputs.data, inputs.times, inputs.diffs, spans, data, diffs,
     )  # fmt: skip
     return TargetOutput(trim(spans, 0 if one_each else end - done), trim(data, rows), trim(diffs, rows))
@@ -193,7 +193,7 @@ def _correct(times: InterestingTimes, target: TargetOutput, outputs: KeyHistory)
     key = n = 0
     while True:
         key, n = correct_output(
-            FEW_READS, key, n, times.eval_offsets, times.eval_times, target.spans, target.data, target.diffs,
+            MAX_DIRECT_READS, key, n, times.eval_offsets, times.eval_times, target.spans, target.data, target.diffs,
             outputs.offsets, outputs.data, outputs.times, outputs.diffs, index[0], data, corrected, diffs,
         )  # fmt: skip
         if key == keys:

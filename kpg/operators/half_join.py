@@ -15,7 +15,7 @@ others. Only the output time is the product join. The operator keeps no state ex
 - Times are joined with the `floor`: the least time beyond the since of every import of this dataflow.
 
 `gates` are the extenders of later steps, given if this worker has all of their rows. If a gate has no row before s, the
-tuple needs no extension. When all relations are loaded at once, all delta queries but one end here.
+tuple needs no extension. When all relations are loaded in one epoch, all delta queries but one end here.
 Cost: for each tuple a search in each batch, then the rows of its cheapest extender (kpg.trace.extension).
 """
 

@@ -68,16 +68,15 @@ class Saturate(Operator):
     def _apply(self, changes: list[RowChange | None], time: int) -> None:
         """Send the changes of the derived relations at one time, given the changes of the inputs."""
         if isinstance(self.fixpoint, MaintainedFixpoint):
-            for port, (came, went) in enumerate(self.fixpoint.change(changes)):
-                self._send(came, time, 1, port)
-                self._send(went, time, -1, port)
+            for port, (added, removed) in enumerate(self.fixpoint.change(changes)):
+                self._send(added, time, 1, port)
+                self._send(removed, time, -1, port)
             return
         if any(change is not None and change.removed.shape[1] for change in changes):
             raise InsertOnly("a row was removed from an insert-only program", hint=HINT)
-        for port, came in enumerate(
-            self.fixpoint.insert([None if change is None else change.added for change in changes])
-        ):
-            self._send(came, time, 1, port)
+        inserted = [None if change is None else change.added for change in changes]
+        for port, added in enumerate(self.fixpoint.insert(inserted)):
+            self._send(added, time, 1, port)
 
     def _send(self, rows: NewRows, time: int, diff: int, port: int) -> None:
         if rows.rows.shape[1]:

@@ -1,8 +1,8 @@
 """A batch: the updates of one interval of time, sorted, consolidated and immutable.
 
 Updates are sorted by data lanes (the key is the first `key_lanes` of them), then by time. Each (data, time) occurs
-once, and no diff is zero. The batch's `Description` says which times it covers and what it guarantees about them. Any number
-of readers may share a batch.
+once, and no diff is zero. The batch's `Description` says which times it covers and what it guarantees about them. Any
+number of readers may share a batch.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     seal(upper)  =  consolidate({(d, t, r) pushed and not yet sealed  |  t not beyond upper})
 
-It keeps one sorted run and a heap of unsorted parts. A seal sorts only the updates that it returns. When the heap
-outgrows the run (and a minimum), it is sorted and merged into the run.
+It keeps one sorted run and a list of unsorted parts. A seal sorts only the updates that it returns. When the
+unsorted parts outgrow the run (and a minimum), they are sorted and merged into the run.
 Cost: each update is sorted once and merged a constant number of times. Memory is linear in distinct (data, time),
-regardless of the number of updates pushed. If consolidation removed little, the heap may grow to `MAX_HEAP_RATIO` times
-the run before it is sorted again.
+regardless of the number of updates pushed. If consolidation removed little, the unsorted parts may grow to
+`MAX_UNSORTED_RATIO` times the run before they are sorted again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
-MIN_HEAP_ROWS = 1 << 17  # a smaller heap is not sorted before a seal
-MAX_HEAP_RATIO = 4  # of heap to run, where consolidation removed less than a quarter of the rows
+MIN_UNSORTED_ROWS = 1 << 17  # fewer rows are not sorted before a seal
+MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
 
 class UnsealedPart(NamedTuple):
@@ -38,39 +38,49 @@ class UnsealedPart(NamedTuple):
 class Batcher:
     """Collect updates, and return those before a frontier sorted and consolidated."""
 
-    __slots__ = ("lanes", "depth", "width", "_empty", "_run", "_heap", "_heap_rows", "_pending", "_heap_ratio")
+    __slots__ = (
+        "lanes",
+        "depth",
+        "width",
+        "_empty",
+        "_run",
+        "_unsorted",
+        "_unsorted_rows",
+        "_pending",
+        "_unsorted_ratio",
+    )
 
     def __init__(self, lanes: int, depth: int, width: int = 1) -> None:
         self.lanes, self.depth, self.width = lanes, depth, width
         self._empty = UnsealedPart(no_updates(lanes, depth, width), CLOSED, True)
         self._run = self._empty
-        self._heap: list[UnsealedPart] = []
-        self._heap_rows = 0
+        self._unsorted: list[UnsealedPart] = []
+        self._unsorted_rows = 0
         self._pending: Frontier | None = CLOSED  # None: must be computed
-        self._heap_ratio = 1
+        self._unsorted_ratio = 1
 
     @property
     def rows(self) -> int:
         """The number of updates held."""
-        return len(self._run.updates) + self._heap_rows
+        return len(self._run.updates) + self._unsorted_rows
 
     @property
     def nbytes(self) -> int:
         """The memory of the updates held, in bytes."""
-        return self._run.updates.nbytes + sum(part.updates.nbytes for part in self._heap)
+        return self._run.updates.nbytes + sum(part.updates.nbytes for part in self._unsorted)
 
     def pending(self) -> Frontier:
         """Return the minimal times of the updates held."""
         if self._pending is None:
             pending = self._run.earliest
-            for part in self._heap:
+            for part in self._unsorted:
                 pending = pending.meet(part.earliest)
             self._pending = pending
         return self._pending
 
     def parts(self) -> list[Updates]:
         """Return the updates held, in no particular order."""
-        return [part.updates for part in (self._run, *self._heap) if len(part.updates)]
+        return [part.updates for part in (self._run, *self._unsorted) if len(part.updates)]
 
     def push(self, updates: Updates, tidy: bool = False) -> None:
         """Add updates. `tidy` promises that they are sorted and consolidated."""
@@ -78,27 +88,31 @@ class Batcher:
         if rows == 0:
             return
         part = UnsealedPart(updates, earliest(updates.times), tidy)
-        self._heap.append(part)
+        self._unsorted.append(part)
         if self._pending is not None:
             self._pending = self._pending.meet(part.earliest)
-        self._heap_rows += rows
+        self._unsorted_rows += rows
         run = self._run.updates
-        if self._heap_rows > MIN_HEAP_ROWS and len(self._heap) > 1 and self._heap_rows > self._heap_ratio * len(run):
-            merged = merge_updates(run, _sort_parts(self._heap))
-            self._heap_ratio = MAX_HEAP_RATIO if 4 * len(merged) > 3 * (len(run) + self._heap_rows) else 1
+        if (
+            self._unsorted_rows > MIN_UNSORTED_ROWS
+            and len(self._unsorted) > 1
+            and self._unsorted_rows > self._unsorted_ratio * len(run)
+        ):
+            merged = merge_updates(run, _sort_parts(self._unsorted))
+            self._unsorted_ratio = MAX_UNSORTED_RATIO if 4 * len(merged) > 3 * (len(run) + self._unsorted_rows) else 1
             self._run = self._part(merged)
-            self._heap, self._heap_rows, self._pending = [], 0, None
+            self._unsorted, self._unsorted_rows, self._pending = [], 0, None
 
     def seal(self, upper: Frontier) -> Updates:
         """Remove the updates at times not beyond `upper`, and return them sorted and consolidated."""
         self._pending = None
         run, self._run = self._split(self._run, upper)
-        halves = [self._split(part, upper) for part in self._heap]
+        halves = [self._split(part, upper) for part in self._unsorted]
         early = [before for before, _ in halves if len(before.updates)]
         late = [after for _, after in halves if len(after.updates)]
         del halves
-        self._heap = late
-        self._heap_rows = sum([len(part.updates) for part in late])
+        self._unsorted = late
+        self._unsorted_rows = sum([len(part.updates) for part in late])
         if not early:
             return run.updates
         rows = sum([len(part.updates) for part in early])

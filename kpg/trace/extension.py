@@ -97,7 +97,7 @@ class Extension:
         assert self._ranges is not None
         chunk, start = self._chunk, int(self._meter[0])
         lanes, depth = self._shape.projection.shape[0], len(self._floor)
-        stop, moments, n = len(chunk), INITIAL_TIMES, 0
+        stop, max_times, n = len(chunk), INITIAL_TIMES, 0
         if self.in_pairs:
             capacity = min(limit, 64 + 2 * (stop - start))
         else:
@@ -108,16 +108,18 @@ class Extension:
                 allocate_block(depth, capacity),
                 allocate_block(1, capacity),
             )
-            given = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
-                     self._ranges, self._floor)  # fmt: skip
-            how = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
+            located = (chunk.data, chunk.times, chunk.diffs, start, stop, self._table, self._bounds, self._flags,
+                       self._ranges, self._floor)  # fmt: skip
+            shape = (self._shape.low, self._shape.high, self._shape.projection, self._meter)
             if self.in_pairs:
-                n, times_alike, diffs_alike = intersect_extenders(*given, *how, limit, data, times, diffs)
+                n, times_alike, diffs_alike = intersect_extenders(*located, *shape, limit, data, times, diffs)
             else:
-                n, times_alike, diffs_alike = extend_tuples(*given, self._shape.new, *how, moments, data, times, diffs)
+                n, times_alike, diffs_alike = extend_tuples(
+                    *located, self._shape.new, *shape, max_times, data, times, diffs
+                )
             if n or self._meter[0] > start:
                 break
-            capacity, moments = 2 * capacity, 2 * moments  # one tuple has more extensions than the buffers hold
+            capacity, max_times = 2 * capacity, 2 * max_times  # one tuple has more extensions than the buffers hold
         else:
             self._meter[0] = stop
         if self._meter[0] == len(chunk):

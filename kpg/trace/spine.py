@@ -1,4 +1,4 @@
-"""A spine: the trace of one collection, whose number of batches stays logarithmic because it merges neighbours.
+"""A spine: a trace that merges neighbouring batches, so that their number stays logarithmic.
 
     At every time beyond `since`, the batches together accumulate to the inserted updates.
 
@@ -6,12 +6,12 @@ From newest to oldest, a spine consists of
 
     pending   batches that are not merged yet: those beyond the physical frontier, between which readers may cut; a few
               tiny ones before it, which are cheaper to search than to merge one by one; and perhaps a large last one
-              that the since has not passed, whose retractions could not cancel anything if it were merged now
-    tail      one batch of fewer than `policy.tail_rows` rows; an insert merges small batches into it at once
+              that the since has not passed: if it were merged now, its retractions could not cancel anything
+    tail      one batch of fewer than `policy.tail_rows` rows; inserts merge small batches into it
     layers    at most one for each level; level k holds one batch of at most `policy.level_capacity(k)` rows, or two
               that are being merged. The oldest layer comes first and has the highest level.
 
-A merge whose result is too large for its level moves up one level, and begins a merge there if that level is occupied.
+If the result of a merge is too large for its level, it moves up, and begins a merge there if that level is occupied.
 
 `kpg.trace.merge_policy` decides how much fuel an insert pays and why every merge is done before the next batch reaches
 its level; the spine asserts that where a batch moves up. Cost: merges read each row a logarithmic number of times. An
@@ -114,7 +114,7 @@ class Spine:
     # Batches
 
     def batches_through(self, upper: Frontier | None) -> tuple[Batch, ...]:
-        """Return the batches whose upper is at or before the given one, oldest first; all batches for None."""
+        """Return the batches with an upper at or before the given one, oldest first; all batches for None."""
         merged: list[Batch] = []
         for layer in self._layers:
             merged += layer.batches

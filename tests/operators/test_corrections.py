@@ -73,7 +73,7 @@ def simulate(
     update = st.tuples(value, times(depth, 4), diff)
     everything = [data.draw(st.lists(update, max_size=8)) for _ in range(KEYS)]
     compacting = data.draw(st.booleans())
-    few_reads = data.draw(st.sampled_from([-1, corrections.FEW_READS]))  # −1: replay every key
+    max_direct_reads = data.draw(st.sampled_from([-1, corrections.MAX_DIRECT_READS]))  # −1: replay every key
     reduce = Reduce(evaluate, depth, lanes, out_lanes, width)
     log: list[list[naive.Update]] = [[] for _ in range(KEYS)]  # all corrections, never compacted
     chain = data.draw(uppers(depth))
@@ -81,7 +81,7 @@ def simulate(
         news = [[u for u in one if lower.beyond(u[1]) and not upper.beyond(u[1])] for one in everything]
         if compacting:
             reduce.compact(lower)
-        with mock.patch.object(corrections, "FEW_READS", few_reads):
+        with mock.patch.object(corrections, "MAX_DIRECT_READS", max_direct_reads):
             made = reduce.call(news, lower, upper)
         for key in range(KEYS):
             log[key] += made[key]

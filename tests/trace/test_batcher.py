@@ -22,7 +22,7 @@ def test_seal_gives_exactly_what_is_not_beyond_the_upper(data, lanes, depth, wid
     pushes = data.draw(batch_cuts(data.draw(st.lists(row, max_size=15))))
     uppers = [*data.draw(advances(depth)), CLOSED]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "MIN_HEAP_ROWS", heap)
+        patch.setattr(limits, "MIN_UNSORTED_ROWS", heap)
         batcher = Batcher(lanes, depth, width)
         waiting: list[naive.Update] = []
         for upper in uppers:
@@ -79,7 +79,7 @@ def test_memory_is_linear_in_what_differs():
     batcher, distinct = Batcher(1, 1), 100_000
     for _ in range(100):
         batcher.push(Updates(generator.integers(0, distinct, (1, 20_000)), constant((0,)), constant((1,))))
-        assert batcher.rows <= 2 * max(distinct, limits.MIN_HEAP_ROWS) + 20_000
+        assert batcher.rows <= 2 * max(distinct, limits.MIN_UNSORTED_ROWS) + 20_000
 
 
 def test_what_waits_is_not_touched_by_seals_before_it():
