@@ -1,4 +1,4 @@
-"""Frontiers bound what may still come, and only advance (A1.7)."""
+"""Frontiers bound the times of future updates, and only advance (A1.7)."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ two = depths().flatmap(lambda depth: st.tuples(frontiers(depth), frontiers(depth
 
 
 def everywhere(depth):
-    """All times of a grid that reaches past every frontier the strategies make."""
+    """Return all times of a grid larger than every frontier that the strategies generate."""
     return product(range(5), repeat=depth)
 
 
@@ -29,14 +29,14 @@ def test_a_frontier_is_the_antichain_of_its_least_times(chosen):
 
 @given(depths().flatmap(lambda depth: st.tuples(frontiers(depth), times(depth), times(depth))))
 def test_beyond_is_at_or_after_some_element(chosen):
-    """A1.7: and whatever is after a time beyond is beyond too."""
+    """A1.7: and a time after a time beyond a frontier is beyond it too."""
     frontier, time, other = chosen
     assert frontier.beyond(time) == any(less_equal(element, time) for element in frontier)
     assert not frontier.beyond(time) or frontier.beyond(join(time, other))
 
 
 @given(two)
-def test_meet_holds_what_is_beyond_either(chosen):
+def test_a_time_is_beyond_the_meet_if_it_is_beyond_either(chosen):
     """A1.7: the lower bound of two readers."""
     a, b, time = chosen
     assert a.meet(b).beyond(time) == (a.beyond(time) or b.beyond(time))
@@ -44,7 +44,7 @@ def test_meet_holds_what_is_beyond_either(chosen):
 
 
 @given(two)
-def test_join_holds_what_is_beyond_both(chosen):
+def test_a_time_is_beyond_the_join_if_it_is_beyond_both(chosen):
     """A1.7: the upper bound of two inputs."""
     a, b, time = chosen
     assert a.join(b).beyond(time) == (a.beyond(time) and b.beyond(time))
@@ -64,8 +64,8 @@ def test_frontiers_are_a_lattice_ordered_by_precedes(chosen):
 
 
 @given(st.data(), st.integers(1, 2))
-def test_precedes_means_that_less_is_beyond(data, depth):
-    """A1.7: a frontier has advanced iff nothing came back that was excluded."""
+def test_a_later_frontier_has_fewer_times_beyond_it(data, depth):
+    """A1.7: a frontier has advanced if and only if no excluded time is beyond it again."""
     a, b = data.draw(frontiers(depth)), data.draw(frontiers(depth))
     assert a.precedes(b) == all(a.beyond(time) for time in everywhere(depth) if b.beyond(time))
 
@@ -93,13 +93,13 @@ def test_the_closed_frontier_is_after_all_others(chosen):
 
 
 @given(depths().flatmap(lambda depth: st.lists(times(depth), min_size=1, max_size=6)))
-def test_equal_frontiers_are_equal_however_they_were_made(chosen):
+def test_equality_does_not_depend_on_how_frontiers_were_built(chosen):
     one, other = Frontier(chosen), Frontier(reversed(chosen + chosen))
     assert one == other and hash(one) == hash(other) and repr(one) == repr(other)
 
 
 @given(depths().flatmap(lambda depth: st.tuples(frontiers(depth), times(depth, 4))))
-def test_entering_a_loop_starts_at_round_zero_and_leaving_forgets_rounds(chosen):
+def test_entering_a_loop_starts_at_round_zero_and_leaving_drops_rounds(chosen):
     """A1.7: extend adds a zero coordinate, truncate undoes it."""
     frontier, time = chosen
     inside = frontier.extend(len(time) + 1)

@@ -48,7 +48,7 @@ def test_join_and_meet_are_lattice_operations(chosen):
 
 
 @given(pairs)
-def test_order_join_and_meet_say_the_same(chosen):
+def test_order_join_and_meet_agree(chosen):
     """A2.2: a <= b iff their join is b iff their meet is a."""
     a, b = chosen
     assert less_equal(a, b) == (join(a, b) == b) == (meet(a, b) == a)

@@ -1,4 +1,4 @@
-"""Both theorems of appendix A of the papers on rep_F, by brute force over all times that could tell them apart (A3.15).
+"""Both theorems of appendix A of the papers on rep_F, by brute force over all times that distinguish them (A3.15).
 
 The papers write a wedge for the least upper bound (our join) and a vee for the greatest lower bound (our meet).
 """
@@ -18,12 +18,12 @@ LARGEST = 3
 
 
 def readers(frontier, depth):
-    """All times beyond the frontier, on a grid that reaches past every time drawn: enough to tell any two apart."""
+    """Return all times beyond the frontier on a grid larger than every time drawn: enough to distinguish any two."""
     return [time for time in product(range(LARGEST + 2), repeat=depth) if frontier.beyond(time)]
 
 
 def alike(frontier, a, b):
-    """Indistinguishable as of F: every time beyond F is at or after both or neither."""
+    """Return whether two times are indistinguishable as of F: every time beyond F is at or after both or neither."""
     return all(less_equal(a, time) == less_equal(b, time) for time in readers(frontier, len(a)))
 
 
@@ -34,15 +34,15 @@ def given_frontier_and_times(count):
 
 
 @given(given_frontier_and_times(1))
-def test_correctness_no_reader_can_tell_a_time_from_its_representative(chosen):
+def test_correctness_no_reader_distinguishes_a_time_from_its_representative(chosen):
     """A3.15, theorem A.1: t and rep_F(t) compare alike with every time beyond F."""
     frontier, time = chosen
     assert alike(frontier, time, representative(frontier, time))
 
 
 @given(given_frontier_and_times(2))
-def test_optimality_times_no_reader_can_tell_apart_have_one_representative(chosen):
-    """A3.15, theorem A.2: and only those have."""
+def test_optimality_indistinguishable_times_have_one_representative(chosen):
+    """A3.15, theorem A.2: times have the same representative if and only if they are indistinguishable."""
     frontier, a, b = chosen
     assert alike(frontier, a, b) == (representative(frontier, a) == representative(frontier, b))
 
@@ -58,7 +58,7 @@ def test_a_representative_is_not_before_its_time_and_represents_itself(chosen):
 
 @given(given_frontier_and_times(1))
 def test_times_beyond_the_frontier_represent_themselves(chosen):
-    """A3.15: what readers can still distinguish is left alone."""
+    """A3.15: times that readers distinguish do not change."""
     frontier, time = chosen
     assert not frontier.beyond(time) or representative(frontier, time) == time
 
@@ -71,7 +71,7 @@ def test_times_beyond_the_frontier_represent_themselves(chosen):
     )
 )
 def test_compacting_in_two_steps_is_compacting_once(chosen):
-    """A3.15: a trace compacted to F and later to a G that F precedes is as if compacted to G at once."""
+    """A3.15: a trace compacted to F and later to a G that F precedes equals one compacted to G directly."""
     first, bound, time = chosen
     second = first.join(bound)
     assert representative(second, representative(first, time)) == representative(second, time)

@@ -1,4 +1,4 @@
-"""What an operator may do with times: keep them or advance them, in the partial order, and nothing else (A1.6)."""
+"""An operator may keep times or advance them in the partial order; all else is an error (A1.6)."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from kpg.operators.source import Source
 
 
 class Answers(Operator):
-    """Sends each message on at a time of the test's choice, or holds that time."""
+    """Send each message on at a time that the test chooses, or hold that time."""
 
     def __init__(self, at: Times, holds: bool) -> None:
         super().__init__("answers")
@@ -26,11 +26,11 @@ class Answers(Operator):
         return False
 
 
-class Hears(Operator):
-    """Remembers the times of its messages."""
+class Record(Operator):
+    """Keep the times of its messages."""
 
     def __init__(self) -> None:
-        super().__init__("hears")
+        super().__init__("record")
         self.times: list[Times] = []
 
     def step(self, inputs: Inputs) -> bool:
@@ -39,24 +39,24 @@ class Hears(Operator):
 
 
 def run(at: Times, *, holds: bool = False) -> tuple[list[Times], Frontier]:
-    """What arrives, and what may still arrive, behind an operator that answers a message at (1, 1) with `at`."""
+    """Return the times and the frontier after an operator that responds to a message at (1, 1) with `at`."""
     worker = Worker(start=(0, 0))
-    source, hears = Source("rows"), Hears()
+    source, record = Source("rows"), Record()
 
     def build(dataflow):
         stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=2)
         answers = dataflow.add(Answers(at, holds), [(stream, LocalPact())], depth=2)
-        dataflow.add(hears, [(answers, LocalPact())], depth=2)
+        dataflow.add(record, [(answers, LocalPact())], depth=2)
 
     worker.install("times", build).feed(source, Message(((1, 1),), "row"))
     worker.advance_to(Frontier([(5, 5)]))
     worker.run()
-    return hears.times, hears.frontier(0)
+    return record.times, record.frontier(0)
 
 
 @pytest.mark.parametrize("at", [(1, 1), (2, 1), (1, 7)])
 def test_a_time_may_be_kept_or_advanced(at):
-    """A1.6"""
+    """A1.6."""
     assert run((at,))[0] == [(at,)]
     assert run((at,), holds=True)[1].beyond(at)
 
@@ -69,10 +69,10 @@ def test_a_time_that_goes_back_in_any_coordinate_raises(at, holds):
         run((at,), holds=holds)
 
 
-def test_an_operator_that_breaks_the_rule_is_stopped_and_the_others_go_on():
-    """A1.6"""
+def test_an_operator_that_breaks_the_rule_is_stopped_and_others_continue():
+    """A1.6."""
     worker = Worker()
-    source, hears = Source("rows"), Hears()
+    source, record = Source("rows"), Record()
 
     def wrong(dataflow):
         stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=1)
@@ -81,7 +81,7 @@ def test_an_operator_that_breaks_the_rule_is_stopped_and_the_others_go_on():
     def right(dataflow):
         other = Source("others")
         stream = dataflow.add_source(other, lambda: worker.clock.frontier, depth=1)
-        dataflow.add(hears, [(stream, LocalPact())], depth=1)
+        dataflow.add(record, [(stream, LocalPact())], depth=1)
         dataflow.feed(other, Message(((3,),), "row"))
 
     broken = worker.install("wrong", wrong)
@@ -91,11 +91,11 @@ def test_an_operator_that_breaks_the_rule_is_stopped_and_the_others_go_on():
         worker.run()
     worker.run()
     assert broken.dropped and broken.failure is not None
-    assert hears.times == [((3,),)]
+    assert record.times == [((3,),)]
 
 
 def test_a_delay_into_the_past_keeps_the_time():
-    """A1.6: as users meet it; a row can be put off, but not back."""
+    """A1.6: in the public API, a row can be delayed but not moved back."""
     with kpg.open(history=None) as db:
         rows = db.input("rows", x=int, until=int)
         answer = rows.delay(kpg.col("until")).output("answer")

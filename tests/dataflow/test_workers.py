@@ -1,4 +1,4 @@
-"""Two and three workers say together what one says, whatever the order in which they step."""
+"""Two and three workers together give the answer of one, for every order of steps."""
 
 from collections.abc import Callable
 
@@ -16,20 +16,20 @@ from kpg.testing.strategies import rows
 
 
 def counts(db: kpg.Database) -> kpg.Output:
-    """How many edges leave each node, and nodes with two or more."""
+    """Count the edges of each node, and keep nodes with two or more."""
     edges = db.input("edges", src=int, dst=int)
     return edges.count("src").filter(col("count") > 1).output("answer")
 
 
 def two_hops(db: kpg.Database) -> kpg.Output:
-    """A join of an index with itself, the other way round."""
+    """Join an index with its own reverse."""
     edges = db.input("edges", src=int, dst=int)
     by_src = edges.arrange("src")
     return by_src.join(edges.rename(src="from", dst="src"), on="src").select("from", "dst").distinct().output("answer")
 
 
 def reach(db: kpg.Database) -> kpg.Output:
-    """What each node reaches, at least one step away."""
+    """Compute the nodes that each node reaches in one or more steps."""
     edges = db.input("edges", src=int, dst=int)
     by_src = edges.arrange("src")
     return edges.iterate(
@@ -43,7 +43,7 @@ def reach(db: kpg.Database) -> kpg.Output:
 
 
 def least_label(db: kpg.Database) -> kpg.Output:
-    """For each node the least node that reaches it: min inside a loop."""
+    """Compute for each node the least node that reaches it: min inside a loop."""
     edges = db.input("edges", src=int, dst=int)
     by_src = edges.arrange("src")
     labels = edges.select(node=col("src"), label=col("src")).concat(edges.select(node=col("dst"), label=col("dst")))
@@ -68,7 +68,7 @@ steps = st.lists(st.tuples(st.integers(0, 2), rows(2, 3), st.sampled_from([1, 1,
     peers=st.sampled_from([2, 3]),
     schedule=st.lists(st.integers(0, 2), max_size=60),
 )
-def test_several_workers_say_what_one_says(
+def test_several_workers_give_the_answer_of_one(
     program: Callable[[kpg.Database], kpg.Output], epochs: list[Step], peers: int, schedule: list[int]
 ) -> None:
     """A1.2 A1.5 A1.8 A1.14: the same dataflows on each, rows exchanged by key, counts through a channel."""
@@ -77,7 +77,7 @@ def test_several_workers_say_what_one_says(
     for changes in epochs:
         for worker, row, diff in changes:
             if diff < 0 and not present.get(row):
-                continue  # rows that are not there cannot go
+                continue  # only present rows can be removed
             present[row] = present.get(row, 0) + diff
             alone.insert(0, "edges", row, diff)
             together.insert(worker % peers, "edges", row, diff)
@@ -103,8 +103,8 @@ def test_operators_and_channels_have_the_same_numbers_everywhere() -> None:
     assert shapes[0] == shapes[1] == shapes[2]
 
 
-def test_equal_keys_meet_on_one_worker() -> None:
-    """A1.5: after exchange every worker's trace holds only keys it owns, and together they hold all."""
+def test_equal_keys_are_on_one_worker() -> None:
+    """A1.5: after an exchange each worker's trace holds only keys it owns, and together they hold all keys."""
     cluster = SimulatedCluster(2, two_hops)
     for node in range(40):
         cluster.insert(node % 2, "edges", (node, node + 1))
@@ -120,8 +120,8 @@ def test_equal_keys_meet_on_one_worker() -> None:
     assert held[0] | held[1] == set(range(40)) and not held[0] & held[1] and all(held)
 
 
-def test_only_rows_on_their_way_into_an_arrangement_cross_between_workers() -> None:
-    """A3.17: batches, traces and handles stay where they are; what crosses is updates, before arrange."""
+def test_only_updates_before_an_arrangement_are_sent_to_other_workers() -> None:
+    """A3.17: batches, traces and handles stay on their worker; only updates are sent, before arrange."""
     crossed: list[tuple[str, str]] = []
 
     def program(db: kpg.Database) -> kpg.Output:
@@ -131,7 +131,7 @@ def test_only_rows_on_their_way_into_an_arrangement_cross_between_workers() -> N
 
     cluster = SimulatedCluster(2, program)
     for end in cluster.network.ends:
-        end.send_data = watching(cluster, end, crossed)  # type: ignore[method-assign]
+        end.send_data = recording(cluster, end, crossed)  # type: ignore[method-assign]
     for node in range(30):
         cluster.insert(node % 2, "edges", (node, node + 1))
     cluster.advance()
@@ -159,7 +159,7 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
         cluster.insert(node % 3, "edges", (node, node + 1))
     cluster.advance()
     for end in cluster.network.ends:
-        end.send_data = watching(cluster, end, crossed)  # type: ignore[method-assign]
+        end.send_data = recording(cluster, end, crossed)  # type: ignore[method-assign]
 
     def sharing(db: kpg.Database) -> kpg.Output:
         by_src = db["edges"].arrange("src")
@@ -173,20 +173,20 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 
 
-def watching(cluster: SimulatedCluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
-    """The sending of an end of the network, noting where rows go and what they are."""
+def recording(cluster: SimulatedCluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
+    """Return a `send_data` that records the target and the payload type of each message."""
     send = end.send_data
 
-    def noted(peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()) -> None:
+    def record(peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()) -> None:
         target = cluster.workers[end.index].dataflows[dataflow].channels[channel].target
         crossed.append((target.name, type(message.payload).__name__))
         send(peer, dataflow, channel, message, symbolic)
 
-    return noted
+    return record
 
 
-def test_a_dataflow_that_fails_at_one_worker_fails_at_all():
-    """The others do not wait for it; what else they run goes on."""
+def test_a_dataflow_that_fails_on_one_worker_fails_on_all():
+    """Other workers do not wait for it, and their other dataflows continue."""
 
     def program(db: kpg.Database) -> kpg.Output:
         numbers = db.input("numbers", n=int)

@@ -1,4 +1,4 @@
-"""Summaries compose as the functions they stand for, and are ordered as those are."""
+"""Path summaries compose as the functions they represent, and have the same order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def paths(draw: st.DrawFn, depth: int) -> tuple[list[Summary], int]:
 
 @given(st.data(), st.integers(1, 3))
 def test_a_composed_summary_is_the_steps_one_after_another(data: st.DataObject, depth: int) -> None:
-    """A1.9: entering, leaving and going round a loop, in any order."""
+    """A1.9: enter, leave and feedback of loops, in any order."""
     steps, _ = data.draw(paths(depth))
     time = data.draw(times(depth))
     whole = identity(depth)

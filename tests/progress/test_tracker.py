@@ -1,4 +1,4 @@
-"""Frontiers follow from counts: never past what may still come, and past all else."""
+"""Frontiers follow from counts: they never pass a possible message, and they pass everything else."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from kpg.progress.tracker import Change, Tracker
 
 
 def loop() -> tuple[Reachability, list[int]]:
-    """outside → body ⇄ feedback → after: a loop between two places outside it."""
+    """Build outside → body ⇄ feedback → after: a loop between two locations outside it."""
     graph = Reachability()
     outside, body, back, after = (graph.add_location(depth) for depth in (1, 2, 2, 1))
     graph.add_edge(outside, body, enter(1))
@@ -25,7 +25,7 @@ def loop() -> tuple[Reachability, list[int]]:
     return graph, [outside, body, back, after]
 
 
-def test_a_message_in_a_loop_holds_back_later_rounds_and_what_follows() -> None:
+def test_a_message_in_a_loop_holds_back_later_rounds_and_locations_downstream() -> None:
     """A1.8 A1.9: the frontier inside is the next round, outside the epoch itself."""
     graph, (outside, body, back, after) = loop()
     graph.check_cycles()
@@ -38,8 +38,8 @@ def test_a_message_in_a_loop_holds_back_later_rounds_and_what_follows() -> None:
     assert tracker.frontier(after) == CLOSED and tracker.is_idle
 
 
-def test_a_source_holds_back_what_it_reaches() -> None:
-    """A1.8: the clock is read when asked, and only then."""
+def test_a_source_holds_back_the_locations_it_reaches() -> None:
+    """A1.8: the clock is read only when a frontier is needed."""
     graph, (outside, body, _, after) = loop()
     tracker, clock = Tracker(graph), [Frontier.at((4,))]
     tracker.add_source(outside, lambda: clock[0])
@@ -51,7 +51,7 @@ def test_a_source_holds_back_what_it_reaches() -> None:
 
 
 def test_a_cycle_that_does_not_advance_time_is_refused() -> None:
-    """A1.9: a cycle without increment is rejected."""
+    """A1.9: a cycle without an increment raises BadPlan."""
     graph = Reachability()
     first, second = graph.add_location(2), graph.add_location(2)
     graph.add_edge(first, second, identity(2))
@@ -61,38 +61,38 @@ def test_a_cycle_that_does_not_advance_time_is_refused() -> None:
 
 
 class Peers:
-    """Workers that pass messages round a loop and tell each other, late, what they did."""
+    """Workers that send messages around a loop and exchange progress late."""
 
     def __init__(self, n: int) -> None:
         graph, (_, self.body, _, self.after) = loop()
         self.trackers = [Tracker(graph, shared=True) for _ in range(n)]
-        self.flying: list[tuple[int, Time]] = [(0, (0, 0))]  # the worker where a message waits, and its time
+        self.in_flight: list[tuple[int, Time]] = [(0, (0, 0))]  # the worker that a message is sent to, and its time
         pairs = [(sender, receiver) for sender in range(n) for receiver in range(n) if sender != receiver]
         self.wires: dict[tuple[int, int], list[list[Change]]] = {pair: [] for pair in pairs}
         for tracker in self.trackers:
             tracker.receive([(self.body, (0, 0), 1)])
 
     def consume(self, message: int, targets: Iterable[int]) -> None:
-        """One worker takes a message and sends one, a round later, to each target: one atomic set of changes."""
-        worker, (epoch, round_) = self.flying.pop(message)
+        """Let a worker consume a message and send one, a round later, to each target: one atomic set of changes."""
+        worker, (epoch, round_) = self.in_flight.pop(message)
         tracker = self.trackers[worker]
         tracker.update(self.body, (epoch, round_), -1)
         for target in targets:
             tracker.update(self.body, (epoch, round_ + 1), 1)
-            self.flying.append((target, (epoch, round_ + 1)))
+            self.in_flight.append((target, (epoch, round_ + 1)))
         changes = tracker.take_changes()
         for (sender, _), wire in self.wires.items():
             if sender == worker:
                 wire.append(changes)
 
-    def hear(self, wire: tuple[int, int]) -> None:
-        """One worker hears the next thing that another said, if there is one."""
+    def receive(self, wire: tuple[int, int]) -> None:
+        """Let a worker receive the next progress message of another, if there is one."""
         if self.wires[wire]:
             self.trackers[wire[1]].receive(self.wires[wire].pop(0))
 
     def check(self) -> None:
-        """No frontier of any worker has passed a message that is on its way."""
-        for _, time in self.flying:
+        """Check that no frontier of any worker has passed a message in flight."""
+        for _, time in self.in_flight:
             for tracker in self.trackers:
                 assert tracker.frontier(self.body).beyond(time), f"a frontier passed {time}"
                 assert tracker.frontier(self.after).beyond(time[:1])
@@ -100,19 +100,19 @@ class Peers:
 
 @given(st.data())
 def test_no_order_of_arrival_lets_a_frontier_pass_a_message(data: st.DataObject) -> None:
-    """A1.8: safety and liveness, however late and interleaved the peers' changes arrive."""
+    """A1.8: safety and liveness, for every delay and interleaving of the peers' changes."""
     peers = Peers(3)
     for _ in range(data.draw(st.integers(0, 14))):
-        if peers.flying and data.draw(st.booleans()):
-            message = data.draw(st.integers(0, len(peers.flying) - 1))
+        if peers.in_flight and data.draw(st.booleans()):
+            message = data.draw(st.integers(0, len(peers.in_flight) - 1))
             peers.consume(message, data.draw(st.sets(st.integers(0, 2), max_size=2)))
         else:
-            peers.hear(data.draw(st.sampled_from(sorted(peers.wires))))
+            peers.receive(data.draw(st.sampled_from(sorted(peers.wires))))
         peers.check()
-    while peers.flying:
+    while peers.in_flight:
         peers.consume(0, ())
     while any(peers.wires.values()):
         for wire in peers.wires:
-            peers.hear(wire)
+            peers.receive(wire)
     for tracker in peers.trackers:
         assert tracker.is_idle and tracker.frontier(peers.after) == CLOSED

@@ -1,4 +1,4 @@
-"""A batcher gives up exactly what is complete, in order, and holds no more than distinct updates."""
+"""A batcher returns exactly the complete updates, in order, and its memory is linear in distinct updates."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from kpg.trace.batcher import Batcher
 
 
 @given(st.data(), st.integers(0, 2), depths(), st.integers(1, 2), st.sampled_from([2, 1 << 18]))
-def test_seal_gives_exactly_what_is_not_beyond_the_upper(data, lanes, depth, width, heap):
-    """A3.3, A3.5: however updates are cut into pushes, and however many times one seal covers (A3.6)."""
+def test_seal_returns_exactly_the_updates_not_beyond_the_upper(data, lanes, depth, width, heap):
+    """A3.3, A3.5: for every division into pushes, and any number of times in one seal (A3.6)."""
     row = st.tuples(
         st.tuples(*[st.integers(0, 2)] * lanes), times(depth), st.tuples(*[st.sampled_from([1, -1])] * width)
     )
@@ -53,7 +53,7 @@ def test_tidy_updates_may_be_mixed_with_others(data, depth, first):
     assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(tidy + other)
 
 
-def test_a_single_tidy_push_comes_back_as_it_is():
+def test_a_single_tidy_push_is_returned_without_a_copy():
     updates = naive.updates([((i,), (3,), (1,)) for i in range(100)], 1, 1)
     batcher = Batcher(1, 1)
     batcher.push(updates, tidy=True)
@@ -74,7 +74,7 @@ def test_ten_keys_stay_small_however_often_they_change():
 
 
 @pytest.mark.jit
-def test_memory_is_linear_in_what_differs():
+def test_memory_is_linear_in_distinct_updates():
     generator = np.random.default_rng(5)
     batcher, distinct = Batcher(1, 1), 100_000
     for _ in range(100):
@@ -82,8 +82,8 @@ def test_memory_is_linear_in_what_differs():
         assert batcher.rows <= 2 * max(distinct, limits.MIN_UNSORTED_ROWS) + 20_000
 
 
-def test_what_waits_is_not_touched_by_seals_before_it():
-    """A3.20: a seal costs what it gives up, not what is held."""
+def test_seals_before_a_time_do_not_touch_its_updates():
+    """A3.20: the cost of a seal depends on the updates it returns, not on those held."""
     updates = naive.updates([((i,), (100,), (1,)) for i in range(100)], 1, 1)
     batcher = Batcher(1, 1)
     batcher.push(updates, tidy=True)

@@ -1,4 +1,4 @@
-"""Handles hold back compaction and merging just as far as their readers need."""
+"""Handles restrict compaction and merging exactly as far as their readers need."""
 
 import gc
 import weakref
@@ -73,7 +73,7 @@ def test_a_since_cannot_go_back():
         TraceHandle(trace, "late", at(1))
 
 
-def test_a_followed_source_is_asked_only_when_needed():
+def test_the_source_of_a_since_is_called_only_when_needed():
     trace = Spine(1, 1, 1)
     handle = TraceHandle(trace, "reader", at(0))
     asked = []
@@ -87,7 +87,7 @@ def test_a_followed_source_is_asked_only_when_needed():
     assert handle.since == at(11) and not asked
 
 
-def test_a_clone_holds_for_itself():
+def test_a_clone_is_independent():
     trace = Spine(1, 1, 1)
     first = TraceHandle(trace, "first", at(0))
     second = first.clone("second")
@@ -97,7 +97,7 @@ def test_a_clone_holds_for_itself():
     assert trace.handles == (second,)
 
 
-def test_a_released_handle_reads_no_more():
+def test_a_released_handle_cannot_read():
     """A4.3"""
     trace = Spine(1, 1, 1)
     with TraceHandle(trace, "reader", at(0)) as handle:
@@ -108,7 +108,7 @@ def test_a_released_handle_reads_no_more():
         handle.batches(None)
 
 
-def test_a_handle_dropped_without_release_holds_nothing():
+def test_a_handle_that_is_garbage_collected_holds_nothing():
     trace = Spine(1, 1, 1)
     kept = TraceHandle(trace, "kept", at(6))
     TraceHandle(trace, "dropped", at(6)).follow(lambda: at(6))
@@ -117,7 +117,7 @@ def test_a_handle_dropped_without_release_holds_nothing():
 
 
 def test_the_trace_is_freed_with_its_last_handle_without_the_collector():
-    """A3.10: whoever arranges keeps a weak reference only, also when a source refers back to the handle."""
+    """A3.10: the arrange operator keeps a weak reference only, even if a source refers back to the handle."""
     gc.disable()
     try:
         trace = Spine(1, 1, 1)
@@ -169,7 +169,7 @@ def test_a_new_handle_can_cut_from_the_present_upper_on():
     assert [len(late.batches(at(epoch))) for epoch in (4, 5, 6)] == [1, 2, 3]
 
 
-def test_multi_dimensional_readers_hold_what_either_may_ask():
+def test_readers_with_incomparable_since_keep_what_either_can_read():
     trace, handles = Spine(1, 1, 2), []
     for name, since in (("first", Frontier([(3, 0)])), ("second", Frontier([(0, 3)]))):
         handle = TraceHandle(trace, name, Frontier.start(2))

@@ -1,4 +1,4 @@
-"""A merge is the two batches in one, seen from a since; it can be interrupted anywhere."""
+"""A merge combines two batches, compacted to a since, and can be interrupted anywhere."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from kpg.trace.merger import Merge, empty_after, merge_now, merge_updates
 
 @st.composite
 def adjacent(draw: st.DrawFn, lanes: int, depth: int) -> tuple[Batch, Batch]:
-    """Two batches, the second after the first; perhaps empty, perhaps the last of all, perhaps compacted before."""
+    """Two adjacent batches, each possibly empty, the last of its trace, or compacted before."""
     start = Frontier.start(depth)
     middle = draw(frontiers(depth, 2, min_size=1))
     end = draw(st.sampled_from([CLOSED, middle.join(draw(frontiers(depth, 4, min_size=1)))]))
@@ -40,7 +40,7 @@ def adjacent(draw: st.DrawFn, lanes: int, depth: int) -> tuple[Batch, Batch]:
 
 @given(st.data(), st.integers(0, 2), depths(), st.sampled_from([1, 3, 1 << 62]), st.sampled_from([1, 1 << 14]))
 def test_a_merge_is_both_batches_compacted(data, lanes, depth, fuel, small):
-    """A3.14, A3.15: the theorems of appendix A, for whole batches; no two representatives could be one."""
+    """A3.14, A3.15: the theorems of appendix A, for whole batches; no more representatives could be equal."""
     older, newer = data.draw(adjacent(lanes, depth))
     since = data.draw(frontiers(depth, 5)).join(older.since).join(newer.since)
     before = naive.rows(older.updates) + naive.rows(newer.updates)
@@ -78,7 +78,7 @@ def long_batch(n: int, lower: int, upper: int, start: int = 0) -> Batch:
 
 
 def test_compacted_rows_take_sixteen_bytes_and_nothing_more():
-    """One time and one diff are one number each."""
+    """Equal times and equal diffs become constants."""
     made = merge_now(long_batch(50_000, 0, 1), long_batch(50_000, 1, 2, 50_000), Frontier.at((2,)))
     assert made.nbytes == 100_000 * 16 + 16 and made.updates.times.tolist() == [[2]]
 
@@ -109,7 +109,7 @@ def test_fuel_bounds_each_step():
 
 @pytest.mark.jit
 def test_a_datum_with_many_times_is_not_quadratic():
-    """A3.20: two hundred thousand times of one datum, all out of order once compacted."""
+    """A3.20: two hundred thousand times of one row, all out of order after compaction."""
     generator = np.random.default_rng(2)
     n = 200_000
     moments = np.unique(generator.integers(0, (3, n), (n, 2)), axis=0).T.copy()

@@ -1,6 +1,6 @@
-"""Dataflows end: by themselves when their inputs have closed, at any time when their owner drops them (A1.12).
+"""Dataflows end: they retire when their inputs have closed, or their owner drops them at any time (A1.12).
 
-What ends gives back everything: its operators, its traces, its holds on the traces of others.
+A dataflow that ends releases everything: its operators, its traces, its handles on the traces of others.
 """
 
 import gc
@@ -11,11 +11,11 @@ from kpg import col
 
 
 def names(db):
-    return [each["name"] for each in db.describe()["dataflows"]]
+    return [dataflow["name"] for dataflow in db.describe()["dataflows"]]
 
 
 def test_dataflows_retire_when_their_inputs_have_closed():
-    """A1.12: without being told; an answer that is kept stays readable, and holds its own rows only."""
+    """A1.12: without a request; a kept answer stays readable, and holds only its own rows."""
     with kpg.open() as db:
         left, right = db.input("left", k=int, v=int), db.input("right", k=int, w=int)
         pairs = left.join(right, on="k")
@@ -31,15 +31,15 @@ def test_dataflows_retire_when_their_inputs_have_closed():
         assert "probe" in names(db), "the right side may still bring rows"
         right.close()
         assert names(db) == ["left", "right", "kept"]
-        assert [each["name"] for each in db.describe()["arrangements"]] == ["left by k", "right by k", "kept by k, w"]
-        assert len(traces) == 3, "what only the retired ones read is freed"
-        for each in db.describe()["arrangements"]:
-            assert len(each["pinned_by"]) == 1, "nobody but its owner holds it"
+        assert [index["name"] for index in db.describe()["arrangements"]] == ["left by k", "right by k", "kept by k, w"]
+        assert len(traces) == 3, "traces that only retired dataflows read are freed"
+        for index in db.describe()["arrangements"]:
+            assert len(index["pinned_by"]) == 1, "only its owner holds it"
         assert probe.passed(99)
         assert sorted(kept.rows()) == [(1, 3), (2, 3)]
         assert sorted(unkept.changes()) == [((1, 2, 3), 0, 1), ((2, 2, 3), 0, 1)]
         late = left.count("v").output("late")
-        assert late.rows() == [(2, 2)], "closed relations can still be asked"
+        assert late.rows() == [(2, 2)], "closed relations can still be read"
         for handle in (kept, unkept, late, probe):
             handle.release()
         left.drop()
@@ -49,7 +49,7 @@ def test_dataflows_retire_when_their_inputs_have_closed():
 
 
 def test_a_live_dataflow_can_be_dropped_with_all_it_holds():
-    """A1.12: in the middle of a stream, with work queued; the others go on, and the shared index forgets it."""
+    """A1.12: in the middle of a stream, with work queued; others continue, and the shared index has no handle left."""
     with kpg.open(history=None) as db:
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
@@ -61,13 +61,13 @@ def test_a_live_dataflow_can_be_dropped_with_all_it_holds():
         traces = weakref.WeakSet(spine for op in goes._dataflow.operators if (spine := trace_of(op)) is not None)
         assert len(operators) > 3 and len(traces) >= 2
         edges.insert([(2, 3)])
-        db.push_to(2)  # its messages are on their way
+        db.push_to(2)  # its messages are in flight
         goes.release()
         del goes
         db.advance()
         assert names(db) == ["edges", "stays"] and not traces
         assert by_src.installed.readers() == ["stays"]
-        (shared,) = [each for each in db.describe()["arrangements"] if each["name"] == "edges by src"]
+        (shared,) = [index for index in db.describe()["arrangements"] if index["name"] == "edges by src"]
         assert not any("goes" in pin["by"] for pin in shared["pinned_by"])
         assert sorted(stays.rows()) == [(1, 2), (2, 1)]
         gc.collect()
@@ -75,7 +75,7 @@ def test_a_live_dataflow_can_be_dropped_with_all_it_holds():
 
 
 def test_dropping_a_loop_in_flight_ends_it():
-    """A1.12: whatever was going round is gone."""
+    """A1.12: the messages in the loop are dropped."""
     with kpg.open() as db:
         start = db.input("start", x=int)
         loop = start.iterate(lambda x: x.select(x=col("x") + 1).concat(start).filter(col("x") < 10**6).distinct())

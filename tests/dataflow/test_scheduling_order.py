@@ -1,10 +1,10 @@
-"""Operators are stepped in an order in which they get what they need at once."""
+"""Operators are stepped in an order in which all inputs of an advance arrive together."""
 
 import kpg
 from kpg.operators.join import Join
 
 
-def test_what_is_read_runs_before_its_readers_whichever_was_made_first(monkeypatch):
+def test_a_dataflow_runs_before_its_readers_even_if_it_was_created_later(monkeypatch):
     """A join is stepped once in an advance that changes both of its inputs, one of them arranged only for it."""
     stepped = []
     plain = Join.step

@@ -1,7 +1,7 @@
-"""Kinds of batch and trace behind one interface: with values or key-only, and others that a domain may bring (A3.8).
+"""Other kinds of batches and traces behind one interface: with values or key-only, and custom ones (A3.8).
 
-Operators ask a trace for `insert`, `upper`, `batches_through` and its handles, and a batch for its updates, its
-description and where its arrays lie. Whatever has these can take the place of the spine and of the batch.
+Operators use `insert`, `upper`, `batches_through` and the handles of a trace, and the updates, description and array
+addresses of a batch. Any object with these can replace the spine and the batch.
 """
 
 from functools import cached_property
@@ -49,7 +49,7 @@ def test_one_trace_serves_keys_with_values_and_keys_alone(key_lanes, lanes):
 
 
 class NarrowBatch:
-    """A batch of a domain where numbers lie close together: 16 bits for each, widened when somebody looks."""
+    """A batch for values that are close together: 16 bits each, widened on first read."""
 
     def __init__(self, batch: Batch) -> None:
         data = batch.updates.data
@@ -77,15 +77,15 @@ class NarrowBatch:
     since = property(lambda self: self.description.since)
 
 
-class Heap(Spine):
-    """A trace that never merges: every batch as it came, of a kind of its own."""
+class UnmergedTrace(Spine):
+    """A trace that never merges and keeps its own kind of batch."""
 
-    made: list["Heap"] = []
+    created: list["UnmergedTrace"] = []
 
     def __init__(self, *arguments) -> None:
         super().__init__(*arguments)
         self.all: list[NarrowBatch] = []
-        Heap.made.append(self)
+        UnmergedTrace.created.append(self)
 
     def insert(self, batch: Batch) -> None:
         assert batch.lower == self.upper
@@ -107,7 +107,7 @@ class Heap(Spine):
 
 
 def answers(changes):
-    """Joins, reductions of all kinds and a loop, over some changes, one epoch each."""
+    """Compute joins, reductions of all kinds and a loop over some changes, one epoch each."""
     with kpg.open() as db:
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
@@ -128,7 +128,7 @@ def answers(changes):
             edges.filter(col("src") > 0).group_by("src").sum("dst").output("sum"),
         ]
         present = set()
-        for row in changes:  # what is there goes, what is not comes
+        for row in changes:  # remove it if it is present, insert it otherwise
             (edges.remove if row in present else edges.insert)([row])
             present ^= {row}
             db.advance()
@@ -139,12 +139,12 @@ def answers(changes):
 @examples(0.4)
 @given(st.lists(rows(2, 2), min_size=1, max_size=6))
 def test_another_trace_and_another_batch_give_the_same_answers(changes):
-    """A3.8: swap the implementation under every operator, and nothing else."""
+    """A3.8: only the implementation under the operators changes."""
     want = answers(changes)
     with pytest.MonkeyPatch.context() as patch:
         for module in (arrange, reduce, streams):
-            patch.setattr(module, "Spine", Heap)
-        Heap.made.clear()
+            patch.setattr(module, "Spine", UnmergedTrace)
+        UnmergedTrace.created.clear()
         assert answers(changes) == want
-        assert sum(heap.rows for heap in Heap.made) > 0, "the other trace was used"
-        assert all(type(batch) is NarrowBatch for heap in Heap.made for batch in heap.all)
+        assert sum(trace.rows for trace in UnmergedTrace.created) > 0, "the other trace was used"
+        assert all(type(batch) is NarrowBatch for trace in UnmergedTrace.created for batch in trace.all)

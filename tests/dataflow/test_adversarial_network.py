@@ -1,7 +1,7 @@
-"""Several workers over a hostile network: frames arrive late and out of step, workers build and advance as they like.
+"""Several workers over an adversarial network: frames arrive late, and workers build and advance at different times.
 
-Whatever the order, no message arrives behind a frontier that was told (safety), everything ends (liveness), and all
-workers together say what the query means, at every time (A1.2, A1.5, A1.8, A1.13, A3.17).
+In every order, no message arrives before a frontier that was reported (safety), all work ends (liveness), and the
+workers together give the answer of the query at every time (A1.2, A1.5, A1.8, A1.13, A3.17).
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ NOISE = st.lists(st.integers(0, 999), min_size=1, max_size=60)
 
 
 class Adversary:
-    """Takes a few steps of its choice whenever it is asked."""
+    """Make a few steps and deliveries of its choice on each call."""
 
     def __init__(self, cluster: SimulatedCluster, noise: list[int]) -> None:
         self.cluster = cluster
@@ -36,30 +36,30 @@ class Adversary:
         self._noise: Iterator[int] = cycle(noise)
 
     def act(self) -> None:
-        """Up to seven steps and deliveries."""
+        """Make up to seven steps and deliveries."""
         for _ in range(next(self._noise) % 8):
             choice = next(self._noise)
-            kind, one, other = choice % 3, choice // 3 % self.peers, choice // 9 % self.peers
+            kind, sender, receiver = choice % 3, choice // 3 % self.peers, choice // 9 % self.peers
             if kind == 0:
-                self.cluster.step(one)
+                self.cluster.step(sender)
             else:
-                self.cluster.network.deliver(one, other, rows=kind == 1)
+                self.cluster.network.deliver(sender, receiver, rows=kind == 1)
             self.cluster.check()
 
     def order(self) -> list[int]:
-        """The workers, in an order of its choice."""
+        """Return the workers in an order of its choice."""
         first = next(self._noise) % self.peers
         return [(first + rank) % self.peers for rank in range(self.peers)]
 
     def worker(self) -> int:
-        """One of the workers."""
+        """Choose a worker."""
         return next(self._noise) % self.peers
 
 
 def perform(
     play: Play, schemas: dict[str, dict[str, Any]], queries: dict[str, Query], peers: int, noise: list[int]
 ) -> Performance:
-    """Play it on several workers, each query installed early and late."""
+    """Perform a play on several workers, with each query installed early and late."""
     cluster = SimulatedCluster(peers, history=play.history, effort=play.effort, coordinates=play.coordinates)  # type: ignore[arg-type]
     adversary = Adversary(cluster, noise)
     inputs = cluster.build(lambda db: {name: db.input(name, **columns) for name, columns in schemas.items()})
@@ -77,7 +77,7 @@ def perform(
             for worker in adversary.order():
                 cluster.push_to(worker, frontier)
                 adversary.act()
-        if play.read[index]:  # else the workers go on while earlier times are still in flight
+        if play.read[index]:  # otherwise workers continue while earlier times are in flight
             cluster.settle()
         if play.idle[index]:
             cluster.databases[adversary.worker()].worker.idle_merge(play.idle[index], 99)
@@ -100,20 +100,20 @@ def install(
     queries: dict[str, Query],
     prefix: str,
 ) -> list[dict[str, Any]]:
-    """Each worker builds everything in the same order, but at its own time."""
+    """Build all queries on each worker in the same order, at different times."""
     outputs: list[dict[str, Any]] = [{} for _ in inputs]
     for worker in adversary.order():
         for name, query in queries.items():
             collection = query.build(cluster.databases[worker], inputs[worker])
             outputs[worker][name] = collection.output(prefix + name)
         for relation in inputs[worker].values():
-            relation.base()  # also of relations that nobody reads: dataflows are numbered alike
+            relation.base()  # also without readers, so that all workers number dataflows alike
         adversary.act()
     return outputs
 
 
 def summed(updates: list[Update[Any]]) -> list[Update[Any]]:
-    """Equal changes of several workers as one."""
+    """Sum equal changes of several workers."""
     total: dict[tuple[Any, Any], int] = {}
     for row, time, diff in updates:
         total[row, time] = total.get((row, time), 0) + diff
@@ -121,7 +121,7 @@ def summed(updates: list[Update[Any]]) -> list[Update[Any]]:
 
 
 def check(play: Play, schemas: Any, queries: dict[str, Query], peers: int, noise: list[int]) -> None:
-    """All queries, early and late."""
+    """Check all queries, early and late."""
     done = perform(play, schemas, queries, peers, noise)
     for name, query in queries.items():
         done.early[name], done.late[name] = summed(done.early[name]), summed(done.late[name])
@@ -169,7 +169,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @examples(0.06)
 @given(data=st.data(), peers=st.sampled_from([2, 3]), noise=NOISE)
-def test_workers_say_together_what_the_query_means(case, data, peers, noise):
+def test_workers_together_give_the_answer_of_the_query(case, data, peers, noise):
     module, queries, options = CASES[case]
     check(data.draw(plays(module.ROWS, **options)), module.SCHEMAS, queries, peers, noise)
 
@@ -177,7 +177,7 @@ def test_workers_say_together_what_the_query_means(case, data, peers, noise):
 @pytest.mark.parametrize("case", ["joins", "counts", "firsts", "programs"])
 @examples(0.06)
 @given(data=st.data(), noise=NOISE)
-def test_workers_say_together_what_the_query_means_where_times_have_two_coordinates(case, data, noise):
+def test_workers_together_give_the_answer_where_times_have_two_coordinates(case, data, noise):
     module, queries, options = CASES[case]
     play = data.draw(plays(module.ROWS, **{**options, "coordinates": 2, "largest": 1}))
     check(play, module.SCHEMAS, queries, 2, noise)
@@ -186,7 +186,7 @@ def test_workers_say_together_what_the_query_means_where_times_have_two_coordina
 @examples(0.15)
 @given(st.data(), st.sampled_from([2, 3]), NOISE)
 def test_an_input_ends_when_every_worker_has_closed_it(data, peers, noise):
-    """A1.8, A1.12: rows of a worker that closes late are counted; then frontiers are empty and traces are let go."""
+    """A1.8, A1.12: rows of a worker that closes late count; then frontiers are empty and traces are released."""
     draw = data.draw
     cluster = SimulatedCluster(peers, history=None)
     adversary = Adversary(cluster, noise)
