@@ -62,7 +62,7 @@ conformance: $(READY)  ## write docs/conformance.md anew from the tests
 
 bench: $(READY)  ## run the benchmarks; one of them: make bench ONLY=E1; small: make bench SCALE=0.05
 	@echo "==> bench: $(or $(ONLY),all experiments)"
-	$(PY) -m benchmarks $(ONLY) $(if $(SCALE),--scale $(SCALE))
+	$(PY) -m kpg.cli bench $(or $(ONLY),all) $(if $(SCALE),--scale $(SCALE))
 
 docs: $(READY)  ## build the documentation site into site/, without network
 	@echo "==> docs: site/"

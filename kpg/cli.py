@@ -1,7 +1,7 @@
 """The command `kpg`: what can be said to it, and what errors look like. Each command is in the package it is about.
 
     kpg run, kpg explain    kpg/query/run_command.py          kpg serve    kpg/server/serve_command.py
-    kpg bench               kpg/bench/command.py          kpg shell    kpg/shell/shell_command.py
+    kpg bench               kpg/bench/bench_command.py          kpg shell    kpg/shell/shell_command.py
 
 Errors go to stderr as what failed, where, and what to do; the exit status is 1 for those and 2 for wrong usage.
 """
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from kpg.bench import command as benchmarks
+from kpg.bench import bench_command as benchmarks
 from kpg.errors import KpgError
 from kpg.query import run_command as programs
 from kpg.server import serve_command as servers

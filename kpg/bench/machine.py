@@ -1,4 +1,4 @@
-"""The machine: what it is called, how much memory it has left, and whether an experiment fits."""
+"""The machine: its description, its free memory, and whether an experiment fits into it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kpg.bench.data.ldbc import files
-from kpg.bench.data.readers import about_lines
+from kpg.bench.data.readers import estimated_lines
 from kpg.bench.experiment import Experiment
 from kpg.errors import OverBudget
 
@@ -21,13 +21,14 @@ MEMORY = Path("/proc/meminfo")
 PROCESSORS = Path("/proc/cpuinfo")
 GIB = 1 << 30
 SOURCE = Path(__file__).parents[2]
-PACKAGES = {"cozo": "cozo-embedded"}  # peers that are called otherwise on PyPI
-CHANGED = ("status", "--porcelain", "--untracked-files=no")
-GIT_SECONDS = 10.0
+PACKAGES = {"cozo": "cozo-embedded"}  # peers with another name on PyPI
+GIT_STATUS = ("status", "--porcelain", "--untracked-files=no")
+GIT_TIMEOUT_SECONDS = 10.0
+SCALE_MARGIN = 0.98  # below the largest scale that fits by the estimate
 
 
 def describe() -> dict[str, Any]:
-    """Where this runs."""
+    """Return the hardware, the versions and the commit of this run."""
     return {
         "cpu": cpu_name(),
         "cores": os.cpu_count(),
@@ -42,22 +43,24 @@ def describe() -> dict[str, Any]:
 
 @cache
 def commit(directory: Path = SOURCE) -> str:
-    """The commit that runs, with a + if files of it were changed; nothing if kpg was installed, not checked out."""
+    """Return the commit of the source, with a + if files differ from it; "" if kpg is not run from a checkout."""
     if not (directory / ".git").exists():
         return ""
+    commands = [["git", "-C", str(directory), *words] for words in (("rev-parse", "--short=12", "HEAD"), GIT_STATUS)]
     try:
-        asked = [["git", "-C", str(directory), *words] for words in (("rev-parse", "--short=12", "HEAD"), CHANGED)]
-        found, changed = (
-            subprocess.run(each, check=True, capture_output=True, text=True, timeout=GIT_SECONDS).stdout.strip()
-            for each in asked
+        name, changed_files = (
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=GIT_TIMEOUT_SECONDS
+            ).stdout.strip()
+            for command in commands
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return found + ("+" if changed else "")
+    return name + ("+" if changed_files else "")
 
 
 def kpg_version() -> str:
-    """The version of kpg that runs."""
+    """Return the installed version of kpg."""
     try:
         return version("kpg")
     except PackageNotFoundError:
@@ -65,7 +68,7 @@ def kpg_version() -> str:
 
 
 def peer_version(peer: str) -> str:
-    """The version of another system that was asked; nothing if it does not say."""
+    """Return the version of a peer's package; "" if it has none."""
     try:
         return version(PACKAGES.get(peer, peer))
     except PackageNotFoundError:
@@ -73,7 +76,7 @@ def peer_version(peer: str) -> str:
 
 
 def cpu_name() -> str:
-    """The processor, as the system calls it."""
+    """Return the processor's name, as the system reports it."""
     try:
         lines = PROCESSORS.read_text().splitlines()
     except OSError:
@@ -83,7 +86,7 @@ def cpu_name() -> str:
 
 
 def free_bytes() -> int:
-    """The memory that a new process can have."""
+    """Return the memory that a new process can have."""
     try:
         lines = MEMORY.read_text().splitlines()
     except OSError:
@@ -92,19 +95,17 @@ def free_bytes() -> int:
     return kilobytes * 1024
 
 
-def refuse_if_too_large(
-    experiment: Experiment, scale: float, free: int | None = None, data: Path | None = None
-) -> None:
-    """Raise before anything is made, if an experiment would not fit; a file counts as what has as many rows."""
+def check_memory(experiment: Experiment, scale: float, free: int | None = None, data: Path | None = None) -> None:
+    """Raise `OverBudget` if an experiment does not fit into memory. A file counts as generated data of its length."""
     free = free_bytes() if free is None else free
     if data is not None and experiment.reads is not None:
-        lines = sum(map(about_lines, files(data, *experiment.reads.tables) if data.is_dir() else [data]))
+        lines = sum(map(estimated_lines, files(data, *experiment.reads.tables) if data.is_dir() else [data]))
         needed = experiment.memory(lines / experiment.reads.rows)
         if needed > free:
             raise OverBudget(
                 f"{experiment.id} on {data}, about {lines:,} lines, needs about {needed / GIB:.1f} GiB",
                 detail=f"{free / GIB:.1f} GiB are free.",
-                hint="Give it a smaller file, or a bigger machine.",
+                hint="Use a smaller file, or a machine with more memory.",
             )
         return
     needed = experiment.memory(scale)
@@ -118,9 +119,9 @@ def refuse_if_too_large(
 
 
 def largest_scale(experiment: Experiment, scale: float, free: int) -> float:
-    """The largest scale that fits, to two digits or so."""
+    """Return the largest scale below `scale` that fits, by bisection."""
     low, high = 0.0, scale
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if experiment.memory(middle) <= free else (low, middle)
-    return low * 0.98
+    return low * SCALE_MARGIN

@@ -1,9 +1,12 @@
-"""What a run leaves: figures, whether bars are met, latencies and curves for pictures, as one JSON file for each
-experiment.
+"""The result of one run: rows, figures, limits, latency curves and plots, as one JSON file for each experiment.
 
-A file says its status: `complete`, `partial` (interrupted; what was measured until then is there) or `failed` (an
-answer was wrong, or something broke; `reason` says what). Each file is replaced in one step, so a reader never meets
-half of one.
+A file has a status: `complete`, `partial` (interrupted; it holds what was measured before) or `failed` (an answer was
+wrong, or an error occurred; `reason` says which). A file is replaced atomically, so a reader never sees half of one.
+
+A row is a dict of figures under their `case`. A row of an engine experiment also holds its comparison and its limits:
+
+    reference, reference_seconds, ratio     another system or program in the same run; ratio = our seconds / its seconds
+    bar, limits, met, missed_by             the bar in words, the limits on this machine, and the excess of missed ones
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from typing import Any, Literal
 from kpg.errors import Corrupt
 
 Status = Literal["complete", "partial", "failed"]
-Curve = list[tuple[float, float]]  # milliseconds, growing, and the share of rounds that took at least as long
-MOST_POINTS = 4_000  # of one curve; more cannot be told apart in a picture
+Curve = list[tuple[float, float]]  # ascending milliseconds, each with the share of rounds that took at least as long
+MAX_CURVE_POINTS = 4_000  # a picture cannot show more
+SORT_SECONDS = "np_sort_10m_seconds"  # the member of `machine` that holds the seconds of np.sort on 10M int64
 
 
 @dataclass(slots=True)
 class Plot:
-    """Lines over some axis."""
+    """Lines over one axis."""
 
     x: str
     y: str
@@ -35,7 +39,7 @@ class Plot:
 
 @dataclass(slots=True)
 class Result:
-    """One run of one experiment."""
+    """The result of one run of one experiment."""
 
     id: str
     title: str
@@ -43,21 +47,26 @@ class Result:
     seed: int
     started: str
     machine: dict[str, Any]
-    paper: str = ""  # which figure or table of which paper
-    data: str = ""  # the file that was used in place of generated data
-    status: Status = "partial"  # until it is known to be more
-    reason: str = "not ended: it still runs, or was killed"  # why it is not complete
+    paper: str = ""  # the figure or table of the paper that the experiment repeats
+    data: str = ""  # the file that replaced generated data
+    status: Status = "partial"  # until the run ends
+    reason: str = "not finished: the run is still going on, or was killed"
     seconds: float = 0.0
     rows: list[dict[str, Any]] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
     bars: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    peers: dict[str, str] = field(default_factory=dict)  # who was asked, in which version
+    peers: dict[str, str] = field(default_factory=dict)  # version by peer
     latencies: dict[str, Curve] = field(default_factory=dict)
     plots: dict[str, Plot] = field(default_factory=dict)
 
+    @property
+    def is_full_size(self) -> bool:
+        """Whether the run has the size that its limits are set for."""
+        return self.scale >= 1 and not self.data
+
     def save(self, directory: Path) -> Path:
-        """Write the file of this experiment, in place of an older one."""
+        """Write the file of this experiment, replacing an older one."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / f"{self.id}.json"
         part = path.with_suffix(f".{os.getpid()}.part")
@@ -67,12 +76,12 @@ class Result:
 
 
 def read(path: Path) -> Result:
-    """A result that was saved."""
+    """Read a saved result."""
     try:
-        found = json.loads(path.read_text())
-        plots = {name: _plot(each) for name, each in found.pop("plots").items()}
-        latencies = {name: [(ms, share) for ms, share in each] for name, each in found.pop("latencies").items()}
-        return Result(**found, plots=plots, latencies=latencies)
+        members = json.loads(path.read_text())
+        plots = {name: _plot(saved) for name, saved in members.pop("plots").items()}
+        latencies = {case: [(ms, share) for ms, share in points] for case, points in members.pop("latencies").items()}
+        return Result(**members, plots=plots, latencies=latencies)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{path} is not a result of an experiment", detail=str(error), hint="Run it again.") from error
 
@@ -83,15 +92,18 @@ def _plot(saved: dict[str, Any]) -> Plot:
 
 
 def curve(milliseconds: Iterable[float]) -> Curve:
-    """Each latency with the share of all that are at least as long; of very many all of the tail, and some before."""
+    """Return the complementary CDF of latencies: each with the share of all latencies that are at least as long.
+
+    Of more than `MAX_CURVE_POINTS` latencies the curve keeps the whole tail and an even sample of the rest.
+    """
     ordered = sorted(milliseconds)
-    return [(ordered[place], 1 - place / len(ordered)) for place in places(len(ordered))]
+    return [(ordered[index], 1 - index / len(ordered)) for index in curve_indexes(len(ordered))]
 
 
-def places(count: int) -> list[int]:
-    """Which of so many ordered values are kept: every one of the last, evenly spread ones before."""
-    if count <= MOST_POINTS:
+def curve_indexes(count: int) -> list[int]:
+    """Return which of `count` ascending values a curve keeps."""
+    if count <= MAX_CURVE_POINTS:
         return list(range(count))
-    tail = MOST_POINTS // 4
-    step = (count - tail) / (MOST_POINTS - tail)
-    return [int(each * step) for each in range(MOST_POINTS - tail)] + list(range(count - tail, count))
+    tail = MAX_CURVE_POINTS // 4
+    step = (count - tail) / (MAX_CURVE_POINTS - tail)
+    return [int(index * step) for index in range(MAX_CURVE_POINTS - tail)] + list(range(count - tail, count))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kpg.bench.baselines import arrays, hashes
-from kpg.bench.baselines.changing import FAR, ChangingDistances
+from kpg.bench.baselines import array_graphs, hash_map_graphs
+from kpg.bench.baselines.incremental_bfs import FAR, ChangingDistances
 from kpg.bench.data.graphs import random_graph
 
 pytestmark = pytest.mark.jit  # as plain Python they overflow the hash
@@ -35,15 +35,15 @@ def test_distances_and_components_are_right(seed):
     edges = random_graph(60, 80, seed)
     sources, targets = edges[:, 0].copy(), edges[:, 1].copy()
     root = int(sources[0])
-    starts, ends = arrays.forward(sources, targets, 60)
+    starts, ends = array_graphs.forward(sources, targets, 60)
     expected = searched(edges.tolist(), root)
-    assert {n: d for n, d in enumerate(arrays.distances(starts, ends, 60, root).tolist()) if d >= 0} == expected
-    nodes, far = hashes.distances(starts, ends, 60, root)
+    assert {n: d for n, d in enumerate(array_graphs.distances(starts, ends, 60, root).tolist()) if d >= 0} == expected
+    nodes, far = hash_map_graphs.distances(starts, ends, 60, root)
     assert dict(zip(nodes.tolist(), far.tolist(), strict=True)) == expected
-    least = arrays.components(sources, targets, 60)
+    least = array_graphs.components(sources, targets, 60)
     both = np.concatenate([edges, edges[:, ::-1]]).tolist()
     assert all(least[node] == min(searched(both, node)) for node in range(60))
-    ends, labels = hashes.components(sources, targets)
+    ends, labels = hash_map_graphs.components(sources, targets)
     assert dict(zip(ends.tolist(), labels.tolist(), strict=True)) == {
         node: least[node] for node in np.unique(edges).tolist()
     }

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from kpg.bench.data import given, graphs, ldbc, programs, readers, social
+from kpg.bench.data import analysed_programs, file_graphs, graphs, ldbc, readers, social_network
 from kpg.errors import InputError, Unavailable
 
 MADE = {
@@ -15,10 +15,10 @@ MADE = {
     "rmat": lambda seed: graphs.rmat(1_000, 5_000, seed),
     "tree": lambda seed: graphs.tree(5, seed),
     "gnp": lambda seed: graphs.gnp(100, 0.05, seed),
-    "assign": lambda seed: programs.dataflow_program(1_000, seed).assign,
-    "pointers": lambda seed: programs.pointer_program(1_000, seed).assign,
-    "knows": lambda seed: social.network(100, seed, posts=3).knows,
-    "tags": lambda seed: social.network(100, seed, posts=3).tags,
+    "assign": lambda seed: analysed_programs.dataflow_program(1_000, seed).assign,
+    "pointers": lambda seed: analysed_programs.pointer_program(1_000, seed).assign,
+    "knows": lambda seed: social_network.network(100, seed, posts=3).knows,
+    "tags": lambda seed: social_network.network(100, seed, posts=3).tags,
 }
 
 
@@ -66,14 +66,14 @@ def test_a_tree_has_one_parent_for_each_node_but_the_root():
 
 
 def test_a_program_flows_forwards_mostly_and_backwards_sometimes():
-    found = programs.dataflow_program(10_000, 1)
+    found = analysed_programs.dataflow_program(10_000, 1)
     backwards = (found.assign[:, 0] > found.assign[:, 1]).mean()
     assert 0.005 < backwards < 0.1
     assert found.null[:, 0].min() >= 10_000 and found.null[:, 1].max() < 10_000 and found.nodes > found.null.max()
 
 
 def test_pointers_are_loaded_and_stored():
-    found = programs.pointer_program(10_000, 1)
+    found = analysed_programs.pointer_program(10_000, 1)
     derefs = set(found.deref[:, 1].tolist())
     loaded, stored = (derefs & set(found.assign[:, side].tolist()) for side in (0, 1))
     assert loaded and stored
@@ -81,7 +81,7 @@ def test_pointers_are_loaded_and_stored():
 
 
 def test_friends_are_mutual_and_some_have_many():
-    knows = social.network(2_000, 1, posts=1).knows
+    knows = social_network.network(2_000, 1, posts=1).knows
     pairs = set(map(tuple, knows.tolist()))
     assert all((b, a) in pairs and a != b for a, b in pairs)
     degrees = np.bincount(knows[:, 0], minlength=2_000)
@@ -89,7 +89,7 @@ def test_friends_are_mutual_and_some_have_many():
 
 
 def test_posts_and_comments_belong_to_people_who_exist():
-    made = social.network(50, 1, posts=4)
+    made = social_network.network(50, 1, posts=4)
     assert len(made.posts["id"]) == 200 and made.posts["creator"].max() < 50
     assert made.comments["reply_of"].max() < 200 and (np.diff(made.posts["created"]) >= 0).all()
     assert set(made.tags[:, 0].tolist()) <= set(made.posts["id"].tolist())
@@ -105,7 +105,7 @@ def test_edge_lists_are_read_as_they_were_written(tmp_path):
 
 
 def test_programs_are_read_as_they_were_written(tmp_path):
-    made = programs.pointer_program(200, 1)
+    made = analysed_programs.pointer_program(200, 1)
     readers.write_graspan(tmp_path / "p.txt", a=made.assign, d=made.deref)
     found = readers.read_graspan(tmp_path / "p.txt")
     assert np.array_equal(found["a"], made.assign) and np.array_equal(found["d"], made.deref)
@@ -155,7 +155,7 @@ def test_lines_are_guessed_from_the_size_of_a_file(tmp_path):
     readers.write_snap(tmp_path / "g.txt", graphs.random_graph(100_000, 50_000, 1))
     with gzip.open(tmp_path / "g.txt.gz", "wt") as file:
         file.write((tmp_path / "g.txt").read_text())
-    assert all(40_000 < readers.about_lines(tmp_path / name) < 60_000 for name in ("g.txt", "g.txt.gz"))
+    assert all(40_000 < readers.estimated_lines(tmp_path / name) < 60_000 for name in ("g.txt", "g.txt.gz"))
 
 
 def test_files_with_nothing_or_something_else_in_them_are_named(tmp_path):
@@ -175,17 +175,17 @@ def test_files_with_nothing_or_something_else_in_them_are_named(tmp_path):
 
 def test_any_numbers_of_nodes_become_small_ones_in_the_same_order(tmp_path):
     (tmp_path / "g.txt").write_text(f"7\t{10**15}\n{10**15}\t9\n")
-    nodes, edges = given.graph(tmp_path / "g.txt")
+    nodes, edges = file_graphs.read_graph(tmp_path / "g.txt")
     assert nodes == 3 and edges.tolist() == [[0, 2], [2, 1]]
     (tmp_path / "p.txt").write_text(f"{10**15}\t5\tn\n5\t6\te\n")
-    nodes, (assign, null) = given.program(tmp_path / "p.txt", "e", "n")
+    nodes, (assign, null) = file_graphs.read_program(tmp_path / "p.txt", "e", "n")
     assert nodes == 3 and assign.tolist() == [[0, 1]] and null.tolist() == [[2, 0]]
 
 
 @pytest.mark.parametrize("dense", [0, 4])
 def test_numbers_that_are_close_together_are_renumbered_alike(dense, monkeypatch):
-    monkeypatch.setattr(given, "DENSE", dense)
-    nodes, (one, other) = given.renumbered(np.array([[3, 9], [5, 3]]), np.array([[11, 5], [9, 9]]))
+    monkeypatch.setattr(file_graphs, "DENSE", dense)
+    nodes, (one, other) = file_graphs.renumbered(np.array([[3, 9], [5, 3]]), np.array([[11, 5], [9, 9]]))
     assert nodes == 4 and one.tolist() == [[0, 2], [1, 0]] and other.tolist() == [[3, 1], [2, 2]]
 
 

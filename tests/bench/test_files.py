@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from kpg.bench.catalogue import experiments
-from kpg.bench.data import social
+from kpg.bench.data import social_network
+from kpg.bench.data.analysed_programs import dataflow_program, pointer_program
 from kpg.bench.data.graphs import rmat
-from kpg.bench.data.programs import dataflow_program, pointer_program
 from kpg.bench.data.readers import write_graspan, write_snap
-from kpg.bench.performing import begun
+from kpg.bench.registry import experiments
 from kpg.bench.run import Run
+from kpg.bench.runner import new_result
 from kpg.errors import InputError
 
 READ = [each for each in experiments() if each.reads]
@@ -25,7 +25,7 @@ def files(tmp_path_factory):
     flows, pointers = dataflow_program(100, 3), pointer_program(100, 3)
     write_graspan(place / "X20.txt", e=10**12 + 3 * flows.assign, n=10**12 + 3 * flows.null)
     write_graspan(place / "X21.txt", a=10**12 + 3 * pointers.assign, d=10**12 + 3 * pointers.deref)
-    write_ldbc(place / "ldbc", social.network(30, 3, posts=3))
+    write_ldbc(place / "ldbc", social_network.network(30, 3, posts=3))
     return place
 
 
@@ -60,10 +60,10 @@ def file_of(experiment, files):
 @pytest.mark.parametrize("experiment", READ, ids=lambda each: each.id)
 def test_an_experiment_runs_on_a_file_in_place_of_generated_data(experiment, files, tmp_path):
     """X7, X8, X9, X10, X20, X21, X22, X23, X24, X25, X26, X27, X28, X30."""
-    result = begun(experiment, 0.0005, 1)
-    experiment.run(Run(result, bars=experiment.bars, peers=False, data=file_of(experiment, files)))
+    result = new_result(experiment, 0.0005, 1)
+    experiment.run(Run(result, limits=experiment.limits, peers=False, data=file_of(experiment, files)))
     assert result.rows
     wrong = tmp_path if experiment.reads.tables else tmp_path / "wrong.txt"
     (tmp_path / "wrong.txt").write_text("some words\n")
     with pytest.raises(InputError, match=re.escape(str(wrong))):
-        experiment.run(Run(begun(experiment, 0.0005, 1), peers=False, data=wrong))
+        experiment.run(Run(new_result(experiment, 0.0005, 1), peers=False, data=wrong))

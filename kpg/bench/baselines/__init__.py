@@ -1,1 +1,1 @@
-"""Single-threaded programs for one purpose, compiled: what the papers compare batch graph processing with."""
+"""Single-purpose, single-threaded, compiled programs: the papers compare batch graph processing with them."""

@@ -1,1 +1,1 @@
-"""Data, regenerated from a seed, and readers of the public formats."""
+"""Generated data, the same for the same seed, and readers of public file formats."""

@@ -1,1 +1,1 @@
-"""Other systems, asked the same question in the same run; each is imported when it is asked."""
+"""Other systems that experiments compare kpg with. Each is imported when it is asked."""

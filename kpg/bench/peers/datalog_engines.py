@@ -1,19 +1,24 @@
-"""Transitive closure and same generation in DuckDB (recursive SQL), Cozo and clingo: how many rows, and wall seconds.
+"""Transitive closure and same generation in DuckDB (recursive SQL), Cozo and clingo: row counts and seconds.
 
-The load of the edges is on the clock, as ours is. DuckDB runs on one thread.
+The load of the edges is on the clock, as ours is; converting them to the engine's format is not. DuckDB runs on one
+thread.
 
-With an argument (X17) the edges are there and indexed beforehand, as ours are, and each question is written for its
-engine: DuckDB and clingo start from the argument, which is possible for the closure alone, Cozo finds that out itself.
+With an argument (X17) the edges are loaded and indexed before, as ours are, and each question is written for its
+engine: DuckDB and clingo start from the argument, which is possible for the closure only; Cozo derives that itself.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kpg.bench.data.graphs import Ints
+from kpg.bench.machine import peer_version
+from kpg.bench.peers.duckdb_recompute import connect
 
 SQL = {
     "tc": """WITH RECURSIVE t(x, y) AS (SELECT x, y FROM e UNION SELECT t.x, e.y FROM t JOIN e ON t.y = e.x)
@@ -31,50 +36,73 @@ CLINGO = {
     "tc": "t(X,Y) :- e(X,Y). t(X,Z) :- t(X,Y), e(Y,Z).",
     "sg": "t(X,Y) :- e(P,X), e(P,Y), X != Y. t(X,Y) :- e(A,X), t(A,B), e(B,Y).",
 }
+TITLES = {"cozo": "Cozo"}  # engines with a capital
 
 
-def ask_duckdb(program: str, edges: Ints) -> tuple[int, float]:
-    """Recursive SQL."""
-    import duckdb
+@dataclass(slots=True)
+class EngineAnswer:
+    """The number of rows of an answer, and the wall and CPU seconds to compute it."""
 
-    table = pa.table({"x": edges[:, 0].copy(), "y": edges[:, 1].copy()})
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    connection.register("given", table)
-    began = time.perf_counter()
-    connection.execute("CREATE TABLE e AS SELECT * FROM given")
-    (count,) = connection.execute(SQL[program]).fetchone() or (0,)
-    seconds = time.perf_counter() - began
+    rows: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+
+@contextmanager
+def timed_answer() -> Iterator[EngineAnswer]:
+    """Time a block that sets the row count of an answer."""
+    answer = EngineAnswer()
+    began, cpu_began = time.perf_counter(), time.process_time()
+    yield answer
+    answer.seconds, answer.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+
+
+def engine_name(peer: str) -> str:
+    """Return the name of an engine with its version."""
+    return f"{TITLES.get(peer, peer)} {peer_version(peer)}".strip()
+
+
+def edge_table(edges: Ints) -> pa.Table:
+    """Return edges as an Arrow table."""
+    return pa.table({"x": edges[:, 0].copy(), "y": edges[:, 1].copy()})
+
+
+def ask_duckdb(program: str, edges: Ints) -> EngineAnswer:
+    """Evaluate recursive SQL in DuckDB."""
+    connection = connect(e=edge_table(edges))
+    with timed_answer() as answer:
+        connection.execute("CREATE TABLE e AS SELECT * FROM e_view")
+        (count,) = connection.execute(SQL[program]).fetchone() or (0,)
+        answer.rows = int(count)
     connection.close()
-    return int(count), seconds
+    return answer
 
 
-def ask_cozo(program: str, edges: Ints) -> tuple[int, float]:
-    """Datalog on a relation that is stored in memory."""
+def ask_cozo(program: str, edges: Ints) -> EngineAnswer:
+    """Evaluate Datalog in Cozo, on a relation in memory."""
     from pycozo.client import Client
 
     client = Client(dataframe=False)
     rows = edges.tolist()
-    began = time.perf_counter()
-    client.run(":create e {x: Int, y: Int}")
-    client.import_relations({"e": {"headers": ["x", "y"], "rows": rows}})
-    count = client.run(COZO[program])["rows"][0][0]
-    seconds = time.perf_counter() - began
+    with timed_answer() as answer:
+        client.run(":create e {x: Int, y: Int}")
+        client.import_relations({"e": {"headers": ["x", "y"], "rows": rows}})
+        answer.rows = int(client.run(COZO[program])["rows"][0][0])
     client.close()
-    return int(count), seconds
+    return answer
 
 
-def ask_clingo(program: str, edges: Ints) -> tuple[int, float]:
-    """The grounder, which computes all of a program without choices."""
+def ask_clingo(program: str, edges: Ints) -> EngineAnswer:
+    """Ground a program in clingo. The grounder computes all of a program without choices."""
     import clingo
 
     control = clingo.Control(["--warn=none"])
     facts = "".join(f"e({a},{b})." for a, b in edges.tolist())
-    began = time.perf_counter()
-    control.add("base", [], facts + CLINGO[program])
-    control.ground([("base", [])])
-    count = sum(1 for _ in control.symbolic_atoms.by_signature("t", 2))
-    return count, time.perf_counter() - began
+    with timed_answer() as answer:
+        control.add("base", [], facts + CLINGO[program])
+        control.ground([("base", [])])
+        answer.rows = sum(1 for _ in control.symbolic_atoms.by_signature("t", 2))
+    return answer
 
 
 BOUND_SQL = {
@@ -92,26 +120,24 @@ BOUND_COZO = {
     ("tc", "y"): "t[x, y] := *e[x, y]\nt[x, z] := *e[x, y], t[y, z]\n?[x] := t[x, $a]",
     ("sg", "x"): "t[x, y] := *e[p, x], *e[p, y], x != y\nt[x, y] := *e[a, x], t[a, b], *e[b, y]\n?[y] := t[$a, y]",
 }
-Question = tuple[str, str]  # a program, and the column of the argument
-Answered = tuple[list[set[int]], list[float]]  # for each argument, what goes with it, and seconds
+BoundQuestion = tuple[str, str]  # a program, and the column of the argument
+BoundAnswers = tuple[list[set[int]], list[float]]  # for each argument, the values of the other column, and seconds
 
 
-def bound_duckdb(question: Question, edges: Ints, arguments: Sequence[int]) -> Answered:
-    """Recursive SQL that starts from the argument."""
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    connection.register("given", pa.table({"x": edges[:, 0].copy(), "y": edges[:, 1].copy()}))
-    connection.execute("CREATE TABLE e AS SELECT * FROM given")
+def bound_duckdb(question: BoundQuestion, edges: Ints, arguments: Sequence[int]) -> BoundAnswers:
+    """Evaluate recursive SQL that starts from the argument."""
+    connection = connect(e=edge_table(edges))
+    connection.execute("CREATE TABLE e AS SELECT * FROM e_view")
     text = BOUND_SQL[question]
-    found = timed(arguments, lambda each: {row[0] for row in connection.execute(text, {"a": each}).fetchall()})
+    answers = timed(
+        arguments, lambda argument: {row[0] for row in connection.execute(text, {"a": argument}).fetchall()}
+    )
     connection.close()
-    return found
+    return answers
 
 
-def bound_cozo(question: Question, edges: Ints, arguments: Sequence[int]) -> Answered:
-    """Datalog, which Cozo rewrites for the argument; edges are stored in both orders."""
+def bound_cozo(question: BoundQuestion, edges: Ints, arguments: Sequence[int]) -> BoundAnswers:
+    """Evaluate Datalog that Cozo rewrites for the argument; the edges are stored in both orders."""
     from pycozo.client import Client
 
     client = Client(dataframe=False)
@@ -119,25 +145,25 @@ def bound_cozo(question: Question, edges: Ints, arguments: Sequence[int]) -> Ans
     client.import_relations({"e": {"headers": ["x", "y"], "rows": edges.tolist()}})
     client.run("::index create e:turned {y, x}")
     text = BOUND_COZO[question]
-    found = timed(arguments, lambda each: {row[0] for row in client.run(text, {"a": each})["rows"]})
+    answers = timed(arguments, lambda argument: {row[0] for row in client.run(text, {"a": argument})["rows"]})
     client.close()
-    return found
+    return answers
 
 
-def bound_clingo(question: Question, edges: Ints, arguments: Sequence[int]) -> Answered:
-    """A program for each argument, grounded on facts that are there."""
+def bound_clingo(question: BoundQuestion, edges: Ints, arguments: Sequence[int]) -> BoundAnswers:
+    """Ground a program for each argument, on facts that are grounded before."""
     import clingo
 
     facts = "".join(f"e({a},{b})." for a, b in edges.tolist())
     controls = []
-    for each in arguments:
+    for argument in arguments:
         control = clingo.Control(["--warn=none"])
         control.add("base", [], facts)
-        control.add("asked", [], BOUND_CLINGO[question].format(a=each))
+        control.add("asked", [], BOUND_CLINGO[question].format(a=argument))
         control.ground([("base", [])])
         controls.append(control)
 
-    def ask(each: int) -> set[int]:
+    def ask(argument: int) -> set[int]:
         control = controls.pop(0)
         control.ground([("asked", [])])
         return {atom.symbol.arguments[0].number for atom in control.symbolic_atoms.by_signature("t", 1)}
@@ -145,22 +171,22 @@ def bound_clingo(question: Question, edges: Ints, arguments: Sequence[int]) -> A
     return timed(arguments, ask)
 
 
-def timed(arguments: Sequence[int], ask: Callable[[int], set[int]]) -> Answered:
-    """Every argument, on the clock."""
+def timed(arguments: Sequence[int], ask: Callable[[int], set[int]]) -> BoundAnswers:
+    """Ask for each argument, and measure the seconds of each."""
     answers, seconds = [], []
-    for each in arguments:
+    for argument in arguments:
         began = time.perf_counter()
-        answers.append(ask(each))
+        answers.append(ask(argument))
         seconds.append(time.perf_counter() - began)
     return answers, seconds
 
 
-BOUND: dict[str, tuple[Callable[[Question, Ints, Sequence[int]], Answered], Collection[Question]]] = {
+BOUND: dict[str, tuple[Callable[[BoundQuestion, Ints, Sequence[int]], BoundAnswers], Collection[BoundQuestion]]] = {
     "duckdb": (bound_duckdb, tuple(BOUND_SQL)),
     "cozo": (bound_cozo, tuple(BOUND_COZO)),
     "clingo": (bound_clingo, tuple(BOUND_CLINGO)),
 }
-ENGINES: dict[str, Callable[[str, Ints], tuple[int, float]]] = {
+ENGINES: dict[str, Callable[[str, Ints], EngineAnswer]] = {
     "duckdb": ask_duckdb,
     "cozo": ask_cozo,
     "clingo": ask_clingo,

@@ -1,7 +1,7 @@
 """The four classes of questions about a graph, asked of PostgreSQL and of an embedded graph database (ladybug).
 
-Each is given the same graph, indexed, and the same questions one by one, as prepared statements; the answers come
-back to be compared. Seconds are wall time from asking until the rows are here.
+Each receives the same graph, indexed, and the same questions one by one, as prepared statements. The answers are
+returned, to be compared with ours. Seconds are wall time from asking until the rows are in hand.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ CYPHER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Seconds of each question and all rows, by class; seconds to load and index."""
+class StoreAnswers:
+    """The seconds of each question and all rows, by class; the seconds to load and index."""
 
     seconds: dict[str, list[float]]
     rows: dict[str, Rows]
@@ -54,8 +54,8 @@ class Asked:
     version: str
 
 
-def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> Asked:
-    """Two tables, three indexes; each class is prepared by being asked once before."""
+def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> StoreAnswers:
+    """Ask PostgreSQL, with two tables and three indexes. A first question of each class prepares its statement."""
     import psycopg
 
     with server() as address, psycopg.connect(address, autocommit=True, prepare_threshold=0) as connection:
@@ -73,14 +73,14 @@ def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> Asked:
         loading = time.perf_counter() - began
 
         def ask(name: str, pair: list[int]) -> Rows:
-            given = pair if name == "four-path" else pair[:1]
-            return cursor.execute(SQL[name], given).fetchall()
+            arguments = pair if name == "four-path" else pair[:1]
+            return cursor.execute(SQL[name], arguments).fetchall()
 
-        return all_asked(questions, ask, loading, str(connection.info.parameter_status("server_version")))
+        return ask_all(questions, ask, loading, str(connection.info.parameter_status("server_version")))
 
 
-def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> Asked:
-    """In memory, on one thread, statements prepared."""
+def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> StoreAnswers:
+    """Ask ladybug, in memory and on one thread, with prepared statements."""
     import ladybug
 
     database = ladybug.Database(":memory:")
@@ -94,23 +94,23 @@ def ask_ladybug(edges: Ints, values: Ints, questions: Questions) -> Asked:
     connection.execute("COPY Edge FROM $rows", {"rows": edge_table})
     loading = time.perf_counter() - began
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # planning each question anew takes longer
+        warnings.simplefilter("ignore", DeprecationWarning)  # planning each question again takes longer
         prepared = {name: connection.prepare(text) for name, text in CYPHER.items()}
 
     def ask(name: str, pair: list[int]) -> Rows:
         if name == "four-path" and pair[0] == pair[1]:
             return [(pair[0], pair[1], 0)]
-        given = {"a": pair[0], "b": pair[1]} if name == "four-path" else {"a": pair[0]}
-        return [tuple(row) for row in connection.execute(prepared[name], given).get_all()]
+        arguments = {"a": pair[0], "b": pair[1]} if name == "four-path" else {"a": pair[0]}
+        return [tuple(row) for row in connection.execute(prepared[name], arguments).get_all()]
 
-    found = all_asked(questions, ask, loading, str(ladybug.__version__))
+    answers = ask_all(questions, ask, loading, str(ladybug.__version__))
     connection.close()
     database.close()
-    return found
+    return answers
 
 
-def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loading: float, version: str) -> Asked:
-    """Every question, timed."""
+def ask_all(questions: Questions, ask: Callable[[str, list[int]], Rows], loading: float, version: str) -> StoreAnswers:
+    """Ask and time every question."""
     seconds: dict[str, list[float]] = {}
     rows: dict[str, Rows] = {}
     for name, pairs in questions.items():
@@ -118,7 +118,7 @@ def all_asked(questions: Questions, ask: Callable[[str, list[int]], Rows], loadi
         seconds[name], rows[name] = [], []
         for pair in pairs.tolist():
             began = time.perf_counter()
-            found = ask(name, pair)
+            answer = ask(name, pair)
             seconds[name].append(time.perf_counter() - began)
-            rows[name] += found
-    return Asked(seconds, rows, loading, version)
+            rows[name] += answer
+    return StoreAnswers(seconds, rows, loading, version)

@@ -1,4 +1,4 @@
-"""Datalog programs that experiments run, as files: `load("dataflow")` is dataflow.dl, compiled.
+"""Datalog programs that experiments run, as files: `load("dataflow")` compiles dataflow.dl.
 
 `kpg run` takes the same files.
 """
@@ -13,10 +13,10 @@ from kpg.query.ir.program import Program
 
 
 def load(name: str) -> Program:
-    """A program by the name of its file."""
+    """Return the compiled program of a file, by its name without suffix."""
     return compile(parse_file(path(name)))
 
 
 def path(name: str) -> Path:
-    """Where the file is."""
+    """Return the path of a program's file."""
     return Path(__file__).parent / f"{name}.dl"

@@ -1,0 +1,112 @@
+"""All experiments, by family and number: E (the engine), O (its event log), Q (queries), S (workers, Spark, disks)
+and X (the papers).
+
+Cost: the first call of `experiments` imports the module of every experiment, a few hundred milliseconds. No module
+imports a peer or Spark before it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from inspect import cleandoc
+
+from kpg.bench.experiment import Experiment
+from kpg.errors import UndefinedName
+from kpg.query.source_text import did_you_mean
+
+MODULES = {
+    "engine": (
+        "e01_load",
+        "e02_rounds",
+        "e03_single",
+        "e04_times",
+        "e05_install",
+        "e06_memory",
+        "e07_graphs",
+        "e08_join",
+        "e09_idle",
+        "e10_sharing",
+        "o01_log",
+    ),
+    "queries": (
+        "q01_recursion",
+        "q02_other_recursions",
+        "q03_triangles",
+        "q04_state",
+        "q05_tenants",
+        "q06_demand",
+        "q07_interactive",
+    ),
+    "workers": (
+        "s01_scaling",
+        "s02_exchange",
+        "s03_load",
+        "s04_update",
+        "s05_stream",
+        "s06_install",
+        "s07_recovery",
+        "s08_durable",
+    ),
+    "papers": (
+        "x07_interactive_latency",
+        "x08_interactive_load",
+        "x09_interactive_memory",
+        "x10_interactive_peers",
+        "x11_varying_load",
+        "x12_strong_scaling",
+        "x13_weak_scaling",
+        "x14_throughput",
+        "x15_merging",
+        "x16_proportionality",
+        "x17_datalog_asked",
+        "x18_datalog_full",
+        "x19_components",
+        "x20_dataflow",
+        "x21_points_to",
+        "x22_batch_graphs",
+        "x23_intermediate_state",
+        "x24_delta_latency",
+        "x25_triangles_by_node",
+        "x26_triangles_by_thousand",
+        "x27_reading",
+        "x28_star",
+        "x29_tenants",
+        "x30_changing_bfs",
+    ),
+}
+WORDS = ("list", "all", "report", "table", "plot")  # what `kpg bench` takes in place of ids
+SQL_EXPERIMENTS = tuple(f"X{number}" for number in range(1, 7))
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """Return every experiment, family by family, in the order of `MODULES`."""
+    names = [f"kpg.bench.{family}.{module}" for family, modules in MODULES.items() for module in modules]
+    declared = [import_module(name).EXPERIMENT for name in names]
+    return tuple(experiment for experiment in declared if isinstance(experiment, Experiment))
+
+
+def experiment(name: str) -> Experiment:
+    """Return the experiment with that id, in upper or lower case."""
+    by_id = {experiment.id: experiment for experiment in experiments()}
+    if name.upper() not in by_id:
+        raise UndefinedName(f"no experiment is called {name!r}", hint=hint(name, list(by_id)))
+    return by_id[name.upper()]
+
+
+def question(experiment: Experiment) -> str:
+    """Return the question of an experiment: the first paragraph of its module's docstring, without the id."""
+    docstring = cleandoc(sys.modules[experiment.run.__module__].__doc__ or "")
+    first_paragraph = " ".join(docstring.partition("\n\n")[0].split())
+    return first_paragraph.partition(": ")[2]
+
+
+def hint(name: str, ids: list[str]) -> str | None:
+    """Return what to type instead of an unknown name."""
+    if name.upper() in SQL_EXPERIMENTS:
+        return "X1 to X6 need SQL, which kpg does not have yet. `kpg bench list` lists the experiments."
+    if name.lower() in WORDS:
+        return f"`kpg bench {name.lower()}` takes no other names."
+    return did_you_mean(name.upper(), [*ids, *WORDS])

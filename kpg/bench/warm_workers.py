@@ -1,0 +1,38 @@
+"""A db whose workers have loaded all kernels, so that their first request takes no longer than later ones.
+
+A worker is a new process. It reads a kernel from the cache of compiled code on its first call, some seconds in all,
+which would be on the clock of the first rounds. The rehearsal of an experiment only warms this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from kpg.api.contracts import Database
+from kpg.bench.data.graphs import Ints
+from kpg.config import Effort
+from kpg.kernels.warm import load
+from kpg.opening import open as open_database
+
+
+@contextmanager
+def warm_database(workers: int, effort: Effort = "default") -> Iterator[Database]:
+    """Open a db on some workers, ready to be measured."""
+    with open_database(workers=workers, effort=effort) as db:
+        if workers > 1:
+            relation: Any = db.input("warming", k=int)  # a relation of a cluster
+            relation.insert_made(load_share)
+            db.advance()
+            relation.drop()
+        yield db
+
+
+def load_share(rank: int, workers: int) -> dict[str, Ints]:
+    """Load all kernels into a worker, and return no rows."""
+    for _ in load():
+        pass
+    return {"k": np.zeros(0, np.int64)}

@@ -1,0 +1,148 @@
+"""S1: how much faster are two workers than one, on E1, E7 (reach, wcc) and E8?
+
+Wall time until the answer is complete. In one case each worker creates its own share of the input; in the other, one
+client has all rows and sends them, which is then part of the time. One worker is the embedded db, which sends nothing.
+The first row is the maximum that two processes can reach on this machine without exchanging rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import kpg
+from kpg import graphs
+from kpg.bench.experiment import at_most, engine_experiment
+from kpg.bench.measure import Stopwatch, wall_stopwatch
+from kpg.bench.run import Reference, Run
+from kpg.bench.workers import worker_shares
+from kpg.plan.plan_values import name_of_function
+
+WORKERS = 2
+REPEATS = 3
+INDEXED_KEY = ("r", "k")
+ShareOptions = tuple[Callable[..., Any], dict[str, Any]]  # the function that creates a share, and its options
+
+
+@dataclass(frozen=True)
+class ScalingCase:
+    """The inputs of a query, and the query."""
+
+    name: str
+    inputs: dict[str, ShareOptions]
+    query: Callable[..., kpg.Collection]
+    indexes: tuple[tuple[str, str], ...] = ()
+    constants: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+
+
+def cases(run: Run) -> list[ScalingCase]:
+    """Return the queries of E1, E7 and E8."""
+    rows, distinct = run.size(10_000_000), run.size(1_000_000)
+    nodes, count = run.size(1_000_000), run.size(5_000_000)
+    side = run.size(1_000_000)
+    keys = {"r": (worker_shares.share_of_keys, {"rows": rows, "distinct": distinct})}
+    graph = {"edges": (worker_shares.share_of_digraph, {"nodes": nodes, "count": count})}
+    sides = {
+        "r": (worker_shares.share_of_side, {"rows": side, "seed": 1, "value": "v"}),
+        "s": (worker_shares.share_of_side, {"rows": side, "seed": 2, "value": "w"}),
+    }
+    return [
+        ScalingCase("E1 load", keys, lambda r: r.count("k"), (INDEXED_KEY,)),
+        ScalingCase("E7 reach", graph, lambda edges, roots: graphs.reach(edges, roots), constants={"roots": [(0,)]}),
+        ScalingCase("E7 wcc", graph, graphs.wcc),
+        ScalingCase("E8 join", sides, lambda r, s: r.join(s, on="k").count("k")),
+    ]
+
+
+def run(run: Run) -> None:
+    """Measure each query on one worker and on two, from shares and from one client."""
+    with kpg.open() as alone, kpg.open(workers=WORKERS) as together:
+        call_workers(together, worker_shares.load_worker_kernels)
+        measure_kernels(run, together)
+        for case in cases(run):
+            for own_share, limit in ((True, 1 / 1.6), (False, 1 / 1.25)):
+                way = "each worker makes its share" if own_share else "fed by one client"
+                one, two = wall_stopwatch(f"{case.name}, one"), wall_stopwatch(f"{case.name}, two")
+                for _ in range(run.fixed_rounds(REPEATS)):
+                    rows = complete(case, alone, own_share, one)
+                    run.check(complete(case, together, own_share, two) == rows, f"{case.name} on two workers")
+                run.report(
+                    f"{case.name}, {way}",
+                    f"at most 1/{1 / limit:g} of the time of one worker",
+                    [at_most("ratio", limit)],
+                    Reference("one worker, embedded", one.least),
+                    seconds=two.least,
+                    rows=rows,
+                )
+
+
+def call_workers(db: kpg.Database, function: Callable[..., Any], **options: Any) -> list[Any]:
+    """Call a function on each worker and return its values."""
+    request = {"do": "call", "function": name_of_function(function), "options": options}
+    return [reply.value for reply in db.ask(request)]  # type: ignore[attr-defined]
+
+
+def measure_kernels(run: Run, db: kpg.Database) -> None:
+    """Measure kernels in two processes at once, each with half of the rows, beside one process with all rows."""
+    rows = run.size(10_000_000)
+    one = min(worker_shares.sort_and_count(None, rows))
+    by_worker = call_workers(db, worker_shares.sort_and_count, rows=max(1, rows // WORKERS))
+    two = min(max(together) for together in zip(*by_worker, strict=True))
+    reference = Reference("one process with all rows", one)
+    run.report("the kernels alone, in two processes at once", reference=reference, seconds=two, rows=rows)
+
+
+def complete(case: ScalingCase, db: kpg.Database, own_share: bool, stopwatch: Stopwatch) -> int:
+    """Rehearse on a few rows, load everything on the clock, and drop it again; return the rows of the answer."""
+    workers = getattr(db, "workers", 1)
+    rehearse(case, db)
+    inputs = {name: declare(db, name, share) for name, share in case.inputs.items()}
+    for name, rows in case.constants.items():
+        inputs[name] = db.input(name, node=int)
+        inputs[name].insert(rows)
+    indexes: list[Any] = [inputs[name].arrange(key) for name, key in case.indexes]
+    answer: Any = case.query(*inputs.values()).output("answer")
+    all_rows = {name: create(0, 1, **options) for name, (create, options) in case.inputs.items()}
+    if own_share and workers > 1:
+        for name, (create, options) in case.inputs.items():
+            inputs[name].insert_made(create, **options)
+    elif own_share:
+        for name, columns in all_rows.items():
+            inputs[name].insert(columns)
+    with stopwatch:
+        if not own_share:
+            for name, columns in all_rows.items():
+                inputs[name].insert(columns)
+        db.advance()
+    row_count: int = answer.snapshot().num_rows
+    for handle in (answer, *indexes):
+        handle.release()
+    for source in inputs.values():
+        source.drop()
+    return row_count
+
+
+def rehearse(case: ScalingCase, db: kpg.Database) -> None:
+    """Run the same query on relations of a few rows."""
+    inputs = [declare(db, f"few {name}", share) for name, share in case.inputs.items()]
+    inputs += [db.input(f"few {name}", node=int) for name in case.constants]
+    with case.query(*inputs).output("few"):
+        for number in range(3):
+            for source in inputs:
+                source.insert([(number,) * len(source.schema)] * 2)
+            db.advance()
+    for source in inputs:
+        source.drop()
+
+
+def declare(db: kpg.Database, name: str, share: ShareOptions) -> kpg.Input:
+    """Declare an input with the columns of a share."""
+    create, options = share
+    few = {key: min(value, 8) if isinstance(value, int) else value for key, value in options.items()}
+    return db.input(name, kpg.Schema.of(dict.fromkeys(create(0, 1, **few), int)))
+
+
+EXPERIMENT = engine_experiment(
+    "S1", "two workers against one", "E1, E7 and E8 at their sizes", lambda scale: int(6e9 * scale + 8e8), run
+)
