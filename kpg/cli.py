@@ -1,9 +1,10 @@
-"""The command `kpg`: what can be said to it, and what errors look like. Each command is in the package it is about.
+"""The command `kpg`: its arguments, and how it prints errors. Each subcommand is in the package of its subject.
 
-    kpg run, kpg explain    kpg/query/run_command.py          kpg serve    kpg/server/serve_command.py
-    kpg bench               kpg/bench/bench_command.py          kpg shell    kpg/shell/shell_command.py
+    kpg run, kpg explain    kpg/query/run_command.py      kpg serve    kpg/server/serve_command.py
+    kpg bench               kpg/bench/bench_command.py    kpg shell    kpg/shell/shell_command.py
 
-Errors go to stderr as what failed, where, and what to do; the exit status is 1 for those and 2 for wrong usage.
+An error is printed to stderr as what failed, where, and what to do. The exit status is 1 for an error and 2 for wrong
+usage.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ HELP = """\
 kpg keeps the answers of queries up to date while their inputs change.
 
 examples:
-  kpg run path.dl                        facts from here, outputs here
-  kpg run path.dl -F facts/ -D out/      edge.facts from facts/, path.csv to out/
-  kpg run path.dl -D -                   outputs to the terminal
-  kpg run path.dl --query 'path(1, _)'   only what is reached from 1
-  kpg run path.dl --changes changes.txt  then commit by commit: path_t1.csv, path_t2.csv, ...
-  kpg explain path.dl                    how it would be computed, without any data
-  kpg bench                              the papers' experiments; kpg bench X16 runs one
-  kpg serve data/                        a db for many clients, kept in data/
-  kpg shell ws://127.0.0.1:8340          ask it from a terminal; kpg shell alone has a db of its own
+  kpg run path.dl                        read facts from, and write outputs to, this directory
+  kpg run path.dl -F facts/ -D out/      read facts/edge.facts, write out/path.csv
+  kpg run path.dl -D -                   print the outputs
+  kpg run path.dl --query 'path(1, _)'   compute only the rows that match
+  kpg run path.dl --changes changes.txt  then apply each commit: path_t1.csv, path_t2.csv, ...
+  kpg explain path.dl                    show the plan, without any data
+  kpg bench                              run the papers' experiments; kpg bench X16 runs one
+  kpg serve data/                        serve a db that is kept in data/
+  kpg shell ws://127.0.0.1:8340          query a server; without an address, a db in memory
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status."""
+    """Run the command and return the exit status."""
     parser = make_parser()
-    given = parser.parse_args(arguments)
-    if not hasattr(given, "command"):
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
         parser.print_help()
         return 0
     try:
-        return int(given.command(given))
+        return int(options.command(options))
     except KpgError as error:
         print(f"kpg: {error}", file=sys.stderr)
         return 1
@@ -55,17 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """What can be given."""
+    """Return the parser of all arguments."""
     parser = argparse.ArgumentParser(prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"kpg {installed_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for each in (programs, benchmarks, servers, shells):
-        each.add_to(commands)
+    for package in (programs, benchmarks, servers, shells):
+        package.add_to(commands)
     return parser
 
 
 def installed_version() -> str:
-    """The version of the package."""
+    """Return the version of the installed package."""
     try:
         return version("kpg")
     except PackageNotFoundError:

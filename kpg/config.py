@@ -1,4 +1,4 @@
-"""Settings of a db, and what they are unless said otherwise."""
+"""The settings of a db and their defaults."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Effort = Literal["eager", "default", "lazy"]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How a db is run."""
+    """The settings that every worker of a db shares."""
 
-    history: int | None = 0  # how many epochs before the last sealed one can still be read; None keeps all
+    history: int | None = 0  # epochs before the last sealed one that can still be read; None keeps all
     memory_limit: int | None = None  # bytes
     effort: Effort = "default"  # how eagerly traces merge: see kpg.trace.merge_policy
     max_rounds: int = 10_000_000  # of one recursion
     coordinates: int = 1  # of a time outside loops
 
 
-CHANGES_LIMIT = 1_000_000  # rows of changes kept for a reader that does not come; more are summed up
-CHECKPOINT_BYTES = 64 << 20  # of log, after which a checkpoint is made
+CHANGES_LIMIT = 1_000_000  # rows of unread changes before they are summed: tens of megabytes for each output
+CHECKPOINT_BYTES = 64 << 20  # of log that trigger a checkpoint: opening the db reads about this much log at most

@@ -1,4 +1,4 @@
-"""What the commands have in common: numbers that are checked as they are read, and a bar for what takes long."""
+"""Shared parts of the commands: checked numeric arguments, and a progress bar for long work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 import time
 from typing import Any
 
-SLOW_SECONDS = 0.5  # what takes less needs no bar
+BAR_DELAY_SECONDS = 0.5  # shorter work shows no bar, which would only flicker
 
 
 def positive(text: str) -> int:
-    """A whole number from 1."""
+    """Parse an integer of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
@@ -18,18 +18,18 @@ def positive(text: str) -> int:
 
 
 def positive_number(text: str) -> float:
-    """A number above 0."""
+    """Parse a number above 0."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number, and must be above 0")
+        raise argparse.ArgumentTypeError("must be a number above 0")
     return value
 
 
 class ProgressBar:
-    """A progress bar on stderr, for what takes long."""
+    """A progress bar on stderr, shown once the work has taken a while."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
@@ -38,8 +38,8 @@ class ProgressBar:
         self.task: Any = None
 
     def show(self, what: str, done: int, of: int) -> None:
-        """Say how far something is."""
-        if not self.enabled or (self.progress is None and time.monotonic() - self.began < SLOW_SECONDS):
+        """Show the progress of some work."""
+        if not self.enabled or (self.progress is None and time.monotonic() - self.began < BAR_DELAY_SECONDS):
             return
         if self.progress is None:
             from rich.console import Console

@@ -1,4 +1,4 @@
-"""The version of kpg: what two processes that speak with each other compare."""
+"""The version of kpg, which processes compare when they connect to each other."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib import metadata
 
 try:
     __version__ = metadata.version("kpg")
-except metadata.PackageNotFoundError:  # run from its sources
+except metadata.PackageNotFoundError:  # run from a source tree
     __version__ = "0+unknown"

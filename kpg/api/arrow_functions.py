@@ -1,4 +1,4 @@
-"""Functions from tables to tables, as functions on lanes."""
+"""User functions from tables to tables, as functions on lanes: each call decodes its input and encodes its result."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ class ArrowFunction:
     symbols: Symbols
 
     def __call__(self, data: Ints) -> tuple[Ints, Ints]:
-        positions, rows = self.function(decode(self.before, data, self.symbols))
-        made = encode(self.after, rows, self.symbols)
-        where = np.ascontiguousarray(positions, np.int64)
-        if where.shape != (made.shape[1],) or (len(where) and not 0 <= where.min() <= where.max() < data.shape[1]):
+        returned, rows = self.function(decode(self.before, data, self.symbols))
+        encoded = encode(self.after, rows, self.symbols)
+        positions = np.ascontiguousarray(returned, np.int64)
+        if positions.shape != (encoded.shape[1],) or (
+            len(positions) and not 0 <= positions.min() <= positions.max() < data.shape[1]
+        ):
             raise SchemaMismatch(
                 "flat_map's function returned positions that do not fit its rows",
-                detail=f"{len(where)} positions for {made.shape[1]} rows made of {data.shape[1]}.",
+                detail=f"{len(positions)} positions for {encoded.shape[1]} rows made of {data.shape[1]}.",
                 hint="Return (positions, table): for each new row the number of the old row it came from.",
             )
-        return where, made
+        return positions, encoded

@@ -1,16 +1,16 @@
 """A db on a thread of its own, used from any thread and from asyncio.
 
     db = kpg.open(background=True)
-    edges = db.input("edges", src=int, dst=int)       # called here, done there; waits for the result
+    edges = db.input("edges", src=int, dst=int)       # runs on the db's thread; waits for the result
     future = db.submit(lambda db: db.advance())       # does not wait
     await db.aio(lambda db: db.advance())             # waits without blocking the event loop
 
-What the db hands out stays with its thread; callers hold a `Remote` of it, whose methods are calls of the same name on
-that thread, one after the other in the order they arrive. Functions given to it (`on_change`, the step of `iterate`,
-reducers) run on that thread too: be short there, and hand what takes long to another. Plain values (tables, numbers,
-schemas, expressions) cross as they are. A call costs two switches of threads, so insert many rows at a time.
+Objects of the db stay on its thread. A caller holds a `Remote` of each, and its methods run on that thread, one after
+the other in the order of arrival. Functions that are passed in (`on_change`, the step of `iterate`, reducers) run on
+that thread too: they should be short, and hand long work to another thread. Plain values (tables, numbers, schemas,
+expressions) cross as they are. A call costs two thread switches, so insert many rows at a time.
 
-When nothing is asked for, the thread merges and compacts.
+While no call waits, the thread merges and compacts traces.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from kpg.errors import Closed
 Result = TypeVar("Result")
 Work = tuple[Callable[[EmbeddedDatabase], Any], "Future[Any]"]
 
-STAYS = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # with the thread of the db
-PLAIN = (type, Expression, UserFunction, WhenBuilder)  # callable or not, they cross as they are
+THREAD_BOUND = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # stay on the db's thread
+PLAIN = (type, Expression, UserFunction, WhenBuilder)  # cross as they are, although some are callable
 
 
-class Owner:
-    """The thread that a db belongs to, and the queue of what it is asked to do."""
+class OwnerThread:
+    """The thread that owns a db, and the queue of calls to execute there."""
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
         self._queue: SimpleQueue[Work | TransactionRequest | None] = SimpleQueue()
-        self._next_work: list[Work | TransactionRequest | None] = []  # taken from the queue, but not its turn yet
+        self._next_work: list[Work | TransactionRequest | None] = []  # taken from the queue too early
         self._lock = threading.Lock()
         self._closed = False
         self._db: EmbeddedDatabase
@@ -60,14 +60,14 @@ class Owner:
         opened.result()
 
     @property
-    def here(self) -> bool:
-        """Whether the caller is on this thread."""
+    def is_current(self) -> bool:
+        """Whether the caller runs on this thread."""
         return threading.current_thread() is self._thread
 
     def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
-        """Have `function(db)` done; on this thread itself, at once."""
+        """Queue `function(db)`; called on this thread itself, execute it immediately."""
         future: Future[Result] = Future()
-        if self.here:
+        if self.is_current:
             perform(function, self._db, future)
             return future
         with self._lock:
@@ -77,24 +77,24 @@ class Owner:
         return future
 
     def close(self) -> None:
-        """Close the db after all that was asked for before; may be repeated."""
+        """Close the db after all queued calls; may be repeated."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
-        if not self.here:
+        if not self.is_current:
             self._thread.join()
 
-    def transact(self, asked: TransactionRequest) -> Future[int]:
-        """Have a transaction done, together with others that wait; on this thread itself, at once."""
-        if self.here:
-            perform_together(self._db, [asked])
-            return asked.future
+    def transact(self, transaction: TransactionRequest) -> Future[int]:
+        """Queue a transaction, to execute with others that wait; called on this thread itself, execute it now."""
+        if self.is_current:
+            perform_together(self._db, [transaction])
+            return transaction.future
         with self._lock:
             if self._closed:
                 raise Closed("the db is closed")
-            self._queue.put(asked)
-        return asked.future
+            self._queue.put(transaction)
+        return transaction.future
 
     def _serve(self, make: Callable[[], EmbeddedDatabase], opened: Future[None]) -> None:
         try:
@@ -108,11 +108,11 @@ class Owner:
                 perform_together(self._db, [work, *self._more_transactions()])
             else:
                 perform(work[0], self._db, work[1])
-            del work  # not to keep alive, while waiting, what was asked last
+            del work  # else the last call's objects would live until the next call
         self._db.close()
 
     def _next(self) -> Work | TransactionRequest | None:
-        """What is asked for next; idle work is done while nothing is."""
+        """Return the next call; do idle work while none waits."""
         if self._next_work:
             return self._next_work.pop()
         while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
@@ -120,7 +120,7 @@ class Owner:
         return self._queue.get()
 
     def _more_transactions(self) -> Iterator[TransactionRequest]:
-        """The transactions that wait directly behind the one that was taken."""
+        """Yield the transactions that wait directly behind the one that was taken."""
         while not self._queue.empty():
             work = self._queue.get()
             if not isinstance(work, TransactionRequest):
@@ -130,7 +130,7 @@ class Owner:
 
 
 def perform(function: Callable[[EmbeddedDatabase], Result], db: EmbeddedDatabase, future: Future[Result]) -> None:
-    """Call a function, and keep its result or error for whoever asked."""
+    """Call a function, and resolve the future with its result or error."""
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(function(db))
@@ -139,21 +139,21 @@ def perform(function: Callable[[EmbeddedDatabase], Result], db: EmbeddedDatabase
 
 
 class Remote:
-    """Something that lives on the thread of a db; its attributes and methods are looked up and called there."""
+    """A proxy of an object on the thread of a db; attributes are looked up, and methods called, on that thread."""
 
-    def __init__(self, owner: Owner, target: Any) -> None:
+    def __init__(self, owner: OwnerThread, target: Any) -> None:
         self._owner = owner
         self._target = target
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "_repr_html_":
             raise AttributeError(name)
-        if isfunction(getattr(type(self._target), name, None)):  # a method: one call there, not two
+        if isfunction(getattr(type(self._target), name, None)):  # a method: one switch of threads instead of two
             return function_of(self._owner, getattr(self._target, name))
         return self._ask(lambda target: getattr(target, name))
 
     def _ask(self, function: Callable[[Any], Any]) -> Any:
-        """What a function of the target comes to."""
+        """Return the result of a function of the target."""
         return self._owner.submit(lambda db: outward(self._owner, function(self._target))).result()
 
     def __getitem__(self, key: Any) -> Any:
@@ -179,82 +179,82 @@ class Remote:
 
 
 class Background(Remote):
-    """A db that a thread of its own runs; made by `kpg.open(background=True)`."""
+    """A db on a thread of its own; `kpg.open(background=True)` returns one."""
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
-        owner = Owner(make)
+        owner = OwnerThread(make)
         super().__init__(owner, owner._db)
 
     def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
-        """Have `function(db)` done on the thread of the db, with the db itself; the result comes with the future."""
+        """Queue `function(db)` for the thread of the db, and return the future of its result."""
         return self._owner.submit(lambda db: outward(self._owner, function(db)))
 
     def run(self, function: Callable[[EmbeddedDatabase], Result]) -> Result:
-        """Have `function(db)` done on the thread of the db, as one piece, and wait for its result."""
+        """Call `function(db)` on the thread of the db, uninterrupted by other calls, and return its result."""
         return self.submit(function).result()
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
-        """Let `fill(db)` insert on the thread of the db, and advance; those that wait together share an epoch."""
+        """Call `fill(db)`, which inserts, on the thread of the db, and advance; waiting transactions share an epoch."""
         return self._owner.transact(TransactionRequest(fill, as_origin(origin))).result()
 
     def aio(self, function: Callable[[EmbeddedDatabase], Result]) -> Awaitable[Result]:
-        """Have `function(db)` done on the thread of the db; await its result."""
+        """Call `function(db)` on the thread of the db; return an awaitable of its result."""
         return asyncio.wrap_future(self.submit(function))
 
     def close(self) -> None:
-        """Finish what was asked for, close the db and end its thread; may be repeated."""
+        """Execute all queued calls, close the db and end its thread; may be repeated."""
         self._owner.close()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
 
-def outward(owner: Owner, value: Any) -> Any:
-    """A result as callers may hold it."""
-    if isinstance(value, STAYS):
+def outward(owner: OwnerThread, value: Any) -> Any:
+    """Return a result as callers may hold it."""
+    if isinstance(value, THREAD_BOUND):
         return Remote(owner, value)
     if isinstance(value, Iterator):
-        return [outward(owner, each) for each in value]
+        return [outward(owner, element) for element in value]
     if isinstance(value, dict):
-        return {key: outward(owner, each) for key, each in value.items()}
+        return {key: outward(owner, element) for key, element in value.items()}
     if is_function(value):
         return function_of(owner, value)
     return value
 
 
-def inward(owner: Owner, value: Any) -> Any:
-    """An argument as the db takes it."""
+def inward(owner: OwnerThread, value: Any) -> Any:
+    """Return an argument as the db accepts it."""
     if isinstance(value, Remote):
         return value._target
-    if isinstance(value, (list, tuple)) and any(isinstance(each, Remote) for each in value):
-        return type(value)(inward(owner, each) for each in value)
+    if isinstance(value, (list, tuple)) and any(isinstance(element, Remote) for element in value):
+        return type(value)(inward(owner, element) for element in value)
     if is_function(value):
         return callback_of(owner, value)
     return value
 
 
 def is_function(value: Any) -> bool:
-    """Whether a value is there to be called."""
+    """Return whether a value is a function to call, and not a value that happens to be callable."""
     return callable(value) and not isinstance(value, (*PLAIN, Mapping))
 
 
-def function_of(owner: Owner, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the db, to be called from anywhere."""
+def function_of(owner: OwnerThread, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the db that any thread may call."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        given = [inward(owner, each) for each in arguments]
-        given_named = {name: inward(owner, each) for name, each in named.items()}
-        return owner.submit(lambda db: outward(owner, function(*given, **given_named))).result()
+        positional = [inward(owner, argument) for argument in arguments]
+        keywords = {name: inward(owner, argument) for name, argument in named.items()}
+        return owner.submit(lambda db: outward(owner, function(*positional, **keywords))).result()
 
     return call
 
 
-def callback_of(owner: Owner, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A caller's function, to be called by the db."""
+def callback_of(owner: OwnerThread, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a caller's function that the db may call."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        return inward(owner, function(*[outward(owner, each) for each in arguments]))
+        return inward(owner, function(*[outward(owner, argument) for argument in arguments]))
 
     return call

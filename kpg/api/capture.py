@@ -1,16 +1,17 @@
-"""Capture: the updates of an answer as a file that any process can follow.
+"""Capture: the updates of an answer as a file that another process can follow.
 
-A capture is an Arrow IPC stream, so whoever reads Arrow reads it:
+A capture is an Arrow IPC stream, which every Arrow library reads:
 
-    schema              the columns of the answer, then `_time` and `_diff`; its metadata says that this is a capture
+    schema              the columns of the answer, then `_time` and `_diff`; its metadata marks the file as a capture
     batches with rows   updates, in no promised order
-    batches without     marks: `upper` in their metadata says that all updates at times not beyond it have been given,
-                        `crc32` is the checksum of all bytes before the mark, `failed` why the answer has no value now
-    the last mark       says `end`
+    batches without     marks: their metadata has `upper` (the file holds all updates at times not beyond it),
+                        `crc32` (the checksum of all bytes before the mark), and `failed` (why the answer has no value)
+    the last mark       has `end`
 
-The first mark follows what the answer held when the capture began, at the times that could still be told apart; each
-advance of the db adds its changes and a mark, also when nothing changed. `_time` is a number, or a list of them if
-times have several coordinates. `kpg.api.capture_replay` reads it back.
+The first mark follows the content of the answer when the capture began, at the times that could still be
+distinguished. Each advance of the db appends its changes and a mark, even if nothing changed. `_time` is a number, or a
+list if times have several coordinates. `kpg.api.capture_replay` reads the file back. Writing costs the changes; nothing
+stays in memory between advances.
 """
 
 from __future__ import annotations
@@ -39,23 +40,23 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 FORMAT, VERSION = b"kpg.capture", b"1"
-SLICE = 1 << 20  # rows of one batch at most
-ENDLESS = 1 << 62
+MAX_BATCH_ROWS = 1 << 20  # bounds the memory for decoding, and for a reader
+UNBOUNDED_BYTES = 1 << 62  # the size of a pipe, which has none
 
 
 class Capture:
-    """A file that follows an answer until it is closed, or the answer or its db ends."""
+    """A file that receives an answer and its changes until it is closed, or the answer or its db ends."""
 
     def __init__(self, output: EmbeddedOutput, path: Path) -> None:
         self.path = os.fspath(path)
         self._output = output
         self._schema = file_schema(output)
-        self._waiting = output.contents()
+        self._unwritten = output.contents()
         self._upper = ""
         try:
-            self._file = Checked(open(path, "wb"))
+            self._file = ChecksumFile(open(path, "wb"))
             self._stream = pa.ipc.new_stream(pa.PythonFile(self._file, "w"), self._schema)
-            self._stream.write_batch(no_rows(self._schema))  # writes the schema, so that the first mark covers it
+            self._stream.write_batch(no_rows(self._schema))  # writes the schema, which the first mark covers
         except OSError as error:
             raise Unavailable(f"cannot write {self.path}", detail=str(error)) from None
         self.advance()
@@ -67,17 +68,17 @@ class Capture:
         return self._file.closed
 
     def take(self, updates: Updates) -> None:
-        """Updates of the answer, to be written with the next mark."""
-        self._waiting.append(self._output.in_reading_order(updates))
+        """Accept updates of the answer, to write with the next mark."""
+        self._unwritten.append(self._output.in_reading_order(updates))
 
     def advance(self) -> None:
-        """Write what has come, and how far it is complete."""
+        """Write the new updates, and the frontier up to which they are complete."""
         if self._output.ended:
             self.close()
             return
-        waiting, self._waiting = self._waiting, []
+        updates, self._unwritten = self._unwritten, []
         self._upper = dump(self._output.frontier())
-        self._write(waiting)
+        self._write(updates)
 
     def close(self) -> None:
         """Finish the file; may be repeated."""
@@ -88,18 +89,18 @@ class Capture:
         self._stream.close()
         self._file.close()
 
-    def _write(self, waiting: list[Updates], **said: str) -> None:
+    def _write(self, parts: list[Updates], **mark: str) -> None:
         """Write updates and a mark."""
         try:
-            for updates in waiting:
+            for updates in parts:
                 for batch in to_batches(self._output, updates, self._schema):
                     self._stream.write_batch(batch)
             failure = self._output.failure()
             if failure is not None:
-                said["failed"] = failure
-            said |= {"upper": self._upper, "crc32": str(self._file.checksum)}
-            marks = {name.encode(): value.encode() for name, value in said.items()}
-            self._stream.write_batch(no_rows(self._schema), custom_metadata=marks)
+                mark["failed"] = failure
+            mark |= {"upper": self._upper, "crc32": str(self._file.checksum)}
+            metadata = {name.encode(): value.encode() for name, value in mark.items()}
+            self._stream.write_batch(no_rows(self._schema), custom_metadata=metadata)
             self._file.flush()
         except OSError as error:
             self._output.end_capture(self)
@@ -107,8 +108,8 @@ class Capture:
                 self._file.close()
             raise Unavailable(
                 f"cannot write {self.path}",
-                detail=f"{error}. The capture ends here; the answer is unharmed.",
-                hint="Replay what was written with unfinished=True.",
+                detail=f"{error}. The capture ends here; the answer is not affected.",
+                hint="Replay the part that was written with unfinished=True.",
             ) from None
 
     def __enter__(self) -> Capture:
@@ -122,7 +123,7 @@ class Capture:
 
 
 def file_schema(output: EmbeddedOutput) -> pa.Schema:
-    """The columns of a capture."""
+    """Return the columns of a capture."""
     schema, depth = output.schema, output.db.config.coordinates
     if {"_time", "_diff"} & set(schema.names):
         raise SchemaMismatch(f"output {output.name} has a column _time or _diff", hint="Rename it first.")
@@ -132,11 +133,11 @@ def file_schema(output: EmbeddedOutput) -> pa.Schema:
 
 
 def to_batches(output: EmbeddedOutput, updates: Updates, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Updates as batches of a capture."""
+    """Yield updates as batches of a capture."""
     n = len(updates)
     times, diffs = spread(updates.times, n), spread(updates.diffs, n)
-    for start in range(0, n, SLICE):
-        end = min(n, start + SLICE)
+    for start in range(0, n, MAX_BATCH_ROWS):
+        end = min(n, start + MAX_BATCH_ROWS)
         table = decode(output.schema, np.ascontiguousarray(updates.data[:, start:end]), output.db.symbols)
         time: Any = pa.array(np.ascontiguousarray(times[:, start:end].T).reshape(-1))
         if len(times) > 1:
@@ -146,25 +147,25 @@ def to_batches(output: EmbeddedOutput, updates: Updates, schema: pa.Schema) -> I
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """The batch that carries a mark."""
+    """Return the empty batch that carries a mark."""
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def dump(frontier: Frontier) -> str:
-    """A frontier as text."""
+    """Write a frontier as text."""
     return json.dumps([list(time) for time in frontier])
 
 
-class Checked(io.RawIOBase):
-    """A file, with the checksum of all that has passed through it."""
+class ChecksumFile(io.RawIOBase):
+    """A file, with the checksum of all bytes that were read or written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         status = os.fstat(file.fileno())
-        self._left = status.st_size if stat.S_ISREG(status.st_mode) else ENDLESS
+        self._left = status.st_size if stat.S_ISREG(status.st_mode) else UNBOUNDED_BYTES
         self.checksum = 0
-        self.place = 0
-        self.ended = False  # a read got less than it asked for
+        self.position = 0
+        self.ended = False  # whether a read returned fewer bytes than it asked for
 
     def write(self, data: Any) -> int:
         """Write bytes."""
@@ -172,24 +173,24 @@ class Checked(io.RawIOBase):
         return self._file.write(data)
 
     def read(self, n: int = -1) -> bytes:
-        """Read at most n bytes: a damaged length must not ask for more memory than there is file."""
+        """Read at most n bytes, bounded by the size of the file: a damaged length must not exhaust the memory."""
         data = self._file.read(min(n, self._left) if n >= 0 else self._left)
         self.ended = self.ended or len(data) < n
         self.checksum = zlib.crc32(data, self.checksum)
         self._left -= len(data)
-        self.place += len(data)
+        self.position += len(data)
         return data
 
     def readable(self) -> bool:
-        """Whether it was opened for reading."""
+        """Return whether it was opened for reading."""
         return self._file.readable()
 
     def writable(self) -> bool:
-        """Whether it was opened for writing."""
+        """Return whether it was opened for writing."""
         return self._file.writable()
 
     def flush(self) -> None:
-        """Let others see what was written."""
+        """Make the written bytes visible to other processes."""
         if not self._file.closed:
             self._file.flush()
 

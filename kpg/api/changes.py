@@ -1,4 +1,4 @@
-"""Changes as people read them: rows of Python values, with their time and diff."""
+"""Changes as users read them: rows of Python values, with time and diff. Decoding costs the rows that are read."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kpg.columns.updates import Updates, spread
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
 
-Change = tuple[tuple[Any, ...], Any, int]
+Change = tuple[tuple[Any, ...], Any, int]  # row, time, diff
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Some updates of an answer: iterate for (row, time, diff), or take them as a table."""
+    """Updates of an answer: iterate over (row, time, diff), or convert them to a table."""
 
     updates: Updates
     schema: Schema
@@ -40,7 +40,7 @@ class Changes:
             yield row, time[0] if len(time) == 1 else tuple(time), diff
 
     def to_arrow(self) -> pa.Table:
-        """The rows with columns `_time` (the epoch) and `_diff`."""
+        """Return the rows with columns `_time` (the epoch) and `_diff`."""
         n = len(self.updates)
         table = decode(self.schema, self.updates.data, self.db.symbols)
         table = table.append_column("_time", pa.array(spread(self.updates.times, n)[0]))
@@ -49,7 +49,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class EachChange:
-    """A function of updates that calls another with each (row, time, diff)."""
+    """A function of updates that calls another function with each (row, time, diff)."""
 
     db: Database
     schema: Schema
@@ -61,7 +61,7 @@ class EachChange:
 
 
 def in_time_order(updates: Updates) -> Updates:
-    """The same updates, earlier times first."""
+    """Return the same updates, earlier times first."""
     if updates.times.shape[1] == 1:
         return updates
     return take(updates, np.lexsort(updates.times[::-1]))

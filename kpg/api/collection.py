@@ -1,13 +1,14 @@
-"""Collections: changing multisets of rows, and what can be made of them.
+"""Collections: changing multisets of rows, and the operators on them.
 
-A collection is a description; nothing runs until `output`, `arrange` or `probe` installs a dataflow. Methods read as
-in pandas, polars and Spark where those agree: select, filter, join, group_by, distinct, concat.
+A collection is a description; nothing runs until `output`, `arrange` or `probe` installs a dataflow. A method
+therefore costs only the check of its columns and types. Methods are named as in pandas, polars and Spark where those
+agree: select, filter, join, group_by, distinct, concat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kpg.columns.bind import bind, bind_condition, name_of
 from kpg.columns.expression import ColumnReference, Expression, wrap
@@ -25,6 +26,8 @@ On = str | Sequence[str] | Mapping[str, str]
 class Collection:
     """A changing multiset of rows."""
 
+    label: ClassVar[str] = "Collection"  # what users call this kind of collection
+
     def __init__(self, db: Database, node: nodes.PlanNode) -> None:
         self.db = db
         self.node = node
@@ -35,7 +38,7 @@ class Collection:
         return self.node.schema
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}{self.schema!r}"
+        return f"{self.label}{self.schema!r}"
 
     def _repr_html_(self) -> str:
         from kpg.api.notebook_html import html_collection
@@ -45,7 +48,7 @@ class Collection:
     # One row at a time
 
     def select(self, /, *columns: str | Expression, **named: Any) -> Collection:
-        """Columns kept or computed: names, expressions, or name=expression."""
+        """Keep or compute columns: names, expressions, or name=expression."""
         pairs = [(self._name(column), wrap_column(column)) for column in columns]
         pairs += [(name, wrap_column(value)) for name, value in named.items()]
         if not pairs:
@@ -57,61 +60,61 @@ class Collection:
     map = select
 
     def with_columns(self, /, **named: Any) -> Collection:
-        """All columns, some replaced or added."""
+        """Keep all columns, and replace or add some."""
         kept = {name: ColumnReference(name) for name in self.schema.names}
         return self.select(**{**kept, **named})
 
     def rename(self, /, **names: str) -> Collection:
-        """The same rows, columns renamed: rename(old="new")."""
+        """Rename columns: rename(old="new")."""
         schema = self.schema.rename(names)
         return self.select(**dict(zip(schema.names, map(ColumnReference, self.schema.names), strict=True)))
 
     def filter(self, condition: Any) -> Collection:
-        """The rows on which a condition is true: neither false nor null."""
+        """Keep the rows on which a condition is true: neither false nor null."""
         bind_condition(wrap(condition), self.schema, self.db.symbols)
         return self._make(nodes.FilterNode(self.schema, self.node.loops, self.node, wrap(condition)))
 
     def flat_map(self, function: Callable[..., Any], /, **columns: Any) -> Collection:
-        """Any number of rows from each: `function(table)` gets an Arrow table and returns (positions, new table).
+        """Replace each row by any number of rows: `function(table)` returns (positions, new table), in Arrow.
 
-        `positions` says for each new row which old row it came from, so that its time and diff are known.
+        `positions` holds, for each new row, the number of the old row that it came from and takes time and diff from.
         """
         from kpg.api.arrow_functions import ArrowFunction
 
         schema = Schema.of(columns)
-        lanes = ArrowFunction(function, self.schema, schema, self.db.symbols)
+        on_lanes = ArrowFunction(function, self.schema, schema, self.db.symbols)
         label = getattr(function, "__name__", "function")
-        return self._make(nodes.FlatMapNode(schema, self.node.loops, self.node, lanes, label))
+        return self._make(nodes.FlatMapNode(schema, self.node.loops, self.node, on_lanes, label))
 
     def negate(self) -> Collection:
-        """Every row as often fewer as it was more."""
+        """Negate the count of every row."""
         return self._make(nodes.NegateNode(self.schema, self.node.loops, self.node))
 
     def explode(self, column: str) -> Collection:
-        """As many copies of each row as a whole number in a column says; that column is dropped."""
+        """Repeat each row by the integer in a column, which is dropped."""
         if self.schema.type_of(column) != INT64:
             raise TypeMismatch(f"explode() needs a whole number, not {self.schema.type_of(column)}")
         rest = self.schema.select([name for name in self.schema.names if name != column])
         return self._make(nodes.ExplodeNode(rest, self.node.loops, self.node, column))
 
     def delay(self, until: Any) -> Collection:
-        """Each row no earlier than the epoch that an expression says; inside a loop, than that round."""
+        """Delay each row to the epoch that an expression computes; inside a loop, to that round."""
         expression = wrap(until)
         if bind(expression, self.schema, self.db.symbols).type != INT64:
             raise TypeMismatch("delay() needs a whole number", hint="An epoch, or a round inside a loop.")
         return self._make(nodes.DelayNode(self.schema, self.node.loops, self.node, expression, -1))
 
     def inspect(self, function: Callable[[tuple[Any, ...], Any, int], Any] = print) -> Collection:
-        """The same rows; `function(row, time, diff)` sees each update as it passes."""
+        """Keep all rows, and call `function(row, time, diff)` with each update that passes."""
         from kpg.api.changes import EachChange
 
-        shown = EachChange(self.db, self.schema, function)
-        return self._make(nodes.InspectNode(self.schema, self.node.loops, self.node, shown))
+        on_updates = EachChange(self.db, self.schema, function)
+        return self._make(nodes.InspectNode(self.schema, self.node.loops, self.node, on_updates))
 
     # Several collections
 
     def concat(self, *others: Collection) -> Collection:
-        """All rows of these collections, counted together; columns must agree in name and type."""
+        """Add up these collections, row by row; columns must agree in name and type."""
         from kpg.api.recursion import check_same_columns
 
         for other in others:
@@ -120,13 +123,14 @@ class Collection:
         return self._make(nodes.ConcatNode(self.schema, _loops(*inputs), inputs))
 
     def subtract(self, other: Collection) -> Collection:
-        """The rows of this, counted less by those of the other."""
+        """Subtract the counts of the other collection's rows."""
         return self.concat(other.negate())
 
     def join(self, other: Collection, on: On) -> Collection:
-        """Pairs of rows with equal keys: `on` is a column, some columns, or {column here: column there}.
+        """Pair the rows with equal keys: `on` is a column, some columns, or {column here: column of the other}.
 
-        The columns of both; a key of the same name appears once, another column of the same name as `name_right`.
+        The result has the columns of both. A key with one name appears once; any other column of `other` whose name is
+        taken is called `name_right`.
         """
         pairs = self._pairs(other, on)
         columns: list[tuple[int, str]] = [(0, name) for name in self.schema.names]
@@ -142,7 +146,7 @@ class Collection:
         return self._make(nodes.JoinNode(schema, loops, self.node, other.node, pairs, tuple(columns)))
 
     def semijoin(self, other: Collection, on: On) -> Collection:
-        """The rows of this whose key is in the other, however often it is there."""
+        """Keep the rows with a key that occurs in the other collection, with their own counts."""
         pairs = self._pairs(other, on)
         keys = other.select(*[right for _, right in pairs]).distinct()
         columns = tuple((0, name) for name in self.schema.names)
@@ -151,39 +155,39 @@ class Collection:
         )
 
     def antijoin(self, other: Collection, on: On) -> Collection:
-        """The rows of this whose key is not in the other."""
+        """Keep the rows with a key that does not occur in the other collection."""
         return self.subtract(self.semijoin(other, on))
 
     def intersect(self, other: Collection) -> Collection:
-        """The rows of this that are in the other, by all columns."""
+        """Keep the rows that occur in the other collection, by all columns."""
         return self.semijoin(other, on=self.schema.names)
 
     # Groups
 
     def group_by(self, *keys: str) -> Group:
-        """The groups of rows with equal keys, to count, sum, or reduce; with no keys all rows are one group."""
+        """Group rows with equal keys, to count, sum, or reduce them; with no keys all rows are one group."""
         from kpg.api.group import Group
 
         self.schema.select(keys)
         return Group(self, keys)
 
     def count(self, *keys: str, name: str = "count") -> Collection:
-        """How many rows each group has: the keys and a column `count`."""
+        """Count the rows of each group: the result has the keys and a column `count`."""
         return self.group_by(*keys).count(name)
 
     def distinct(self) -> Collection:
-        """Each row that is there at least once, once."""
+        """Keep each row with a positive count once."""
         return self.threshold(1)
 
     def threshold(self, at_least: int) -> Collection:
-        """Each row that is there at least so often, once."""
+        """Keep each row with a count of at least `at_least` once."""
         if at_least < 1:
-            raise BadPlan("threshold() below 1 would hold for rows that are not there")
+            raise BadPlan(f"threshold() needs at least 1, not {at_least}", detail="Absent rows have the count 0.")
         reduction = nodes.ReductionSpec("presence", at_least=at_least)
         return self._make(nodes.ReduceNode(self.schema, self.node.loops, self.node, self.schema.names, reduction))
 
     def consolidate(self) -> Collection:
-        """The same rows, equal ones of a time summed before they go on."""
+        """Sum the diffs of equal rows at one time before they are passed on."""
         return self._make(nodes.ConsolidateNode(self.schema, self.node.loops, self.node))
 
     # Recursion
@@ -191,7 +195,7 @@ class Collection:
     def iterate(
         self, step: Callable[[Collection], Collection], *, name: str = "iterate", max_rounds: int | None = None
     ) -> Collection:
-        """The fixed point of `step`, starting from this collection."""
+        """Compute the fixed point of `step`, starting from this collection."""
         loop = self.db.loop(name, max_rounds)
         variable = loop.variable(self)
         result = step(variable)
@@ -203,9 +207,9 @@ class Collection:
     # Installing
 
     def arrange(self, *keys: str) -> Arrangement:
-        """An index by some columns, shared by all queries that join or group by them.
+        """Install an index by some columns, shared by all queries that join or group by them.
 
-        Of a collection of a loop, which lives only inside its query, the plan of such an index.
+        Inside a loop it is part of the query: its operators share it, and it cannot be read from outside.
         """
         self.schema.select(keys)
         if self.node.loops:
@@ -216,15 +220,15 @@ class Collection:
         return self.db.installer.arrangement(self.node, name, keys)
 
     def output(self, name: str | None = None, *, keep: bool = True) -> Output:
-        """Install this as an answer: read it as of a time, follow its changes.
+        """Install this collection as an answer: read it as of a time, or follow its changes.
 
-        With keep=False nothing is kept for reading: only changes can be followed.
+        With keep=False it keeps no rows, and only its changes can be followed.
         """
         self._require_outside("output")
         return self.db.installer.output(self.node, name, keep)
 
     def probe(self) -> Probe:
-        """Install this only to know how far it has come."""
+        """Install this collection only to follow its progress."""
         self._require_outside("probe")
         return self.db.installer.probe(self.node)
 
@@ -248,11 +252,11 @@ class Collection:
             on = (on,)
         pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
         for left, right in pairs:
-            mine, theirs = self.schema.type_of(left), other.schema.type_of(right)
-            if not mine.same(theirs):
+            left_type, right_type = self.schema.type_of(left), other.schema.type_of(right)
+            if not left_type.same(right_type):
                 raise TypeMismatch(
                     f"cannot join {left} with {right}",
-                    detail=f"{left} is {mine}, {right} is {theirs}.",
+                    detail=f"{left} is {left_type}, {right} is {right_type}.",
                     hint="cast() one of them first.",
                 )
         return pairs
@@ -264,7 +268,7 @@ class Collection:
 
 
 def wrap_column(value: Any) -> Expression:
-    """An expression; a plain string is the name of a column."""
+    """Return an expression; a string is the name of a column."""
     return ColumnReference(value) if isinstance(value, str) else wrap(value)
 
 

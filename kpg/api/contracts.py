@@ -237,6 +237,7 @@ class SourceCollection(Collection, ABC):
 class Input(SourceCollection):
     """A named relation that the user inserts rows into. Pending rows become visible together, with the next advance."""
 
+    label = "Input"
     name: str
     key: tuple[str, ...]
     dropped: bool
@@ -359,6 +360,8 @@ class Output(ABC):
 
 class Arrangement(Collection, ABC):
     """A collection with an index by `keys`."""
+
+    label = "Arrangement"
 
     @property
     @abstractmethod

@@ -1,7 +1,8 @@
-"""What a db holds, as plain values: its arrangements, who shares them, and who pins what.
+"""The contents of a db as plain values: its arrangements, the dataflows that share them, and the handles that pin them.
 
-A trace is kept as far back as the earliest since of its handles, and its batches apart as far as the earliest physical
-frontier; so for each handle this says whose it is and where it stands. Reads only; costs a look at every operator.
+A trace keeps history from the earliest since of its handles on, and keeps batches apart from their earliest physical
+frontier on. So each handle is listed with its owner and its two frontiers. Reads only; the cost is one visit of every
+operator.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HandleInfo:
-    """One handle of a trace: whose it is, and how far back it holds times and batches."""
+    """One handle of a trace: its owner, and how far back it holds times and batches."""
 
     by: str
     since: Frontier
     physical: Frontier
-    apart: bool  # whether some batches may not be merged because of it
+    apart: bool  # whether it keeps some batches from being merged
 
 
 @dataclass(frozen=True, slots=True)
 class ArrangementInfo:
-    """One arrangement as it is now."""
+    """The present state of one arrangement."""
 
     name: str
     dataflow: str
-    private: bool  # made by a query for itself
+    private: bool  # built by a query for itself
     columns: tuple[str, ...]  # with their types
     keys: tuple[str, ...]
     rows: int
@@ -53,9 +54,9 @@ class ArrangementInfo:
 
 
 def indexes(db: EmbeddedDatabase, dataflow: Dataflow | None = None) -> list[ArrangementInfo]:
-    """All arrangements of a db, or those that one dataflow keeps or imports."""
-    installed = {found.publisher: found for found in db.installed if not found.released}
-    owners = dict(holders(db))
+    """Return all arrangements of a db, or those that one dataflow keeps or imports."""
+    installed = {arrangement.publisher: arrangement for arrangement in db.installed if not arrangement.released}
+    owners = dict(handle_owners(db))
     return [
         index_of(publisher, installed.get(publisher), owners)
         for publisher in publishers(db)
@@ -64,7 +65,7 @@ def indexes(db: EmbeddedDatabase, dataflow: Dataflow | None = None) -> list[Arra
 
 
 def publishers(db: EmbeddedDatabase) -> Iterator[Publisher]:
-    """The operators whose traces are alive, in the order they were installed."""
+    """Yield the operators with a living trace, in the order of installation."""
     for _, dataflow in sorted(db.worker.dataflows.items()):
         for operator in dataflow.operators:
             if isinstance(operator, Publisher) and operator.spine() is not None:
@@ -72,14 +73,14 @@ def publishers(db: EmbeddedDatabase) -> Iterator[Publisher]:
 
 
 def importers(publisher: Publisher) -> list[Dataflow]:
-    """The dataflows that import an arrangement."""
+    """Return the dataflows that import an arrangement."""
     return list(dict.fromkeys(operator.dataflow for operator in publisher.importers))
 
 
 def index_of(
     publisher: Publisher, installed: InstalledArrangement | None, owners: dict[TraceHandle, str]
 ) -> ArrangementInfo:
-    """What there is to say of one arrangement."""
+    """Describe one arrangement."""
     spine = publisher.spine()
     assert spine is not None
     batches = spine.batches_through(None)
@@ -94,58 +95,58 @@ def index_of(
         batches=len(batches),
         nbytes=sum(batch.nbytes for batch in batches),
         since=spine.since,
-        upper=publisher.output_frontier(),  # the last batch may be long ago
+        upper=publisher.output_frontier(),  # the upper of the last batch may be long past
         shared_by=tuple(dataflow.name for dataflow in importers(publisher)),
         pins=tuple(pin_of(handle, owners) for handle in spine.handles),
     )
 
 
 def pin_of(handle: TraceHandle, owners: dict[TraceHandle, str]) -> HandleInfo:
-    """What one handle holds back."""
+    """Describe what one handle holds back."""
     apart = not handle.spine.upper.precedes(handle.physical)
     return HandleInfo(owners.get(handle, handle.name), handle.since, handle.physical, apart)
 
 
 def name_of(publisher: Publisher, installed: InstalledArrangement | None) -> str:
-    """What people would call an arrangement."""
+    """Return the name of an arrangement, with its key columns."""
     if installed is None:
         return publisher.name
     by = f"by {', '.join(installed.keys) or 'nothing'}"
     return installed.name if installed.name.endswith(by) else f"{installed.name} {by}"
 
 
-def holders(db: EmbeddedDatabase) -> Iterator[tuple[TraceHandle, str]]:
-    """Every handle that belongs to somebody, and to whom."""
+def handle_owners(db: EmbeddedDatabase) -> Iterator[tuple[TraceHandle, str]]:
+    """Yield every handle that has an owner, with the name of the owner."""
     for installed in db.installed:
-        yield installed.handle, holder_of(db, installed)
+        yield installed.handle, owner_of(db, installed)
     for dataflow in db.worker.dataflows.values():
         for operator in dataflow.operators:
             for handle in handles_of(operator):
                 yield handle, f"{dataflow.name}: {handle.name}"
 
 
-def holder_of(db: EmbeddedDatabase, installed: InstalledArrangement) -> str:
-    """Who keeps an arrangement readable: a relation, an answer, or people's own handles."""
-    people = installed.users - len(importers(installed.publisher))
+def owner_of(db: EmbeddedDatabase, installed: InstalledArrangement) -> str:
+    """Return what keeps an arrangement readable: a relation, an answer, or handles of the program."""
+    handles = installed.users - len(importers(installed.publisher))
     if installed.name in db.inputs:
-        people -= 1
-        return f"input {installed.name}" + (f" and {_count(people, 'handle')}" if people > 0 else "")
+        handles -= 1
+        return f"input {installed.name}" + (f" and {_count(handles, 'handle')}" if handles > 0 else "")
     if installed.name in db.outputs:
         return f"output {installed.name}"
-    return _count(people, "handle") if people > 0 else "its readers"
+    return _count(handles, "handle") if handles > 0 else "its readers"
 
 
 def handles_of(operator: Operator) -> Iterator[TraceHandle]:
-    """The handles that an operator keeps in its fields."""
+    """Yield the handles that an operator keeps in its fields."""
     for value in vars(operator).values():
-        for each in value if isinstance(value, tuple) else (value,):
-            handle = getattr(each, "handle", each)
+        for part in value if isinstance(value, tuple) else (value,):
+            handle = getattr(part, "handle", part)
             if isinstance(handle, TraceHandle):
                 yield handle
 
 
 def state_of(dataflow: Dataflow) -> str:
-    """Whether a dataflow has something to do, waits for a time, or is at rest."""
+    """Return whether a dataflow has failed, has work to do, waits for a time, or is idle."""
     if dataflow.failure is not None:
         return f"failed: {dataflow.failure.what}"
     if any(operator.scheduled for operator in dataflow.operators):
@@ -155,7 +156,7 @@ def state_of(dataflow: Dataflow) -> str:
 
 
 def spent_in(db: EmbeddedDatabase, dataflow: Dataflow) -> dict[str, Any]:
-    """How long a dataflow has worked, if somebody listens to it."""
+    """Return the seconds and steps of a dataflow, if a log counts them."""
     if db.recorder is None or dataflow.events is None:
         return {}
     seconds, steps = db.recorder.spent(dataflow.entity)
@@ -163,8 +164,8 @@ def spent_in(db: EmbeddedDatabase, dataflow: Dataflow) -> dict[str, Any]:
 
 
 def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
-    """Inputs, outputs, dataflows, arrangements, symbols and memory, as values that JSON can hold."""
-    found = indexes(db)
+    """Return inputs, outputs, dataflows, arrangements, symbols and memory as values that JSON can hold."""
+    arrangements = indexes(db)
     return {
         "epoch": db.epoch,
         "time": plain(db.time),
@@ -173,22 +174,27 @@ def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
         "steps": db.worker.steps,
         "inputs": [
             {
-                "name": each.name,
-                "columns": columns_of(each),
-                "key": list(each.key),
-                "closed": each.closed,
+                "name": source.name,
+                "columns": columns_of(source),
+                "key": list(source.key),
+                "closed": source.closed,
             }
-            for each in db.inputs.values()
+            for source in db.inputs.values()
         ],
-        "outputs": [{"name": each.name, "columns": columns_of(each)} for each in db.outputs.values()],
+        "outputs": [{"name": output.name, "columns": columns_of(output)} for output in db.outputs.values()],
         "dataflows": [
-            {"name": each.name, "operators": len(each.operators), "state": state_of(each), **spent_in(db, each)}
-            for _, each in sorted(db.worker.dataflows.items())
+            {
+                "name": dataflow.name,
+                "operators": len(dataflow.operators),
+                "state": state_of(dataflow),
+                **spent_in(db, dataflow),
+            }
+            for _, dataflow in sorted(db.worker.dataflows.items())
         ],
-        "arrangements": [describe_index(each) for each in found],
+        "arrangements": [describe_index(index) for index in arrangements],
         "symbols": {"count": len(db.symbols), "bytes": db.symbols.bytes},
         "memory": {
-            "arrangement_bytes": sum(each.nbytes for each in found),
+            "arrangement_bytes": sum(index.nbytes for index in arrangements),
             "resident_bytes": resident_bytes(),
             "limit_bytes": db.memory.limit,
         },
@@ -196,7 +202,7 @@ def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
 
 
 def describe_index(index: ArrangementInfo) -> dict[str, Any]:
-    """One arrangement as plain values."""
+    """Return one arrangement as plain values."""
     return {
         "name": index.name,
         "dataflow": index.dataflow,
@@ -214,14 +220,14 @@ def describe_index(index: ArrangementInfo) -> dict[str, Any]:
 
 
 def columns_of(relation: Any) -> dict[str, str]:
-    """The columns of anything with a schema, and their types by name."""
+    """Return the columns of anything with a schema, and their types by name."""
     return {name: str(type_) for name, type_ in zip(relation.schema.names, relation.schema.types, strict=True)}
 
 
 def plain(frontier: Frontier) -> list[list[int]]:
-    """A frontier as lists; empty when nothing comes any more."""
+    """Return a frontier as lists; the closed frontier is the empty list."""
     return [list(time) for time in frontier]
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")

@@ -1,4 +1,4 @@
-"""Explanations: one block per arrangement, then the operators of a query, as plain text.
+"""Explanations as plain text: one block for each arrangement, then the operators of a query.
 
     edges by src
       columns    src: int64, dst: int64; key src
@@ -11,7 +11,8 @@
       output answer ← arrange at, root ← join
       ├─ arrange root, at ← ...
 
-A tree is read from the answer back to its inputs; `#7` is a branch that was shown before, or the way round a loop.
+A tree reads from the answer back to its inputs; `#7` refers to a branch that was shown before, or closes a loop. The
+cost is one visit of every operator.
 """
 
 from __future__ import annotations
@@ -27,31 +28,33 @@ from kpg.dataflow.operator import Operator
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
 
-WIDTH = 116
+LINE_WIDTH = 116  # characters: fits a terminal of 120 columns with its margins
+MAX_NAMES = 12  # of sharing dataflows that are listed; the others are counted
+CHAIN_WIDTH = LINE_WIDTH - 30  # leaves room for the branches of a tree to the left
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def explain_database(db: EmbeddedDatabase) -> str:
-    """All arrangements, then a line for each dataflow."""
-    found = [index for index in indexes(db) if not is_quiet(index)]
-    total = sum(index.nbytes for index in found)
+    """Describe all arrangements, then each dataflow in a line."""
+    shown = [index for index in indexes(db) if not is_without_errors(index)]
+    total = sum(index.nbytes for index in shown)
     at = f"open at {show_frontier(db.time)}"
-    title = f"db · {at} · {count(len(found), 'arrangement')}, {size(total)} · {count(len(db.symbols), 'symbol')}"
+    title = f"db · {at} · {count(len(shown), 'arrangement')}, {size(total)} · {count(len(db.symbols), 'symbol')}"
     dataflows = [dataflow for _, dataflow in sorted(db.worker.dataflows.items())]
-    lines = [[each.name, count(len(each.operators), "operator"), state_of(each)] for each in dataflows]
-    blocks = [title, *map(block, found)]
+    lines = [[dataflow.name, count(len(dataflow.operators), "operator"), state_of(dataflow)] for dataflow in dataflows]
+    blocks = [title, *map(block, shown)]
     return "\n\n".join(blocks + ["\n".join(aligned(["dataflow", "", ""], lines))] if lines else blocks)
 
 
 def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> str:
-    """The arrangements that a query keeps or shares, then its operators."""
-    found = [index for index in indexes(db, dataflow) if not is_quiet(index)]
+    """Describe the arrangements that a query keeps or shares, then its operators."""
+    shown = [index for index in indexes(db, dataflow) if not is_without_errors(index)]
     title = f"{dataflow.name} · {count(len(dataflow.operators), 'operator')} · {state_of(dataflow)}"
-    return "\n\n".join([*map(block, found), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
+    return "\n\n".join([*map(block, shown), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
 
 
-def is_quiet(index: ArrangementInfo) -> bool:
-    """Whether an arrangement is one of errors, of which there are none."""
+def is_without_errors(index: ArrangementInfo) -> bool:
+    """Return whether an arrangement is that of a dataflow's errors, and empty: it would only distract."""
     return not index.rows and index.name.startswith("errors of ")
 
 
@@ -59,7 +62,7 @@ def is_quiet(index: ArrangementInfo) -> bool:
 
 
 def block(index: ArrangementInfo) -> str:
-    """One arrangement: what is indexed, how much, for whom."""
+    """Describe one arrangement: its columns, size, readers and handles."""
     lines = [f"{index.name} (of {index.dataflow})" if index.private else index.name]
     lines.append(f"  columns    {', '.join(index.columns)}; key {', '.join(index.keys) or 'none'}")
     lines.append(
@@ -68,86 +71,85 @@ def block(index: ArrangementInfo) -> str:
     )
     lines += folded("  shared by  ", index.shared_by)
     width = max((len(pin.by) for pin in index.pins), default=0)
-    for place, pin in enumerate(index.pins):
-        lines.append(f"  {'pinned by' if not place else '':<9}  {pin.by:<{width}} at {where(pin)}")
+    for number, pin in enumerate(index.pins):
+        lines.append(f"  {'pinned by' if not number else '':<9}  {pin.by:<{width}} at {position(pin)}")
     return "\n".join(lines)
 
 
-def where(pin: HandleInfo) -> str:
-    """How far back a handle holds times, and, where it keeps batches apart, those."""
+def position(pin: HandleInfo) -> str:
+    """Return how far back a handle holds times, and from where on it keeps batches apart, if it does."""
     apart = f", batches apart from {show_frontier(pin.physical)} on" if pin.apart else ""
     return show_frontier(pin.since) + apart
 
 
 def folded(start: str, names: Sequence[str]) -> list[str]:
-    """Names after a label, on as many lines as they need; many of a kind are counted, not listed."""
+    """Write names after a label, on several lines if needed; count the names beyond the first few."""
     if not names:
         return []
-    shown = list(names[:12]) + ([f"and {len(names) - 12:,} more"] if len(names) > 12 else [])
+    shown = list(names[:MAX_NAMES]) + ([f"and {len(names) - MAX_NAMES:,} more"] if len(names) > MAX_NAMES else [])
     lines, indent = [start], " " * len(start)
-    for place, name in enumerate(shown):
-        text = name + (", " if place + 1 < len(shown) else "")
-        if len(lines[-1]) + len(text) > WIDTH and lines[-1].strip():
+    for number, name in enumerate(shown, 1):
+        text = name + (", " if number < len(shown) else "")
+        if len(lines[-1]) + len(text) > LINE_WIDTH and lines[-1].strip():
             lines.append(indent)
         lines[-1] += text
     return [line.rstrip() for line in lines]
 
 
 def aligned(head: list[str], rows: list[list[str]]) -> list[str]:
-    """Rows under a head, in columns."""
+    """Write rows under a head, in columns."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return ["  ".join(f"{text:<{n}}" for text, n in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
 
 
 # Operators
 
+Senders = dict[Operator, list[Operator]]
+
 
 def tree(dataflow: Dataflow) -> list[str]:
-    """The operators of a dataflow, from its ends back to where its rows come from."""
-    before = sources_of(dataflow)
+    """Draw the operators of a dataflow, from its ends back to its sources."""
+    senders = senders_of(dataflow)
     ends = [operator for operator in dataflow.operators if not any(operator.channels)]
-    seen: set[Operator] = set()
-    return [line for end in reversed(ends) for line in branch(end, before, seen)]
+    drawn: set[Operator] = set()
+    return [line for end in reversed(ends) for line in branch(end, senders, drawn)]
 
 
-Before = dict[Operator, list[Operator]]
-
-
-def sources_of(dataflow: Dataflow) -> Before:
-    """For each operator, those that send to it."""
-    before: Before = {operator: [] for operator in dataflow.operators}
+def senders_of(dataflow: Dataflow) -> Senders:
+    """Return, for each operator, the operators that send to it."""
+    senders: Senders = {operator: [] for operator in dataflow.operators}
     for operator in dataflow.operators:
         for port in operator.channels:
             for channel in port:
-                before[channel.target].append(operator)
-    return before
+                senders[channel.target].append(operator)
+    return senders
 
 
-def branch(operator: Operator, before: Before, seen: set[Operator]) -> Iterator[str]:
-    """An operator and all that lead to it: a chain on one line, then a branch for each input of its last."""
+def branch(operator: Operator, senders: Senders, drawn: set[Operator]) -> Iterator[str]:
+    """Draw an operator and its predecessors: a chain on one line, then a branch for each input of the chain's start."""
     chain = [operator]
-    while len(before[chain[-1]]) == 1 and before[chain[-1]][0] not in seen.union(chain):
-        chain.append(before[chain[-1]][0])
-    seen.update(chain)
-    yield from wrapped([label(each) for each in chain])
-    inputs = before[chain[-1]]
-    for place, source in enumerate(inputs):
-        corner, side = ("└─ ", "   ") if place + 1 == len(inputs) else ("├─ ", "│  ")
-        lines = [f"see #{source.index}"] if source in seen else branch(source, before, seen)
-        for number, line in enumerate(lines):
-            yield (side if number else corner) + line
+    while len(senders[chain[-1]]) == 1 and senders[chain[-1]][0] not in drawn.union(chain):
+        chain.append(senders[chain[-1]][0])
+    drawn.update(chain)
+    yield from wrapped([label(member) for member in chain])
+    inputs = senders[chain[-1]]
+    for number, source in enumerate(inputs, 1):
+        corner, side = ("└─ ", "   ") if number == len(inputs) else ("├─ ", "│  ")
+        lines = [f"see #{source.index}"] if source in drawn else branch(source, senders, drawn)
+        for row, line in enumerate(lines):
+            yield (side if row else corner) + line
 
 
 def label(operator: Operator) -> str:
-    """The name of an operator, and a number if several read it: its branch is shown once."""
+    """Return the name of an operator, with its number if several read it: its branch is drawn once."""
     return operator.name + (f" #{operator.index}" if sum(map(len, operator.channels)) > 1 else "")
 
 
 def wrapped(names: list[str]) -> list[str]:
-    """Names of a chain on lines of bounded length."""
+    """Write the names of a chain on lines of bounded length."""
     lines = [names[0]]
     for name in names[1:]:
-        if len(lines[-1]) + len(name) > WIDTH - 30:
+        if len(lines[-1]) + len(name) > CHAIN_WIDTH:
             lines.append("  ")
         lines[-1] += f" ← {name}" if lines[-1].strip() else f"← {name}"
     return lines
@@ -156,13 +158,13 @@ def wrapped(names: list[str]) -> list[str]:
 # Words
 
 
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number of things."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def count(n: int, singular: str, plural: str | None = None) -> str:
+    """Write a number with its noun."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def size(nbytes: float) -> str:
-    """A number of bytes in a unit that keeps it short."""
+    """Write a number of bytes in a unit that keeps it short."""
     for unit in UNITS[:-1]:
         if nbytes < 1000:
             return f"{nbytes:.0f} {unit}" if unit == "bytes" or nbytes >= 100 else f"{nbytes:.1f} {unit}"

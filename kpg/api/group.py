@@ -1,11 +1,11 @@
-"""Groups: what can be computed of the rows with equal keys.
+"""Groups: aggregates of the rows with equal keys.
 
     orders.group_by("customer").sum("amount")
     orders.group_by("customer").top_k(3, by="-amount")
 
-Each result is a collection: the keys, then what was computed. Counts and sums cost time in proportion to the change;
-min, max and top_k in proportion to the groups that change, and with `hierarchical=True` to the logarithm of those.
-A group with no rows has no result. Nulls are not counted in sums, averages, min and max.
+Each result is a collection: the keys, then the aggregates. Maintaining counts and sums costs time in proportion to the
+change; min, max and top_k in proportion to the size of the changed groups, and with `hierarchical=True` to its
+logarithm. A group with no rows has no result. Sums, averages, min and max skip nulls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpg.plan import nodes
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
-BUCKETS = (16, 8)  # bits of the hash that each level of a hierarchical reduction keeps
+BUCKET_BITS = (16, 8)  # of the row hash that each level of a hierarchical reduction groups by
 
 
 class Group:
@@ -32,30 +32,30 @@ class Group:
         self.keys = keys
 
     def count(self, name: str = "count") -> Collection:
-        """How many rows each group has."""
+        """Count the rows of each group."""
         schema = self._keys().concat(Schema.of({name: INT64}))
         return self._reduce(schema, nodes.ReductionSpec("count"))
 
     def sum(self, /, *columns: str, **named: str) -> Collection:
-        """The sum of each column: sum("amount") or sum(total="amount")."""
-        asked = {column: column for column in columns} | named
-        return self.aggregate(**{name: ("sum", column) for name, column in asked.items()})
+        """Sum columns: sum("amount") or sum(total="amount")."""
+        names = {column: column for column in columns} | named
+        return self.aggregate(**{name: ("sum", column) for name, column in names.items()})
 
     def avg(self, /, *columns: str, **named: str) -> Collection:
-        """The mean of each column, a float64."""
-        asked = {column: column for column in columns} | named
-        return self.aggregate(**{name: ("avg", column) for name, column in asked.items()})
+        """Average columns, as float64."""
+        names = {column: column for column in columns} | named
+        return self.aggregate(**{name: ("avg", column) for name, column in names.items()})
 
-    def aggregate(self, /, **asked: tuple[str, str] | str) -> Collection:
-        """Several at once: aggregate(n="count", total=("sum", "amount"), mean=("avg", "amount"))."""
+    def aggregate(self, /, **aggregates: tuple[str, str] | str) -> Collection:
+        """Compute several aggregates: aggregate(n="count", total=("sum", "amount"), mean=("avg", "amount"))."""
         names: list[tuple[str, Type]] = []
         columns: list[str] = []
-        for name, what in asked.items():
-            kind, column = (what, "") if isinstance(what, str) else what
+        for name, aggregate in aggregates.items():
+            kind, column = (aggregate, "") if isinstance(aggregate, str) else aggregate
             names.append((name, self._type_of(kind, column)))
             columns.append(f"{kind}:{column}")
         if not names:
-            raise BadPlan("aggregate() of nothing", hint='Say what, as in aggregate(total=("sum", "amount")).')
+            raise BadPlan("aggregate() of nothing", hint='Name an aggregate, as in aggregate(total=("sum", "amount")).')
         schema = self._keys().concat(Schema.of(names))
         return self._reduce(schema, nodes.ReductionSpec("sums", columns=tuple(columns)))
 
@@ -63,18 +63,18 @@ class Group:
         if kind == "count":
             return INT64
         if kind not in ("sum", "avg"):
-            raise BadPlan(f"no aggregate is called {kind!r}", hint="There are count, sum and avg.")
+            raise BadPlan(f"no aggregate is called {kind!r}", hint="The aggregates are count, sum and avg.")
         type_ = self.collection.schema.type_of(column)
         if not type_.is_numeric:
             raise TypeMismatch(f"cannot take the {kind} of {column}", detail=f"It is {type_}.")
         return type_ if kind == "sum" else FLOAT64.optional(type_.nullable)
 
     def min(self, column: str, name: str | None = None, *, hierarchical: bool = False) -> Collection:
-        """The least value of a column."""
+        """Return the least value of a column."""
         return self._extreme(column, name, "", hierarchical)
 
     def max(self, column: str, name: str | None = None, *, hierarchical: bool = False) -> Collection:
-        """The greatest value of a column."""
+        """Return the greatest value of a column."""
         return self._extreme(column, name, "-", hierarchical)
 
     def _extreme(self, column: str, name: str | None, sign: str, hierarchical: bool) -> Collection:
@@ -83,36 +83,36 @@ class Group:
             inner = inner.filter(~ColumnReference(column).is_null())
         if set(inner.schema.names) != {*self.keys, column}:
             inner = inner.select(*self.keys, column)
-        made = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)
-        return made if name in (None, column) else made.rename(**{column: name})
+        extreme = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)
+        return extreme if name in (None, column) else extreme.rename(**{column: name})
 
     def argmin(self, column: str, *, hierarchical: bool = False) -> Collection:
-        """The row with the least value of a column; of several, the least by the other columns."""
+        """Keep the row with the least value of a column; of several, the least by the other columns."""
         return self.first(1, column, hierarchical=hierarchical)
 
     def argmax(self, column: str, *, hierarchical: bool = False) -> Collection:
-        """The row with the greatest value of a column; of several, the least by the other columns."""
+        """Keep the row with the greatest value of a column; of several, the least by the other columns."""
         return self.first(1, "-" + column, hierarchical=hierarchical)
 
     def top_k(self, k: int, by: str | tuple[str, ...]) -> Collection:
-        """The first k rows by some columns, equal rows counted as often as they are there; "-column" is descending."""
+        """Keep the first k rows by some columns, equal rows counted by their multiplicity; "-column" is descending."""
         return self.first(k, *((by,) if isinstance(by, str) else by), copies=True)
 
     def first(self, limit: int, *by: str, copies: bool = False, hierarchical: bool = False) -> Collection:
-        """The first rows by some columns, a leading "-" for descending, ties broken by the others."""
+        """Keep the first rows by some columns, a leading "-" for descending, ties broken by the other columns."""
         if limit < 1:
-            raise BadPlan("the first rows of a group are at least one")
+            raise BadPlan(f"the number of first rows must be at least 1, not {limit}")
         inner, keys = self.collection, self.keys
         order: dict[str, str] = {}
         for column in by:
-            order.setdefault(column.removeprefix("-"), column)  # what comes again decides nothing more
+            order.setdefault(column.removeprefix("-"), column)  # a repeated column decides nothing more
         inner.schema.select(order)
         by = tuple(column for name, column in order.items() if name not in keys)
         reduction = nodes.ReductionSpec("first", limit=limit, copies=copies, columns=by)
         if not hierarchical:
             return self._reduce(inner.schema.select([*keys, *_others(inner.schema, keys)]), reduction)
         columns = inner.schema.names
-        for bits in BUCKETS:
+        for bits in BUCKET_BITS:
             hashed = inner.with_columns(**{" bucket": row_hash(columns) % (1 << bits)})
             winners = Group(hashed, (*keys, " bucket"))._reduce(
                 hashed.schema.select([*keys, " bucket", *_others(inner.schema, keys)]), reduction
@@ -121,7 +121,7 @@ class Group:
         return Group(inner, keys).first(limit, *by, copies=copies)
 
     def reduce(self, function: Callable[[tuple[Any, ...], list[Any]], Any], **columns: Any) -> Collection:
-        """Whatever `function(key, rows)` makes of a group; called once per group and time, so slow.
+        """Apply `function(key, rows)` to each group; slow, since Python calls it once per changed group and time.
 
         `key` is a tuple, `rows` a sorted list of (row, count); return the output rows, of the given columns.
         """
@@ -141,7 +141,7 @@ def _others(schema: Schema, keys: tuple[str, ...]) -> list[str]:
 
 
 def row_hash(columns: tuple[str, ...]) -> Any:
-    """A whole number from 0 that spreads rows evenly."""
+    """Return an expression that hashes rows evenly to integers from 0 on."""
     mixed = ColumnReference(columns[0]).hash() % (1 << 31)
     for column in columns[1:]:
         mixed = (mixed * 31 + ColumnReference(column).hash() % (1 << 31)) % (1 << 31)

@@ -1,10 +1,10 @@
-"""How far back relations can be read, and what is made of them.
+"""The earliest time at which relations, and the collections computed from them, can be read.
 
-    of one relation    the last sealed time, or as far back as history= asks, or as its slowest reader needs;
-                       but no earlier than what was found on disk
-    of several         the join: what is made of them can be told apart where each of them can
+    of one relation    the last sealed time, or earlier as history= or its slowest reader asks;
+                       but no earlier than the since that was recovered from disk
+    of several         the join: a collection of several relations distinguishes the times that each of them does
 
-It only advances, and is the same function of the same facts on all workers.
+It only advances, and it is the same function of the same facts on all workers. A query costs a pass over the readers.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join, meet
 from kpg.storage.named_readers import NamedReader
 
-ANY = frozenset({""})  # a relation that nobody has heard of
+UNKNOWN_RELATION = frozenset({""})  # stands for any relation without a recovered past
 
 
 class HistoryHorizon:
-    """What is known of relations' pasts: since when each was found on disk, and who reads it."""
+    """The since of each relation that was recovered from disk, and the named readers."""
 
-    def __init__(self, start: Time, found: dict[str, Frontier], readers: dict[str, NamedReader]) -> None:
+    def __init__(self, start: Time, recovered: dict[str, Frontier], readers: dict[str, NamedReader]) -> None:
         self.readers = readers
         self._start = start
-        self._found = {name: since.elements[0] for name, since in found.items()}
+        self._recovered = {name: since.elements[0] for name, since in recovered.items()}
 
     def of(self, last: Time | None, relations: frozenset[str] | None) -> Frontier:
-        """Since when what is made of some relations, or of any, can be read; all is kept if there is no `last`."""
-        if not self._found and not self.readers:
+        """Return the horizon of some relations, or of all; `last` is the latest it may be, None to keep all history."""
+        if not self._recovered and not self.readers:
             return Frontier.at(self._start if last is None else join(last, self._start))
-        names = relations or (ANY if relations is not None else ANY | self._found.keys())
+        names = relations or (UNKNOWN_RELATION if relations is not None else UNKNOWN_RELATION | self._recovered.keys())
         return Frontier.at(reduce(join, [self._of_one(last, name) for name in names]))
 
     def _of_one(self, last: Time | None, relation: str) -> Time:
-        earliest = self._found.get(relation, self._start)
+        earliest = self._recovered.get(relation, self._start)
         if last is None:
             return earliest
-        return join(reduce(meet, [each.time for each in self.readers.values() if each.reads(relation)], last), earliest)
+        times = [reader.time for reader in self.readers.values() if reader.reads(relation)]
+        return join(reduce(meet, times, last), earliest)

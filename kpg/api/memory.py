@@ -1,7 +1,7 @@
-"""The memory limit: a clear refusal before the machine runs out.
+"""The memory limit: an error that names the limit, before the machine runs out of memory.
 
-What counts is the resident memory of this process, looked at when rows come in and after each advance; a check costs
-microseconds and is made only if there is a limit.
+The limit applies to the resident memory of this process. It is checked when rows are inserted and after each advance. A
+check costs microseconds, and is made only if there is a limit.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ import os
 
 from kpg.errors import OverBudget
 
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def resident_bytes() -> int:
-    """The memory this process holds now."""
+    """Return the resident memory of this process; where the system does not say, its peak."""
     try:
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * PAGE
-    except OSError:  # not Linux: the peak is the best there is
+            return int(file.read().split()[1]) * PAGE_BYTES
+    except OSError:  # not Linux
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def machine_bytes() -> int | None:
-    """The memory of this machine, if that can be known."""
+    """Return the memory of this machine; None if the system does not say."""
     try:
-        return int(os.sysconf("SC_PHYS_PAGES")) * PAGE
+        return int(os.sysconf("SC_PHYS_PAGES")) * PAGE_BYTES
     except (AttributeError, OSError, ValueError):
         return None
 
 
 class Memory:
-    """A limit of bytes, or none."""
+    """A limit in bytes, or none."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
 
     def check(self, more: int = 0) -> None:
-        """Refuse to go on if what is held, and `more`, is over the limit."""
+        """Raise if the process, with `more` bytes, would exceed the limit."""
         if self.limit is not None and resident_bytes() + more > self.limit:
             raise OverBudget(
                 f"over the memory limit of {self.limit:,} bytes",

@@ -1,6 +1,6 @@
-"""How things look in a notebook: small tables of HTML. Whatever comes from data or names is escaped.
+"""The appearance of dbs, collections and outputs in a notebook: small tables of HTML, with every value escaped.
 
-Showing something never raises for a reason that is data: an answer that has none yet, or that failed, says so.
+Displaying an object never raises because of its data: an output without an answer shows the reason instead.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.embedded_output import EmbeddedOutput
 
-ROWS = 20
-CELL = 200  # characters of a value that are shown
+MAX_ROWS = 20  # of an answer that are shown
+MAX_CELL_CHARACTERS = 200  # of a value that are shown
 
 
 def html_database(db: EmbeddedDatabase) -> str:
-    """The relations, answers and arrangements of a db."""
-    rows: list[Sequence[Any]] = [("input", each.name, repr(each.schema)) for each in db.inputs.values()]
-    rows += [("output", each.name, repr(each.schema)) for each in db.outputs.values()]
-    held = [(each.name, f"{each.rows:,}", f"{each.nbytes:,}", ", ".join(each.shared_by)) for each in indexes(db)]
+    """Show the relations, answers and arrangements of a db."""
+    rows: list[Sequence[Any]] = [("input", source.name, repr(source.schema)) for source in db.inputs.values()]
+    rows += [("output", output.name, repr(output.schema)) for output in db.outputs.values()]
+    arrangements = [
+        (index.name, f"{index.rows:,}", f"{index.nbytes:,}", ", ".join(index.shared_by)) for index in indexes(db)
+    ]
     return (
         caption(f"db, open at {show_frontier(db.time)}")
         + table(("", "name", "columns"), rows)
-        + table(("arrangement", "rows", "bytes", "shared by"), held)
+        + table(("arrangement", "rows", "bytes", "shared by"), arrangements)
     )
 
 
 def html_output(output: EmbeddedOutput) -> str:
-    """The first rows of an answer, as of the last complete time."""
+    """Show the first rows of an answer, as of the last complete time."""
     title = f"output {output.name}"
     try:
         return _html_rows(output, title)
@@ -52,37 +54,37 @@ def _html_rows(output: EmbeddedOutput, title: str) -> str:
     installed = output.readable()
     time = check_readable(output.db, installed, None)
     data, counts = read_rows(installed, output.schema, time, None)
-    shown = decode_rows(output.schema, np.ascontiguousarray(data[:, :ROWS]), output.db.symbols)
-    rows: list[Sequence[Any]] = [(*row, n) for row, n in zip(shown, counts[:ROWS].tolist(), strict=True)]
+    shown = decode_rows(output.schema, np.ascontiguousarray(data[:, :MAX_ROWS]), output.db.symbols)
+    rows: list[Sequence[Any]] = [(*row, n) for row, n in zip(shown, counts[:MAX_ROWS].tolist(), strict=True)]
     names = (*output.schema.names, "times")
     if all(row[-1] == 1 for row in rows):
         rows, names = [row[:-1] for row in rows], names[:-1]
-    some = f"the first {ROWS} of " if len(counts) > ROWS else ""
+    some = f"the first {MAX_ROWS} of " if len(counts) > MAX_ROWS else ""
     return caption(f"{title} as of {show_time(time)}: {some}{len(counts):,} distinct rows") + table(names, rows)
 
 
 def html_collection(collection: Collection) -> str:
-    """The columns of a collection."""
+    """Show the columns of a collection."""
     name = getattr(collection, "name", "")
-    title = f"{type(collection).__name__} {name}".strip()
+    title = f"{collection.label} {name}".strip()
     return caption(title) + table(("column", "type"), columns_of(collection).items())
 
 
 def caption(text: str) -> str:
-    """A line above a table."""
+    """Write a line above a table."""
     return f"<div><b>{escape(text)}</b></div>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table; every cell is escaped."""
+    """Write a table; every cell is escaped."""
     lines = [_line("th", head), *[_line("td", row) for row in rows]]
     return f"<table>{''.join(lines)}</table>"
 
 
 def _line(tag: str, cells: Sequence[Any]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(_short(cell))}</{tag}>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<{tag}>{escape(_shortened(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = "" if value is None else str(value)
-    return text if len(text) <= CELL else text[:CELL] + "…"
+    return text if len(text) <= MAX_CELL_CHARACTERS else text[:MAX_CELL_CHARACTERS] + "…"

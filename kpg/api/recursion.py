@@ -1,4 +1,4 @@
-"""Recursion: variables that are defined by themselves and each other.
+"""Recursion: variables that are defined in terms of themselves and each other.
 
     with db.loop() as loop:
         even = loop.variable(zero)                 # begins as `zero`
@@ -7,8 +7,9 @@
         odd.set(successor(even))
         result = loop.leave(even)
 
-Each variable takes its source in round 0 and its definition one round later, until nothing changes any more: the fixed
-point, for every time. `Collection.iterate` is the short form for one variable.
+In round 0 each variable holds its source; in round n + 1 it holds its definition, evaluated in round n. The rounds end
+when nothing changes: that is the fixed point, for every time. `Collection.iterate` is the short form for one variable.
+A loop is a description, which costs nothing until it is installed.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 
 class Variable(Collection):
-    """A collection of a loop, to be defined with `set`."""
+    """A collection of a loop; `set` defines it."""
+
+    label = "Variable"
 
     def set(self, definition: Collection) -> None:
-        """Say what this is in the next round."""
+        """Define the content of this variable in the next round."""
         node = self.node
         assert isinstance(node, nodes.VariableNode)
         if node.loop.definitions[node] is not None:
@@ -39,29 +42,29 @@ class Variable(Collection):
 
 
 class Recursion:
-    """A loop being described."""
+    """The description of a loop."""
 
     def __init__(self, db: Database, loop: nodes.Loop) -> None:
         self.db = db
         self.loop = loop
 
     def variable(self, source: Collection | Schema | None = None, /, **columns: Any) -> Variable:
-        """A new variable that begins as `source`, or empty with the given columns."""
-        given = source if isinstance(source, Schema) else Schema.of(columns)
+        """Create a variable that begins as `source`, or empty with the given columns."""
+        declared = source if isinstance(source, Schema) else Schema.of(columns)
         start = None if isinstance(source, Schema) else source
-        schema = given if start is None else start.schema
+        schema = declared if start is None else start.schema
         node = nodes.VariableNode(schema, _loops(start) | {self.loop}, self.loop, start.node if start else None)
         self.loop.add(node)
         return Variable(self.db, node)
 
     def enter(self, collection: Collection, at: Any = None) -> Collection:
-        """A collection of outside, each row from the round that an expression says (round 0 if not said)."""
+        """Bring a collection into the loop, each row from the round on that `at` computes; by default round 0."""
         self.loop.use(collection.node)
         node = nodes.EnterNode(collection.schema, collection.node.loops | {self.loop}, collection.node, self.loop, at)
         return Collection(self.db, node)
 
     def leave(self, collection: Collection) -> Collection:
-        """What a collection of this loop comes to, for use outside."""
+        """Return the fixed point of a collection of this loop, for use outside."""
         loops = self.loop.leave(collection.node)
         return Collection(self.db, nodes.LeaveNode(collection.schema, loops, self.loop, collection.node))
 
@@ -69,7 +72,7 @@ class Recursion:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing to release: a loop is only a description."""
+        """Do nothing: a loop is only a description."""
 
 
 def _loops(source: Collection | None) -> frozenset[nodes.Loop]:
@@ -77,7 +80,7 @@ def _loops(source: Collection | None) -> frozenset[nodes.Loop]:
 
 
 def check_same_columns(found: Schema, wanted: Schema) -> None:
-    """Refuse collections whose columns differ in name or type, in whatever order."""
+    """Raise if the columns of two collections differ in name or type; their order may differ."""
     same = set(found.names) == set(wanted.names) and all(
         found.type_of(name).same(wanted.type_of(name)) for name in wanted.names
     )

@@ -1,7 +1,8 @@
-"""Which symbols are in use: what is needed to let go of the others.
+"""The symbols in use: the others can be freed.
 
-A symbol is in use while some row that a trace, an operator, an input or an unread change keeps has it. Called between
-steps, when no message is on its way; expressions hold their own constants.
+A symbol is in use while it occurs in a row that a trace, an operator, the pending rows or the unread changes hold. Call
+this between steps, when no message is in flight. Expressions hold their own constants. The cost is one
+pass over all rows with symbols.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def symbols_in_use(db: EmbeddedDatabase) -> Ints:
-    """The ids of all symbols that some kept row has."""
-    found: set[int] = set()
+    """Return the ids of all symbols that occur in some row, sorted."""
+    symbols: set[int] = set()
     for schema, updates in kept_rows(db):
         for lane in range(updates.lanes):
             if schema.types[lane].is_symbolic:
-                found.update(np.unique(updates.data[lane]).tolist())
-    return np.array(sorted(found), np.int64)
+                symbols.update(np.unique(updates.data[lane]).tolist())
+    return np.array(sorted(symbols), np.int64)
 
 
 def kept_rows(db: EmbeddedDatabase) -> Iterator[tuple[Schema, Updates]]:
-    """All rows that are kept anywhere, with the meaning of their lanes."""
+    """Yield all rows that the db holds anywhere, with the columns of their lanes."""
     for dataflow in db.worker.dataflows.values():
         for operator in dataflow.operators:
             yield from operator.kept_rows()
