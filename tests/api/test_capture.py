@@ -212,7 +212,7 @@ def test_a_dataflow_that_fails_ends_its_capture(tmp_path):
         rows.insert([(1,)])
         db.advance()
         assert capture.closed
-    assert "did not settle" in list(kpg.replay(tmp_path / "a"))[-1].failed
+    assert "did not reach a fixed point" in list(kpg.replay(tmp_path / "a"))[-1].failed
 
 
 def test_replaying_refuses_what_does_not_fit(captured):
@@ -326,12 +326,12 @@ def test_an_unfinished_capture_can_be_followed(tmp_path):
             db.advance()
             steps = list(kpg.replay(tmp_path / "a", unfinished=True))
             assert steps[-1].upper == ((epoch + 1,),) and count(steps) == {(x,): 1 for x in range(epoch + 1)}
-        with pytest.raises(kpg.Corrupt, match="cut off"):
+        with pytest.raises(kpg.Corrupt, match="truncated"):
             list(kpg.replay(tmp_path / "a"))
 
 
 def test_an_answer_of_many_rows_is_cut_into_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("kpg.api.capture.SLICE", 100)
+    monkeypatch.setattr("kpg.api.capture.MAX_BATCH_ROWS", 100)
     with kpg.open() as db:
         rows = db.input("rows", x=int, text=str)
         answer = rows.output("answer")
