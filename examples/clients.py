@@ -1,6 +1,6 @@
-"""Two clients and a server: one changes a network, the other follows what is reachable from one place.
+"""Two clients and a server: one client changes a network, the other follows the nodes reachable from one node.
 
-python examples/clients.py
+Run it: python examples/clients.py
 """
 
 import kpg

@@ -1,12 +1,12 @@
-"""The main job: a social network that never stands still, and queries that come and go over it.
+"""A demo in one process: a social network that changes all the time, and queries that are installed while it does.
 
-    make demo                                  about twenty seconds
+    make demo-embedded                         about twenty seconds
     python examples/demo.py --seconds 60 --people 200000 --changes 1000
 
-People follow and unfollow each other, some hundred times in each transaction. While that goes on, three queries are
-installed; they share the indexes of `follows`, each answers at once for all that is there, and from then on each
-transaction brings every answer up to date before the next begins. In the end all answers are compared with the same
-questions answered from scratch.
+People follow and unfollow each other, a few hundred times in each transaction. Meanwhile the demo installs three
+queries, which share the indexes of `follows`. Each first answers for all present rows; after that, each transaction
+brings every answer up to date before the next one begins. At the end the demo compares all answers with a computation
+from scratch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def most_followed(db: kpg.Database) -> kpg.Collection:
 
 
 def may_know(db: kpg.Database) -> kpg.Collection:
-    """For each watched person, whom most of those they follow follow, and they themselves do not."""
+    """For each watched person, suggest people that most of their friends follow, and they themselves do not."""
     follows, watched = db["follows"].arrange("follower"), db["watched"]
     friends = follows.join(watched, on={"follower": "person"}).select(person="follower", friend="followed")
     theirs = follows.join(friends, on={"follower": "friend"}).select(person="person", other="followed")
@@ -47,7 +47,7 @@ def may_know(db: kpg.Database) -> kpg.Collection:
 
 
 def distances(db: kpg.Database) -> kpg.Collection:
-    """How many people are how many steps away from those watched: a recursion, kept right under removals too."""
+    """Count the people at each distance from the watched ones: a recursion, maintained under removals too."""
     follows, watched = db["follows"].arrange("follower"), db["watched"]
 
     def step(near: kpg.Collection) -> kpg.Collection:
@@ -65,7 +65,7 @@ QUERIES = {"most followed": most_followed, "may know": may_know, "distances": di
 
 
 class Network:
-    """Who follows whom now, and what changes next."""
+    """The present follows, and a generator of changes."""
 
     def __init__(self, people: int, follows: int) -> None:
         self.people = people
@@ -73,24 +73,24 @@ class Network:
         self.now = self._pairs(follows)
 
     def _pairs(self, n: int) -> np.ndarray:
-        """Follows at random; a few people have most of the followers."""
+        """Return random follows; a few people have most of the followers."""
         follower = self.random.integers(0, self.people, n)
         followed = (self.people * self.random.random(n) ** 2).astype(np.int64)
         return np.stack([follower, followed], axis=1)
 
     def change(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next transaction: as many new follows as ended ones."""
+        """Return the next transaction: as many new follows as ended ones."""
         ended = np.unique(self.random.integers(0, len(self.now), n // 2))
         old, new = self.now[ended], self._pairs(len(ended))
         self.now[ended] = new
         return new, old
 
 
-# The same questions from scratch
+# The same answers from scratch
 
 
 def from_scratch(pairs: np.ndarray, watched: list[int]) -> dict[str, list[tuple[int, ...]]]:
-    """The three answers in plain Python, for comparison."""
+    """Compute the three answers in plain Python, for comparison."""
     friends: dict[int, Counter[int]] = {}
     for follower, followed in pairs.tolist():
         friends.setdefault(follower, Counter())[followed] += 1
@@ -122,7 +122,7 @@ def from_scratch(pairs: np.ndarray, watched: list[int]) -> dict[str, list[tuple[
 
 @dataclass
 class State(Progress):
-    """What there is to show."""
+    """The figures on the screen."""
 
     load_ms: float = 0.0
     latencies_ms: dict[int, list[float]] = field(default_factory=dict)  # by number of queries installed
@@ -133,7 +133,7 @@ class State(Progress):
 
 
 def run(db: kpg.Database, options: argparse.Namespace, show: Screen | Lines | Silence) -> tuple[State, Network]:
-    """Stream changes for a while, installing a query every fifth of the time, and until all are installed."""
+    """Stream changes for a while, and install a query every fifth of the time, until all are installed."""
     network, state = Network(options.people, options.people * 6), State(options.seconds)
     follows = db.input("follows", follower=int, followed=int)
     watched = db.input("watched", person=int)
@@ -171,7 +171,7 @@ def install(db: kpg.Database, name: str, query: object) -> Standing:
 
 
 def transact(db: kpg.Database, network: Network, state: State, changes: int) -> None:
-    """One transaction; when advance() returns, all answers are right for it."""
+    """Run one transaction; when advance() returns, all answers include it."""
     new, old = network.change(changes)
     began = time.perf_counter()
     db["follows"].insert(new)
@@ -183,17 +183,17 @@ def transact(db: kpg.Database, network: Network, state: State, changes: int) -> 
 
 
 def rehearse(options: argparse.Namespace) -> None:
-    """Everything once, very small: what follows measures queries, and not the loading of machine code."""
+    """Run everything once, very small, so that the demo does not measure the loading of machine code."""
     small = argparse.Namespace(**{**vars(options), "people": 5_000, "seconds": 0.5, "rate": 100, "watched": [1]})
     with kpg.open() as db, Silence() as show:
         run(db, small, show)
 
 
 def release(db: kpg.Database, state: State) -> None:
-    """Drop the queries, and say what that gives back."""
+    """Drop the queries, and print the memory that this frees."""
 
     def held() -> float:
-        return sum(each["bytes"] for each in db.describe()["arrangements"]) / 1e6
+        return sum(index["bytes"] for index in db.describe()["arrangements"]) / 1e6
 
     before = held()
     for standing in state.queries.values():
@@ -202,14 +202,14 @@ def release(db: kpg.Database, state: State) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run, then compare."""
+    """Run the demo, then check its answers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20, help="how long to stream")
-    parser.add_argument("--people", type=int, default=20_000, help="how many there are; six follows each")
-    parser.add_argument("--changes", type=int, default=200, help="of each transaction")
-    parser.add_argument("--rate", type=float, default=25, help="transactions a second, at most")
-    parser.add_argument("--plain", action="store_true", help="lines, even on a terminal")
-    parser.add_argument("--still", action="store_true", help="the last screen only, in colour wherever it goes")
+    parser.add_argument("--seconds", type=float, default=20, help="duration of the stream")
+    parser.add_argument("--people", type=int, default=20_000, help="number of people; six follows each")
+    parser.add_argument("--changes", type=int, default=200, help="changes in each transaction")
+    parser.add_argument("--rate", type=float, default=25, help="maximum transactions a second")
+    parser.add_argument("--plain", action="store_true", help="print lines, even on a terminal")
+    parser.add_argument("--still", action="store_true", help="draw only the last screen, in colour even into a file")
     options = parser.parse_args(arguments)
     options.watched = [11, 222, 3333]
     plain = options.plain or not (options.still or sys.stdout.isatty())
@@ -217,7 +217,7 @@ def main(arguments: list[str] | None = None) -> None:
     with kpg.open() as db, Lines() if plain else Screen(options.still) as show:
         state, network = run(db, options, show)
         expected = from_scratch(network.now, options.watched)
-        right = {name: sorted(each.output.rows()) == expected[name] for name, each in state.queries.items()}
+        right = {name: sorted(query.output.rows()) == expected[name] for name, query in state.queries.items()}
         show.finish(db, state, right)
         release(db, state)
         if not all(right.values()):

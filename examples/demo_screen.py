@@ -1,4 +1,4 @@
-"""How the demo looks: a live table on a terminal, lines elsewhere."""
+"""The display of the demo: a live table on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPARKS = "▁▂▃▄▅▆▇█"
 
 
 class Lines:
-    """A line for what happens, and one each second or so."""
+    """A line for each event, and one for the progress each second or so."""
 
     def __init__(self) -> None:
         self._last = 0.0
@@ -27,37 +27,37 @@ class Lines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing to put back."""
+        """Do nothing: there is no screen to restore."""
 
     def say(self, text: str) -> None:
-        """Tell what happened."""
+        """Print an event."""
         print(f"  {text}", flush=True)
 
     def update(self, db: Any, state: Any) -> None:
-        """Tell how it goes, now and then."""
+        """Print the progress, now and then."""
         if time.monotonic() - self._last > 1:
             self._last = time.monotonic()
             print(f"  {state.elapsed:5.1f} s  {headline(state)} · {pace(state)}", flush=True)
 
     def finish(self, db: Any, state: Any, right: dict[str, bool]) -> None:
-        """Tell how it went."""
+        """Print the result."""
         for table in (queries(state, right), arrangements(db.describe()["arrangements"]), phases(state)):
             Console(width=110).print(table)
         print(verdict(right), flush=True)
 
 
 class Silence(Lines):
-    """Nothing at all."""
+    """No display at all."""
 
     def say(self, text: str) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def update(self, db: Any, state: Any) -> None:
         """Show nothing."""
 
 
 class Screen:
-    """A table that is drawn anew a few times a second; `still` draws only the last, in colour wherever it goes."""
+    """A table that is redrawn a few times a second; `still` draws only the last, in colour even into a file."""
 
     def __init__(self, still: bool = False) -> None:
         self.console = Console(force_terminal=True, width=108) if still else Console()
@@ -74,11 +74,11 @@ class Screen:
         self.live.__exit__(kind, error, at)
 
     def say(self, text: str) -> None:
-        """Keep what happened for the next drawing."""
+        """Keep an event for the next drawing."""
         self.said.append(text)
 
     def update(self, db: Any, state: Any) -> None:
-        """Draw anew, if the last time is long enough ago."""
+        """Redraw, if the last drawing is old enough."""
         if time.monotonic() - self._last > 0.2:
             self._last = time.monotonic()
             self.live.update(self._draw(db, state, None), refresh=True)
@@ -92,7 +92,7 @@ class Screen:
         return Panel(shown, title=title, border_style="blue", padding=(0, 1))
 
     def finish(self, db: Any, state: Any, right: dict[str, bool]) -> None:
-        """Leave the last drawing, and how it went."""
+        """Leave the last drawing, and print the result."""
         self.live.update(self._draw(db, state, right), refresh=True)
         self.live.stop()
         if self.still:
@@ -102,12 +102,12 @@ class Screen:
 
 
 def headline(state: Any) -> str:
-    """How much has gone through."""
+    """Show how many rows were processed."""
     return f"epoch {state.epoch:,} · {state.rows:,} follows · {state.changes:,} changes so far"
 
 
 def pace(state: Any) -> str:
-    """How long a transaction takes with the queries that are installed now."""
+    """Show the latency of a transaction with the present queries."""
     recent = state.recent()
     if not recent:
         return ""
@@ -117,7 +117,7 @@ def pace(state: Any) -> str:
 
 
 def sparkline(values: list[float]) -> str:
-    """Numbers as little bars; the largest few are cut."""
+    """Draw numbers as small bars; the largest few are clipped."""
     if not values:
         return ""
     top = float(np.percentile(values, 98)) or 1.0
@@ -125,7 +125,7 @@ def sparkline(values: list[float]) -> str:
 
 
 def queries(state: Any, right: dict[str, bool] | None) -> Table:
-    """The installed queries and how their answers begin."""
+    """Show the installed queries and the first rows of their answers."""
     table = Table(expand=True, box=SIMPLE_HEAD)
     for name, justify in (("query", "left"), ("since epoch", "right"), ("first answer", "right"), ("rows", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ def queries(state: Any, right: dict[str, bool] | None) -> Table:
 
 
 def arrangements(every: list[dict[str, Any]]) -> Table:
-    """The indexes that are shared, and what all others come to."""
+    """Show the shared indexes, and the total of all others."""
     table = Table(expand=True, box=SIMPLE_HEAD)
     table.add_column("arrangement", no_wrap=True)
     table.add_column("updates", justify="right")
@@ -155,7 +155,7 @@ def arrangements(every: list[dict[str, Any]]) -> Table:
 
 
 def phases(state: Any) -> Table:
-    """What a transaction cost, by how many queries were installed."""
+    """Show the latency of a transaction by the number of installed queries."""
     table = Table(title="from insert to all answers up to date", box=SIMPLE_HEAD, title_justify="left")
     for name in ("queries", "transactions", "p50 ms", "p99 ms", "max ms"):
         table.add_column(name, justify="right")
@@ -166,7 +166,7 @@ def phases(state: Any) -> Table:
 
 
 def verdict(right: dict[str, bool]) -> str:
-    """Whether the answers were right."""
+    """Show whether the answers were right."""
     wrong = [name for name, is_right in right.items() if not is_right]
     if wrong:
         return f"DIFFERENT from the same question answered from scratch: {', '.join(wrong)}"

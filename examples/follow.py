@@ -1,4 +1,4 @@
-"""An answer as a file: captured by one db, replayed by another at the same times. Any Arrow reader can follow it."""
+"""An answer as a file: one db captures it, another replays it at the same times. Any Arrow library can read it."""
 
 import tempfile
 from pathlib import Path
@@ -18,8 +18,8 @@ with kpg.open() as db:
 for changes, upper in kpg.replay(path):
     print(f"complete up to {upper}: {changes.num_rows} updates")
 
-with kpg.open() as elsewhere:
-    large = elsewhere.input("large", account=int, amount=int)
+with kpg.open() as copy:
+    large = copy.input("large", account=int, amount=int)
     totals = large.group_by("account").sum("amount").output("totals")
-    elsewhere.replay(path, into=large)
-    print("replayed:", totals.rows(), "at epoch", elsewhere.epoch)
+    copy.replay(path, into=large)
+    print("replayed:", totals.rows(), "at epoch", copy.epoch)

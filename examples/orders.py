@@ -1,4 +1,4 @@
-"""Orders that are placed, changed and cancelled; turnover by customer and the best customers, always up to date."""
+"""Orders that are placed, changed and cancelled: turnover by customer and the best customers, kept up to date."""
 
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ with kpg.open() as db:
     orders.upsert([(1, "ann", Decimal("19.99"), True), (2, "bob", Decimal("5.00"), True)])
     orders.upsert([(3, "ann", Decimal("30.01"), False)])
     db.advance()
-    orders.upsert([(3, "ann", Decimal("30.01"), True)])  # an order in place of the one with that id: it was paid
+    orders.upsert([(3, "ann", Decimal("30.01"), True)])  # replaces the order with that id: it was paid
     orders.upsert([(4, "cyd", Decimal("12.50"), True)])
     db.advance()
     orders.remove([(4, "cyd", Decimal("12.50"), True)])  # cancelled

@@ -1,13 +1,13 @@
-"""The main job: a feed of files flows through Spark into standing queries, and their answers are shown as they change.
+"""The main demo: files flow through Spark into standing queries, and a table shows their answers while they change.
 
-    make demo                                      about a minute: Spark and two workers come up, then 40 s of stream
+    make demo                                      about a minute: start Spark and two workers, then stream for 40 s
     python examples/pipeline.py --seconds 60 --people 50000 --changes 2000
 
     files (who follows whom, written live)  →  Spark Structured Streaming  →  relation `follows` on workers in Spark
-        →  three queries, installed while it flows, one of them recursive  →  this table
+        →  three queries, installed during the stream, one of them recursive  →  this table
 
-Each micro-batch is one transaction at one epoch, applied once. In the end the answers are compared with the same
-questions answered from scratch.
+Each micro-batch is one transaction at one epoch, applied exactly once. At the end the demo compares the answers with a
+computation from scratch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kpg.spark.small_session import light  # noqa: E402
 
 
 class Feed:
-    """Writes a file of changes now and then, each at once and whole; remembers when."""
+    """A thread that writes a file of changes at intervals, each atomically, and records the time."""
 
     def __init__(self, network: Network, directory: Path, changes: int, pause: float) -> None:
         self.network = network
@@ -40,16 +40,16 @@ class Feed:
         self.changes = changes
         self.pause = pause
         self.rows = 0  # written so far
-        self.written: list[tuple[int, float]] = []  # rows after each file, when
+        self.written: list[tuple[int, float]] = []  # total rows after each file, and the time
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start writing."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End with the file that is being written."""
+        """Stop after the present file."""
         self._stop.set()
         self._thread.join()
 
@@ -71,7 +71,7 @@ class Feed:
 
 
 def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Screen) -> tuple[State, Network]:
-    """Let the feed flow for a while, installing a query every fifth of the time."""
+    """Run the feed for a while, and install a query every fifth of the time."""
     network, state = Network(options.people, options.people * 6), State(options.seconds)
     schema = "follower long, followed long"
     with show.waiting("loading who follows whom as a DataFrame"):
@@ -89,7 +89,7 @@ def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Scr
         stream = spark.readStream.schema(f"{schema}, change long").json(str(source))
         query = db.stream("follows", stream, diff="change", checkpoint=str(place / "checkpoint"))
         feed.start()
-        while not any(each.query for each in db.service.published) and query.isActive:
+        while not any(batch.query for batch in db.service.published) and query.isActive:
             time.sleep(0.05)
     follow(db, query, feed, options, state, show)
     feed.stop()
@@ -100,7 +100,7 @@ def run(db: Any, spark: Any, options: argparse.Namespace, place: Path, show: Scr
 
 
 def follow(db: Any, query: Any, feed: Feed, options: argparse.Namespace, state: State, show: Screen) -> None:
-    """Show what happens; install what is due."""
+    """Show the progress, and install the queries that are due."""
     waiting, start = dict(QUERIES), time.monotonic()
     while (elapsed := time.monotonic() - start) < options.seconds or waiting:
         if not query.isActive:
@@ -121,21 +121,21 @@ def follow(db: Any, query: Any, feed: Feed, options: argparse.Namespace, state: 
 
 
 def kpg_table(network: Network) -> Any:
-    """The pairs as Arrow."""
+    """Return the follows as an Arrow table."""
     import pyarrow as pa
 
     return pa.table({"follower": network.now[:, 0], "followed": network.now[:, 1]})
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run, then compare."""
+    """Run the demo, then check its answers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=40, help="how long to stream")
-    parser.add_argument("--people", type=int, default=20_000, help="how many there are; six follows each")
-    parser.add_argument("--changes", type=int, default=400, help="rows of each file")
+    parser.add_argument("--seconds", type=float, default=40, help="duration of the stream")
+    parser.add_argument("--people", type=int, default=20_000, help="number of people; six follows each")
+    parser.add_argument("--changes", type=int, default=400, help="rows in each file")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between files")
-    parser.add_argument("--workers", type=int, default=2, help="workers that live in Spark")
-    parser.add_argument("--plain", action="store_true", help="lines, even on a terminal")
+    parser.add_argument("--workers", type=int, default=2, help="number of workers inside Spark")
+    parser.add_argument("--plain", action="store_true", help="print lines, even on a terminal")
     options = parser.parse_args(arguments)
     options.watched = [11, 222, 3333]
     show = Screen(options.plain or not sys.stdout.isatty())
@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> None:
             with db, show:
                 state, network = run(db, spark, options, Path(directory), show)
                 expected = from_scratch(network.now, options.watched)
-                right = {name: sorted(each.output.rows()) == expected[name] for name, each in state.queries.items()}
+                right = {name: sorted(query.output.rows()) == expected[name] for name, query in state.queries.items()}
                 show.finish(db, state, right)
         finally:
             spark.stop()

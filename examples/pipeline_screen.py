@@ -1,4 +1,4 @@
-"""How the pipeline looks: what it waits for, a live table on a terminal, lines elsewhere, a summary at the end."""
+"""The display of the pipeline: the present wait, a live table on a terminal or lines elsewhere, and a summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from standing import Progress
 
 @dataclass
 class State(Progress):
-    """What there is to show."""
+    """The figures on the screen."""
 
     commit_ms: list[float] = field(default_factory=list)  # from Spark's commit to all answers up to date
     whole_ms: list[float] = field(default_factory=list)  # from the file to all answers up to date
@@ -31,7 +31,7 @@ class State(Progress):
     _seen: int = 0
 
     def follow(self, db: Any, written: list[tuple[int, float]]) -> None:
-        """Take in what was published since the last time."""
+        """Add the batches that were published since the last call."""
         self.epoch = db.epoch
         for each in list(db.service.published)[self._seen :]:
             self._seen += 1
@@ -46,7 +46,7 @@ class State(Progress):
 
 
 class Screen:
-    """A table that is drawn anew a few times a second, or lines."""
+    """A table that is redrawn a few times a second, or lines."""
 
     def __init__(self, plain: bool) -> None:
         self.plain = plain
@@ -66,7 +66,7 @@ class Screen:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Say what is being waited for, and how long it took."""
+        """Show what the demo waits for, and then the time it took."""
         began = time.monotonic()
         if self.plain:
             print(f"  {what} ...", flush=True)
@@ -80,13 +80,13 @@ class Screen:
         self.say(f"{what}: {time.monotonic() - began:.1f} s")
 
     def say(self, text: str) -> None:
-        """Tell what happened."""
+        """Show an event."""
         self.said.append(text)
         if self.plain:
             print(f"  {text}", flush=True)
 
     def update(self, db: Any, state: State) -> None:
-        """Show how it goes, now and then."""
+        """Show the progress, now and then."""
         if time.monotonic() - self._last < (2.0 if self.plain else 0.5):
             return
         self._last = time.monotonic()
@@ -105,7 +105,7 @@ class Screen:
         return Panel(shown, title=title, border_style="blue", padding=(0, 1))
 
     def finish(self, db: Any, state: State, right: dict[str, bool]) -> None:
-        """Leave the last drawing, and how it went."""
+        """Leave the last drawing, and print the result."""
         if not self.plain:
             self.live.update(self._draw(db, state, right), refresh=True)
             self.live.stop()
@@ -117,13 +117,13 @@ class Screen:
 
 
 def headline(state: State) -> str:
-    """How much has gone through."""
+    """Show how many rows were processed."""
     changes = f"{state.changes:,} changes in {state.batches:,} micro-batches"
     return f"epoch {state.epoch:,} · {state.rows:,} follows · {changes}"
 
 
 def pace(state: State) -> str:
-    """How long an update takes."""
+    """Show the latency of an update."""
     if not state.commit_ms:
         return ""
     middle, worst = np.percentile(state.commit_ms[-200:], [50, 99])
@@ -131,7 +131,7 @@ def pace(state: State) -> str:
 
 
 def of_all_workers(db: Any) -> list[dict[str, Any]]:
-    """The indexes of all workers, the shards of each summed up."""
+    """Show the indexes of all workers, the shards of each added up."""
     every: dict[str, dict[str, Any]] = {}
     for worker in db.describe()["workers"]:
         for each in worker["arrangements"]:
@@ -142,7 +142,7 @@ def of_all_workers(db: Any) -> list[dict[str, Any]]:
 
 
 def summary(state: State) -> Table:
-    """What an update cost, and where."""
+    """Show the latency of an update, and its parts."""
     table = Table(title="update latency", box=SIMPLE_HEAD, title_justify="left")
     for name in ("from", "to", "count", "p50 ms", "p99 ms"):
         table.add_column(name, justify="left" if name in ("from", "to") else "right")

@@ -1,4 +1,4 @@
-"""A points-to analysis in Datalog, kept right while the program that it analyses is edited.
+"""A points-to analysis in Datalog, kept up to date while the analysed program is edited.
 
 Run it: python examples/points_to.py
 """
@@ -36,7 +36,7 @@ with kpg.open() as db, InstalledProgram(db, compile(parse(RULES))) as analysis:
     print("points to:", sorted(analysis.rows("points_to")))
     print("aliases:  ", sorted(analysis.rows("aliases")))
 
-    analysis.inputs["assign"].remove([("c", "a")])  # one line is deleted: d = c.next no longer finds anything
+    analysis.inputs["assign"].remove([("c", "a")])  # delete one line: d = c.next no longer finds an object
     db.advance()
     print("points to:", sorted(analysis.rows("points_to")))
     assert not any(variable in "cd" for variable, _ in analysis.rows("points_to"))

@@ -1,11 +1,11 @@
-"""Which of these pairs are connected? Kept right whatever is inserted into or removed from the graph."""
+"""Which of these pairs are connected? The answer is maintained while edges are inserted and removed."""
 
 import kpg
 
 with kpg.open() as db:
     edges = db.input("edges", src=int, dst=int)
     query = db.input("query", src=int, dst=int)
-    by_src = edges.arrange("src")  # one index, shared by every query below and later
+    by_src = edges.arrange("src")  # one index, shared by every query below
 
     def step(reach: kpg.Collection) -> kpg.Collection:
         onward = by_src.join(reach, on={"src": "at"}).select(at="dst", root="root")

@@ -1,4 +1,4 @@
-"""What both demos show: the queries that were installed, and how far the data has come."""
+"""The state that both demos display: the installed queries, and the progress of the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Standing:
-    """An installed query, and what it cost."""
+    """An installed query, and the time until its first answer."""
 
     output: Any
     epoch: int
@@ -17,7 +17,7 @@ class Standing:
 
 @dataclass
 class Progress:
-    """What there is to show."""
+    """The figures on the screen."""
 
     seconds: float
     elapsed: float = 0.0

@@ -1,4 +1,4 @@
-"""One db, many threads and an event loop: the db lives on a thread of its own and does what it is asked in order."""
+"""One db, many threads and an event loop: the db runs on a thread of its own and executes calls in order."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ with kpg.open(background=True) as db:
         list(pool.map(visit, range(300)))
 
     async def main() -> None:
-        epoch = await db.aio(lambda db: db.advance())  # the event loop goes on meanwhile
+        epoch = await db.aio(lambda db: db.advance())  # the event loop continues meanwhile
         print(f"epoch {epoch}:", await db.aio(lambda db: db["pages"].rows()))
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Reading the past: with history= the last epochs stay readable, each answer exact for the time it is asked at."""
+"""Read the past: with history= the last epochs stay readable, and each answer is exact for its time."""
 
 import kpg
 
