@@ -13,7 +13,7 @@ from kpg.operators.arrange import Publisher
 from kpg.query.edn import parse_query
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from tests.query.alive import ALIVE
+from tests.query.thesis_query import ARRANGED_TUPLES
 
 
 def ask(log: EventLog, text: str, name: str = "question") -> InstalledProgram:
@@ -40,7 +40,7 @@ def test_the_query_of_the_thesis_as_printed():
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
         doubled = edges.filter(kpg.col("src") > 1).arrange("dst")
-        query = ask(log, ALIVE)
+        query = ask(log, ARRANGED_TUPLES)
         edges.insert([(1, 2), (1, 3), (2, 3)])
         db.advance()
         assert query.rows("query") == []  # what an epoch did is told with the next

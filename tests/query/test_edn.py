@@ -1,4 +1,4 @@
-"""EDN beyond the thesis: predicates, functions, not and or, parameters, aggregates, and what is refused."""
+"""EDN beyond the thesis: predicates, functions, not and or, parameters, aggregates, and errors."""
 
 import pytest
 from hypothesis import given, settings
@@ -21,12 +21,12 @@ FACTS = {
 
 def answer(text: str, **given) -> list[tuple]:
     program = compile(parse_query(text, TYPES, **given))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        running.state_facts()
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.state_facts()
         for name, rows in FACTS.items():
-            running.inputs[name].insert(rows)
+            installed.inputs[name].insert(rows)
         db.advance()
-        return sorted(running.rows("query"))
+        return sorted(installed.rows("query"))
 
 
 @pytest.mark.parametrize(("query", "expected"), [
@@ -101,7 +101,7 @@ def test_rules_may_be_recursive_and_negated():
     ('[:find ?x :where [?x :name "a]', kpg.ParseError, ["1:28", "a string is not closed"]),
     ("#inst \"2020\"", kpg.ParseError, ["#inst is not supported"]),
 ])  # fmt: skip
-def test_what_is_wrong_is_said_where_it_is(query, kind, words):
+def test_errors_have_a_position_and_words_of_the_user(query, kind, words):
     with pytest.raises(kpg.KpgError) as caught:
         compile(parse_query(query, TYPES))
     assert type(caught.value) is kind and all(word in str(caught.value) for word in words), str(caught.value)

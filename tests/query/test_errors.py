@@ -1,4 +1,4 @@
-"""What is wrong with a program is said with its place and a hint, before any data is touched: A8.4, A8.5."""
+"""Errors of a program have a position and a hint, and are raised before any data is read: A8.4, A8.5."""
 
 import pytest
 
@@ -71,8 +71,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "kind", "line", "column", "words"), WRONG, ids=lambda value: str(value)[:40])
-def test_what_is_wrong_is_said_where_it_is(text, kind, line, column, words):
-    """A8.4, A8.5: unbound heads, unstratified negation and the like are refused."""
+def test_errors_have_a_position_and_words_of_the_user(text, kind, line, column, words):
+    """A8.4, A8.5: unbound heads, unstratified negation and other errors are refused."""
     with pytest.raises(kpg.ProgramError) as caught:
         compile(parse(DECLARED + text))
     error = caught.value
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_where_it_is(text, kind, line, column, words):
     assert f"program:{line}:" in error.what and "^" in (error.detail or "")
 
 
-def test_the_caret_stands_under_the_place():
+def test_the_caret_stands_under_the_position():
     with pytest.raises(kpg.UndefinedName) as caught:
         compile(parse(DECLARED + "p(x, y) :-\tedgee(x, y)."))
     shown, marks = str(caught.value).splitlines()[1:3]
@@ -90,61 +90,61 @@ def test_the_caret_stands_under_the_place():
 
 
 def test_a_recursion_that_does_not_end_is_stopped_and_named():
-    """A8.3: the limit of rounds; the error names the relation and the place of its rule."""
+    """A8.3: the limit of rounds; the error names the relation and the position of its rule."""
     program = compile(parse(".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).", "endless.dl"))
     with kpg.open() as db:
-        running = InstalledProgram(db, program, max_rounds=40)
-        running.state_facts()
+        installed = InstalledProgram(db, program, max_rounds=40)
+        installed.state_facts()
         db.advance()
         with pytest.raises(
             kpg.TooManyRounds, match=r"the recursion of n \(endless.dl:4:1\) did not reach a fixed point within 40"
         ):
-            running.rows("n")
+            installed.rows("n")
 
 
-def test_a_row_on_which_arithmetic_fails_fails_the_answer_until_it_is_gone():
+def test_a_row_with_failing_arithmetic_fails_the_answer_until_it_is_removed():
     program = compile(parse(".decl a(x: number)\n.input a\n.decl p(x: number)\n.output p\np(10 / x) :- a(x)."))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        running.inputs["a"].insert([(0,), (3,)])
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.inputs["a"].insert([(0,), (3,)])
         db.advance()
         with pytest.raises(kpg.DataError):
-            running.rows("p")
-        running.inputs["a"].remove([(0,)])
+            installed.rows("p")
+        installed.inputs["a"].remove([(0,)])
         db.advance()
-        assert running.rows("p") == [(3,)]
+        assert installed.rows("p") == [(3,)]
 
 
-def test_an_unsigned_number_that_would_be_negative_fails_its_row():
+def test_a_negative_unsigned_number_fails_its_row():
     text = ".decl a(x: unsigned)\n.input a\n.decl p(x: unsigned)\n.output p\np(x - 2) :- a(x)."
-    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as running:
-        running.inputs["a"].insert([(5,)])
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.inputs["a"].insert([(5,)])
         db.advance()
-        assert running.rows("p") == [(3,)]
-        running.inputs["a"].insert([(1,)])
+        assert installed.rows("p") == [(3,)]
+        installed.inputs["a"].insert([(1,)])
         db.advance()
         with pytest.raises(kpg.DataError):
-            running.rows("p")
+            installed.rows("p")
 
 
-def test_asking_for_what_is_no_output_says_what_there_is():
-    with kpg.open() as db, InstalledProgram(db, compile(parse(DECLARED + "p(x, y) :- e(x, y)."))) as running:
+def test_reading_a_relation_that_is_no_output_lists_the_outputs():
+    with kpg.open() as db, InstalledProgram(db, compile(parse(DECLARED + "p(x, y) :- e(x, y)."))) as installed:
         with pytest.raises(kpg.UndefinedName, match="'e' is not an output"):
-            running.rows("e")
+            installed.rows("e")
 
 
-def test_a_product_without_bound_meets_the_memory_limit():
-    """Everything with everything is allowed, shown by explain, and stopped where a limit was set."""
+def test_an_unbounded_product_meets_the_memory_limit():
+    """A cross product is allowed, explain shows it, and a memory limit stops it."""
     text = ".decl a(x: number)\n.input a\n.decl p(x: number, y: number)\n.output p\np(x, y) :- a(x), a(y)."
     with (
         kpg.open() as db,
-        InstalledProgram(db, compile(parse(text))) as running,
+        InstalledProgram(db, compile(parse(text))) as installed,
     ):  # what it runs on is loaded before it counts
-        running.inputs["a"].insert([(1,)])
+        installed.inputs["a"].insert([(1,)])
         db.advance()
-        assert running.rows("p") == [(1, 1)]
+        assert installed.rows("p") == [(1, 1)]
     with kpg.open(memory_limit=resident_bytes() + 150_000_000) as db:
-        running = InstalledProgram(db, compile(parse(text)))
-        running.inputs["a"].insert([(number,) for number in range(6_000)])
+        installed = InstalledProgram(db, compile(parse(text)))
+        installed.inputs["a"].insert([(number,) for number in range(6_000)])
         with pytest.raises(kpg.OverBudget):
             db.advance()
-            running.rows("p")
+            installed.rows("p")

@@ -1,4 +1,4 @@
-"""Whatever text is given, the answer is a program or a KpgError, never another error."""
+"""Any text is a program or raises a KpgError, never another error."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -58,8 +58,8 @@ def test_any_body_is_a_rule_or_an_error(text):
     accepted(f"{DECLARED}p(x) :- q(x, y), {text}.")
 
 
-def test_the_words_can_make_programs():
-    """Else the tests above would only see errors."""
+def test_the_words_can_form_programs():
+    """Otherwise the tests above would only see errors."""
     assert accepted(DECLARED + "p(x) :- q(x, y), x = count : { q(_, _) } .")
 
 
@@ -75,6 +75,6 @@ def test_any_changes_are_transactions_or_an_error(words):
 
 
 @pytest.mark.parametrize("size", [2_000])
-def test_long_programs_are_read_in_time_in_proportion(size):
+def test_parsing_takes_time_in_proportion_to_the_text(size):
     text = DECLARED + "".join(f"p({number}).\np(x) :- q(x, _), x > {number}.\n" for number in range(size))
     assert len(parse(text).rules) == size

@@ -1,4 +1,4 @@
-"""Programs that are declared insert-only: the same answers, by saturation where the recursion only grows: A8.4."""
+"""Insert-only programs: the same answers, by saturation where relations only grow: A8.4."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from kpg.query.ir.compile import compile
 from kpg.query.lower.lower_recursion import maintenance_obstacle, saturation_obstacle
 from kpg.seminaive import code_set
 from kpg.testing.datalog_oracle import evaluate
-from tests.query.programs import programs
+from tests.query.random_programs import programs
 
 HEAD = """
 .pragma "insert-only"
@@ -36,7 +36,7 @@ RECURSIONS = {
 
 
 def grown(states):
-    """Each state with all that was before."""
+    """Return the states, each with all rows of the earlier ones."""
     rows: dict[str, set] = {}
     for state in states:
         rows = {name: rows.get(name, set()) | more for name, more in state.items()}
@@ -45,22 +45,22 @@ def grown(states):
 
 def check(program, states):
     """Compare all answers with the oracle's as inputs grow."""
-    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=True) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=True) as installed:
         before: dict[str, set] = {}
         for state in grown(states):
             for name, rows in state.items():
-                running.inputs[name].insert(sorted(rows - before.get(name, set())))
+                installed.inputs[name].insert(sorted(rows - before.get(name, set())))
             before = state
             db.advance()
             expected = evaluate(program, state)
-            for name in running.answers:
-                assert sorted(running.rows(name)) == sorted(expected[name]), name
+            for name in installed.answers:
+                assert sorted(installed.rows(name)) == sorted(expected[name]), name
 
 
 @settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(programs())
 def test_answers_are_those_of_the_oracle_as_inputs_grow(written):
-    """A8.4: whatever the program, saturated or not."""
+    """A8.4: any program, saturated or not."""
     note(written.text)
     check(parse(written.text), written.epochs)
 
@@ -73,7 +73,7 @@ VALUES = [0, 7, 3, -5, 10**15, -(10**15), 2**40, 12, 1, 8, 9]
 @settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, data):
-    """A8.4: with a bitmap and with a hash table; values that come late need more bits and other orders."""
+    """A8.4: with a bitmap and with a hash table; values that arrive late need more bits and other orders."""
     pairs = st.lists(st.tuples(*[st.integers(0, len(VALUES) - 1)] * 2), max_size=6)
     triples = st.lists(st.tuples(*[st.integers(0, len(VALUES) - 1)] * 3), max_size=6)
     states = [{"e": set(data.draw(pairs)), "f": set(data.draw(triples))} for _ in range(3)]
@@ -89,25 +89,25 @@ def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, 
         code_set.MAX_BITMAP_BITS = was
 
 
-def test_texts_saturate_too():
+def test_recursions_of_symbols_are_saturated():
     text = HEAD.replace("number", "symbol") + RECURSIONS["left"]
     check(parse(text), [{"e": {("a", "b"), ("b", "c")}}, {"e": {("c", "a"), ("", "a")}}])
 
 
 def test_rows_may_repeat_within_and_across_epochs():
-    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
-        running.inputs["e"].insert([(1, 2), (1, 2)])
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as installed:
+        installed.inputs["e"].insert([(1, 2), (1, 2)])
         db.advance()
-        running.inputs["e"].insert([(1, 2), (2, 3)])
+        installed.inputs["e"].insert([(1, 2), (2, 3)])
         db.advance()
-        assert running.rows("p") == [(1, 2), (1, 3), (2, 3)]
-        assert all(int(diff) == 1 for diff in running.answer("p").output().take_changes().to_arrow().column("_diff"))
+        assert installed.rows("p") == [(1, 2), (1, 3), (2, 3)]
+        assert all(int(diff) == 1 for diff in installed.answer("p").output().take_changes().to_arrow().column("_diff"))
 
 
-def test_several_epochs_at_once_are_worked_off_one_by_one():
-    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
-        watched = running.answer("p").output("changes")
-        running.inputs["e"].update_at([(1, 2), (2, 3), (3, 4)], np.array([5, 3, 3]))
+def test_several_epochs_in_one_step_are_processed_one_by_one():
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as installed:
+        watched = installed.answer("p").output("changes")
+        installed.inputs["e"].update_at([(1, 2), (2, 3), (3, 4)], np.array([5, 3, 3]))
         db.advance_to(9)
         found = watched.take_changes().to_arrow()
         rows = zip(*(found.column(name).to_pylist() for name in ("x", "y", "_time")), strict=True)
@@ -115,23 +115,23 @@ def test_several_epochs_at_once_are_worked_off_one_by_one():
 
 
 def test_removing_is_refused_with_a_hint():
-    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as running:
-        running.inputs["e"].insert([(1, 2)])
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + RECURSIONS["left"]))) as installed:
+        installed.inputs["e"].insert([(1, 2)])
         with pytest.raises(kpg.InsertOnly, match="cannot remove rows from e"):
-            running.inputs["e"].remove([(1, 2)])
+            installed.inputs["e"].remove([(1, 2)])
         with pytest.raises(kpg.InsertOnly):
-            running.inputs["e"].update_at([(1, 2)], db.epoch, -1)
+            installed.inputs["e"].update_at([(1, 2)], db.epoch, -1)
         db.advance()
-        assert running.rows("p") == [(1, 2)]
+        assert installed.rows("p") == [(1, 2)]
 
 
 def test_a_recursion_that_does_not_end_is_stopped():
     text = HEAD + RECURSIONS["left"]
-    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), max_rounds=5) as running:
-        running.inputs["e"].insert([(n, n + 1) for n in range(9)])
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), max_rounds=5) as installed:
+        installed.inputs["e"].insert([(n, n + 1) for n in range(9)])
         db.advance()
         with pytest.raises(kpg.TooManyRounds, match="the recursion of p"):
-            running.rows("p")
+            installed.rows("p")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_recursion_that_does_not_end_is_stopped():
         ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(z, n), n = count : { e(z, _) }, y < z.", "p may lose rows"),
     ],
 )
-def test_what_is_not_saturated_says_why(rules, why):
+def test_a_recursion_that_is_not_saturated_has_a_reason(rules, why):
     program = compile(parse(HEAD + rules))
     (stratum,) = (each for each in program.strata if each.recursive)
     assert why in str(saturation_obstacle(program, stratum))
@@ -161,20 +161,20 @@ def test_what_is_not_saturated_says_why(rules, why):
         ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", "does not determine which row of the recursion"),
     ],
 )
-def test_what_is_not_kept_by_levels_says_why(rules, why):
+def test_a_recursion_that_one_operator_cannot_maintain_has_a_reason(rules, why):
     program = compile(parse(HEAD + rules))
     (stratum,) = (each for each in program.strata if each.recursive)
     found = maintenance_obstacle(program, stratum)
     assert found is None if why is None else why in found
 
 
-def test_demand_and_insert_only_go_together():
+def test_demand_and_insert_only_can_be_combined():
     program = compile(parse(HEAD + RECURSIONS["left"]))
-    with kpg.open() as db, InstalledProgram(db, program, demand={"p": ("x",)}) as running:
-        running.inputs["e"].insert([(1, 2), (2, 3), (3, 1), (4, 1)])
-        running.arguments["p"].insert([(1,)])
+    with kpg.open() as db, InstalledProgram(db, program, demand={"p": ("x",)}) as installed:
+        installed.inputs["e"].insert([(1, 2), (2, 3), (3, 1), (4, 1)])
+        installed.arguments["p"].insert([(1,)])
         db.advance()
-        assert running.rows("p") == [(1, 1), (1, 2), (1, 3)]
-        running.arguments["p"].insert([(4,)])
+        assert installed.rows("p") == [(1, 1), (1, 2), (1, 3)]
+        installed.arguments["p"].insert([(4,)])
         db.advance()
-        assert running.rows("p")[3:] == [(4, 1), (4, 2), (4, 3)]
+        assert installed.rows("p")[3:] == [(4, 1), (4, 2), (4, 3)]

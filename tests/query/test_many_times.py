@@ -1,7 +1,7 @@
-"""Recursions and joins of many atoms, given changes of many times at once: right at each of them, also in hindsight.
+"""Recursions and joins of many atoms under changes at many times: correct at each time, also when read later.
 
-Rows come twice, go before they come, and come and go at one time; programs are installed before or after. Answers are
-read as of every time that is kept.
+Rows are inserted twice, removed before they are inserted, and inserted and removed at the same time; programs are
+installed before or after. Answers are read as of every time that is kept.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
-from tests.query.test_joins import DECLARED, INPUTS, bodies
+from tests.query.test_delta_pipelines import DECLARED, INPUTS, bodies
 
 QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
 VALUES = (0, 1, 2, 3, -7, 10**14)
@@ -64,7 +64,7 @@ def some(rules, least, most):
 
 
 def phases(arities, values):
-    """Some times: (relation, row, how much later, diff) each, and how far the clock is moved then."""
+    """Draw phases: changes (relation, row, delay in epochs, diff), and the number of epochs to advance afterwards."""
     rows = [
         st.tuples(
             st.just(name),
@@ -79,21 +79,21 @@ def phases(arities, values):
 
 @st.composite
 def recursions(draw):
-    """One recursion over another, or beside it, whose rules are mostly linear."""
+    """Draw recursions on top of or beside each other, with mostly linear rules."""
     rules = [*draw(some(STARTS, 1, 2)), *draw(some(RECURSIONS, 1, 3)), *draw(some(ABOVE, 0, 3))]
     return HEAD + "\n".join(rules), {"e": 2, "u": 1}, draw(phases({"e": 2, "u": 1}, VALUES))
 
 
 @st.composite
 def joins_of_many(draw):
-    """Rules of several atoms, recursive or not."""
+    """Draw rules of several atoms, recursive or not."""
     own = draw(st.booleans())
     rules = [draw(bodies(own)) for _ in range(draw(st.integers(1, 2)))] + (["p(x, x) :- u(x)."] if own else [])
     return DECLARED + "\n".join(rules), INPUTS, draw(phases(INPUTS, FEW))
 
 
 def held(arities, updates, time):
-    """What inputs hold at a time, as sets."""
+    """Return the rows of the inputs at a time, as sets."""
     counts = {name: Counter() for name in arities}
     for name, row, at, diff in updates:
         counts[name][row] += diff if at <= time else 0
@@ -103,27 +103,27 @@ def held(arities, updates, time):
 def check(question, joins, first, history):
     """Install a program before some phase, and compare its answers at all times with the oracle's."""
     text, arities, worked = question
-    program, updates, running = parse(text), [], None
+    program, updates, installed = parse(text), [], None
     with kpg.open(history=history) as db:
         inputs = {name: db.input(name, **dict.fromkeys("abc"[:arity], int)) for name, arity in arities.items()}
         for number, (changes, by) in enumerate(worked):
             if number == min(first, len(worked) - 1):
-                running, began = InstalledProgram(db, compile(program), inputs=dict(inputs), joins=joins), db.epoch
-                running.state_facts()
+                installed, began = InstalledProgram(db, compile(program), inputs=dict(inputs), joins=joins), db.epoch
+                installed.state_facts()
             for name, row, later, diff in changes:
                 inputs[name].update_at([row], db.epoch + later, diff)
                 updates.append((name, row, db.epoch + later, diff))
             db.advance_to(db.epoch + by)
-            if running is None:
+            if installed is None:
                 continue
             stated = 0 if history is None and not program.facts else began
             oldest = stated if history is None else max(stated, db.epoch - 1 - history)
             for time in range(oldest, db.epoch):
                 expected = evaluate(program, held(arities, updates, time))
-                for name, answer in running.answers.items():
+                for name, answer in installed.answers.items():
                     assert rows_of(answer.scan(as_of=time)) == sorted(expected[name]), (name, time)
-        assert running is not None
-        return running
+        assert installed is not None
+        return installed
 
 
 def rows_of(table):
@@ -132,23 +132,23 @@ def rows_of(table):
 
 @settings(max_examples=50, **QUICK)
 @given(recursions(), st.integers(0, 2), st.sampled_from([0, 2, None]))
-def test_recursions_are_right_at_every_time(question, first, history):
-    """A6.8 A8.4: as one operator wherever they can be."""
+def test_recursions_are_correct_at_every_time(question, first, history):
+    """A6.8 A8.4: as one operator where possible."""
     note(question[0])
     check(question, "auto", first, history)
 
 
 @settings(max_examples=40, **QUICK)
 @given(joins_of_many(), st.sampled_from(["delta", "hector"]), st.integers(0, 2), st.sampled_from([0, 2, None]))
-def test_joins_of_many_atoms_are_right_at_every_time(question, joins, first, history):
-    """A10.1 A11.9: in recursion too."""
+def test_joins_of_many_atoms_are_correct_at_every_time(question, joins, first, history):
+    """A10.1 A11.9: also in recursion."""
     note(question[0])
     check(question, joins, first, history)
 
 
-def test_recursion_upon_recursion_is_two_operators():
-    """What the first says goes straight into the second, at each of several times."""
+def test_a_recursion_over_a_recursion_is_two_operators():
+    """The output of the first is the input of the second, at each of several times."""
     text = HEAD + "\n".join([STARTS[0], RECURSIONS[0], *ABOVE[:2]])
     changes = [("e", (n, n + 1), n % 4, 1) for n in range(6)] + [("e", (2, 3), 3, -1), ("e", (4, 5), 0, 1)]
-    running = check((text, {"e": 2, "u": 1}, [(changes, 3), ([("e", (4, 5), 1, -2)], 2)]), "auto", 0, None)
-    assert all(isinstance(running.collections[name].node, nodes.SaturatedNode) for name in ("p", "r"))
+    installed = check((text, {"e": 2, "u": 1}, [(changes, 3), ([("e", (4, 5), 1, -2)], 2)]), "auto", 0, None)
+    assert all(isinstance(installed.collections[name].node, nodes.SaturatedNode) for name in ("p", "r"))

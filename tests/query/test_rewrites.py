@@ -1,4 +1,4 @@
-"""Each rewrite, by what it makes of a program; and the verifier, by what it notices."""
+"""Each rewrite, by its result; and the verifier, by the violations it detects."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ HEAD = """.decl e(x: number, y: number) .input e
 
 
 def after(text: str, last: str) -> Program:
-    """A program after the rewrites up to one."""
+    """Return a program after the rewrites up to and including `last`."""
     program = parse(HEAD + text)
     for rewrite in REWRITES:
         program = rewrite(program)
@@ -29,7 +29,7 @@ def after(text: str, last: str) -> Program:
     raise AssertionError(last)
 
 
-@pytest.mark.parametrize(("last", "text", "made"), [
+@pytest.mark.parametrize(("last", "text", "expected"), [
     ("single_head", "p(x), q(x, x) :- e(x, _).", ["p(x) :- e(x, _).", "q(x, x) :- e(x, _)."]),
     ("expand_disjunction", "p(x) :- e(x, _), (x > 1; x < 0).",
      ["p(x) :- e(x, _), x > 1.", "p(x) :- e(x, _), x < 0."]),
@@ -54,8 +54,8 @@ def after(text: str, last: str) -> Program:
     ("order_joins", "p(x) :- e(x, y), e(y, 3).", ["p(x) :- e(y, 3), e(x, y)."]),
     ("drop_unread", ".decl unread(x: number)\nunread(x) :- e(x, _).", []),
 ])  # fmt: skip
-def test_what_a_rewrite_makes(last, text, made):
-    assert [show_rule(rule) for rule in after(text, last).rules] == made
+def test_the_result_of_each_rewrite(last, text, expected):
+    assert [show_rule(rule) for rule in after(text, last).rules] == expected
 
 
 def test_strata_come_after_what_they_read():
@@ -65,7 +65,7 @@ def test_strata_come_after_what_they_read():
     ]  # fmt: skip
 
 
-def test_the_verifier_notices_what_a_wrong_rewrite_would_do():
+def test_the_verifier_detects_violations_of_each_invariant():
     program = compile(parse(HEAD + "p(x) :- e(x, y), e(y, x)."))
     done = tuple(rewrite.__name__ for rewrite in REWRITES)
     verify(program, done)
@@ -85,17 +85,17 @@ def test_the_verifier_notices_what_a_wrong_rewrite_would_do():
             verify(each, done)
 
 
-@pytest.mark.parametrize(("rule", "told"), [
+@pytest.mark.parametrize(("rule", "expected"), [
     ("q(x, y) :- e(x, y).", True), ("p(x) :- e(x, _).", False), ("p(x) :- e(x, y), e(y, x).", False),
     ("q(x, y) :- e(x, y), e(y, x).", True), ("q(x, 1) :- e(x, y), x = y.", True), ("p(x) :- e(x, 3).", True),
     ("q(x, z) :- e(x, y), y = x + 1, z = 4.", True), ("q(x + 0, y) :- e(x, y).", False),
 ])  # fmt: skip
-def test_a_rule_is_a_set_if_its_head_tells_all_solutions_apart(rule, told):
+def test_a_rule_is_a_set_if_its_head_determines_each_solution(rule, expected):
     program = compile(parse(HEAD + rule))
-    assert is_set(program.rules[0]) == told
+    assert is_set(program.rules[0]) == expected
 
 
-def test_a_plan_says_its_strategy_and_why():
+def test_a_plan_has_a_strategy_and_a_reason():
     program = compile(parse(HEAD + "q(x, w) :- e(x, y), e(y, z), e(z, w).\np(x) :- e(x, _), e(_, 7)."))
     three, product = map(plan_rule, program.rules)
     assert three.strategy == "delta" and "3 pipelines, no intermediate results" in three.reason

@@ -1,4 +1,4 @@
-"""Every query printed in the thesis on 3DF, with what it means: A7.1, A8.1, A8.3, A8.5, A8.6, A12.2, A13.3.
+"""Every query printed in the thesis on 3DF, with its meaning: A7.1, A8.1, A8.3, A8.5, A8.6, A12.2, A13.3.
 
 The text of each is as printed; where a bracket or a question mark is missing in print, a remark says so.
 """
@@ -9,22 +9,22 @@ import kpg
 from kpg.query.edn import parse_query
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from tests.query.alive import ALIVE
+from tests.query.thesis_query import ARRANGED_TUPLES
 
 Facts = dict[str, list[tuple]]
 
 
 def answer(text: str, facts: Facts, types: dict[str, tuple] | None = None, **given) -> list[tuple]:
-    """The answer of a query on some facts."""
+    """Return the answer of a query on some facts."""
     attributes = dict.fromkeys(facts, (int, int)) | (types or {})
     program = compile(parse_query(text, attributes, **given))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        running.state_facts()
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.state_facts()
         for name, rows in facts.items():
-            running.inputs[name].insert(rows)
+            installed.inputs[name].insert(rows)
         db.advance()
-        (name,) = running.answers
-        return sorted(running.rows(name))
+        (name,) = installed.answers
+        return sorted(installed.rows(name))
 
 
 # 7.1: `b` has no question mark in print
@@ -44,7 +44,7 @@ def test_access_by_permission():
     assert answer(text, {":permission/read": [(1, 10)]}) == [(1, 10)]
 
 
-def test_access_that_does_not_bind_its_entity_is_refused():
+def test_a_rule_that_does_not_bind_its_entity_is_refused():
     """A8.5: section 7.1, "not even a valid rule"."""
     text = '[(access? ?user ?entity) [?user :user/role "Admin"]]'
     with pytest.raises(kpg.UnsafeRule, match="query:1:17: variable 'entity' in the head is not bound"):
@@ -52,7 +52,7 @@ def test_access_that_does_not_bind_its_entity_is_refused():
 
 
 def test_alice_and_bob_know_of_each_other():
-    """Section 7.2: a rule that was registered before, and a query that uses it."""
+    """Section 7.2: a query that uses a rule registered earlier."""
     query = """
 ;; Is there a pair of users named Alice and Bob,
 ;; which know of each other?
@@ -120,7 +120,7 @@ TEXTS = {":comment/content": (int, str), ":place/name": (int, str)}
 
 
 def test_comments_from_zurich():
-    """Section 10.1: what is left out as `...` are the other variables, in order."""
+    """Section 10.1: `...` stands for the other variables, in order."""
     query = """
 [:find ...
  :where
@@ -143,16 +143,16 @@ def test_comments_from_a_place_that_is_a_parameter():
 """
     types = {**TEXTS, ":parameter/place-name": (int, str)}
     program = compile(parse_query(query, dict.fromkeys(COMMENTS, (int, int)) | types, rules=COMMENT))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
         for name, rows in COMMENTS.items():
-            running.inputs[name].insert(rows)
-        running.inputs[":parameter/place-name"].insert([(0, "Bern")])
+            installed.inputs[name].insert(rows)
+        installed.inputs[":parameter/place-name"].insert([(0, "Bern")])
         db.advance()
-        assert running.rows("query") == [(2, 41, "Bern")]
-        running.inputs[":parameter/place-name"].remove([(0, "Bern")])
-        running.inputs[":parameter/place-name"].insert([(0, "Zurich")])
+        assert installed.rows("query") == [(2, 41, "Bern")]
+        installed.inputs[":parameter/place-name"].remove([(0, "Bern")])
+        installed.inputs[":parameter/place-name"].insert([(0, "Zurich")])
         db.advance()
-        assert running.rows("query") == [(1, 40, "Zurich")]
+        assert installed.rows("query") == [(1, 40, "Zurich")]
 
 
 # 10.1: one bracket too many behind the first rule and one behind the last in print
@@ -203,7 +203,7 @@ def test_tenants_ask_about_clients_and_documents():
     assert answer(query, facts, rules=ACCESS) == [(50, 1, 7)]
 
 
-def test_tuples_arranged_at_operators_that_are_alive():
+def test_tuples_arranged_at_live_operators():
     """A13.3: section 12.1, the golden query."""
     facts = {
         ":differential.event/size": [(1, 10), (2, 20), (3, 30), (3, 5), (4, 7)],
@@ -211,7 +211,7 @@ def test_tuples_arranged_at_operators_that_are_alive():
         ":timely.event.operates/shutdown?": [(4, True), (1, False)],
     }
     types = {":timely.event.operates/name": (int, str), ":timely.event.operates/shutdown?": (int, bool)}
-    assert answer(ALIVE, facts, types) == [("count", 35), ("join", 30)]
+    assert answer(ARRANGED_TUPLES, facts, types) == [("count", 35), ("join", 30)]
 
 
 DEVICES: Facts = {":device/speed": [(1, 50), (2, 60), (2, 61)]}
@@ -273,8 +273,8 @@ SALARIES: Facts = {
 
 
 @pytest.mark.parametrize("extra", ["", "\n  :with ?employee"])
-def test_salaries_are_summed_with_equal_ones(extra):
-    """A8.6: section 14.5: equal salaries of two employees count twice, with :with or without."""
+def test_equal_salaries_count_twice_in_a_sum(extra):
+    """A8.6: section 14.5: equal salaries of two employees count twice, with or without :with."""
     query = f"""
 [ :find ?company (sum ?salary){extra}
   :where
@@ -284,10 +284,10 @@ def test_salaries_are_summed_with_equal_ones(extra):
     assert answer(query, SALARIES) == [(1, 200), (2, 70)]
 
 
-def test_facts_are_a_set_however_often_they_are_asserted():
+def test_facts_are_a_set_regardless_of_repeated_assertions():
     """A7.4: section 14.5: distinct is the default of attributes."""
     program = compile(parse_query("[:find ?x ?y :where [?x :knows ?y]]", {":knows": (int, int)}))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        running.inputs[":knows"].insert([(1, 2), (1, 2)])
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.inputs[":knows"].insert([(1, 2), (1, 2)])
         db.advance()
-        assert running.rows("query") == [(1, 2)]
+        assert installed.rows("query") == [(1, 2)]

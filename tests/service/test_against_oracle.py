@@ -9,7 +9,7 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.service import Change, Service
 from kpg.testing.datalog_oracle import evaluate
-from tests.query.programs import programs
+from tests.query.random_programs import programs
 
 SHARINGS = ("auto", "answers", "nothing")
 JOINS = ("auto", "auto", "binary", "delta", "hector")

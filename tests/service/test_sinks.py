@@ -9,7 +9,7 @@ from kpg.observe.attributes import NAME
 from kpg.observe.event_log import EventLog
 from kpg.service import Change, Service
 from kpg.testing.manual_clock import ManualClock
-from tests.query.alive import ALIVE
+from tests.query.thesis_query import ARRANGED_TUPLES
 
 RULES = "twice(x) :- number(x), number(y), y = x * 2."
 
@@ -127,7 +127,7 @@ def test_a_client_asks_about_the_db_as_the_thesis_does(service):
     """A13.1, A13.3, A13.4: it picks attributes, registers the query as printed, and follows its answer."""
     asked = [":differential.event/size", ":timely.event.operates/name", ":timely.event.operates/shutdown?"]
     assert service.observe(asked) == tuple(asked) and service.observe(asked) == ()
-    service.register(ALIVE, language="edn", name="alive")
+    service.register(ARRANGED_TUPLES, language="edn", name="alive")
     alive = service.interest("alive", log=False)
     put(service, 1, 2)
     service.advance()

@@ -1,7 +1,8 @@
-"""Random Datalog programs, facts and changes, as text: safe and stratified by construction.
+"""Random Datalog programs as text, with facts and changes: safe and stratified by construction.
 
-Relations come in layers. A rule may read its own layer positively, and lower ones anyhow: negated, aggregated, in
-disjunctions. Values are few, so that things meet; computed values stay in a small range, so that recursion ends.
+Relations form layers. A rule may read its own layer positively, and lower layers in any way: negated, aggregated, in
+disjunctions. There are few values, so that joins find matches, and computed values stay in a small range, so that
+recursion terminates.
 """
 
 import re
@@ -15,7 +16,7 @@ NAMES = ("x", "y", "z", "w")
 
 
 @dataclass(frozen=True)
-class Written:
+class RandomProgram:
     """A program, and the rows of its inputs at each epoch."""
 
     text: str
@@ -32,7 +33,7 @@ def declare(relations: dict[str, int], directive: str) -> str:
 
 @st.composite
 def atoms(draw, relations, names):
-    """An atom; wildcards and constants now and then."""
+    """Draw an atom, sometimes with wildcards and constants."""
     name = draw(st.sampled_from(sorted(relations)))
     terms = st.one_of(st.sampled_from(names), st.sampled_from(names), st.sampled_from(["_", "0", "1"]))
     arguments = draw(st.lists(terms, min_size=relations[name], max_size=relations[name]))
@@ -40,13 +41,13 @@ def atoms(draw, relations, names):
 
 
 def bound_in(text: str) -> list[str]:
-    """The variables that atoms as written bind."""
+    """Return the variables that the text of atoms binds."""
     return [name for name in NAMES if name in text.replace("(", " ").replace(")", " ").replace(",", " ").split()]
 
 
 @st.composite
 def aggregates(draw, lower, bound):
-    """An aggregate over lower relations, on its own or about bound variables."""
+    """Draw an aggregate over lower relations, possibly with bound variables."""
     body = draw(atoms(lower, [*bound, "k", "l"]))
     if draw(st.booleans()):
         body += ", " + draw(atoms(lower, [*bound, "k", "l"]))
@@ -63,7 +64,7 @@ def aggregates(draw, lower, bound):
 
 @st.composite
 def rules(draw, head, arity, same, lower):
-    """A rule for a relation, from its own layer and lower ones."""
+    """Draw a rule for a relation, from its own layer and lower ones."""
     every = {**same, **lower}
     positive = draw(st.lists(atoms(every, NAMES), min_size=1, max_size=3))
     parts = list(positive)
@@ -86,7 +87,7 @@ def rules(draw, head, arity, same, lower):
 
 @st.composite
 def extras(draw, lower, bound):
-    """A negation or comparison of what is bound."""
+    """Draw a negation or comparison of bound variables."""
     some = st.sampled_from(bound)
     match draw(st.integers(0, 3)):
         case 0:
@@ -98,24 +99,24 @@ def extras(draw, lower, bound):
     return f"!({draw(some)} = 1, {draw(some)} > 0; {draw(some)} = 2)"
 
 
-def of_symbols(written: Written) -> Written:
-    """The same program about texts instead of numbers: what is computed is left out, the rest means the same."""
+def of_symbols(random_program: RandomProgram) -> RandomProgram:
+    """Return the program over symbols instead of numbers, without the rules that compute."""
     lines = []
-    for line in written.text.split("\n"):
+    for line in random_program.text.split("\n"):
         if any(word in line for word in ("% 3", "sum ", "count ", "<= 2")):
             continue
         heading = line.startswith(".")
         line = line.replace("number", "symbol") if heading else re.sub(r"\b([0-9])\b", r'"\1"', line)
         lines.append(line)
     epochs = [
-        {name: {tuple(map(str, row)) for row in rows} for name, rows in state.items()} for state in written.epochs
+        {name: {tuple(map(str, row)) for row in rows} for name, rows in state.items()} for state in random_program.epochs
     ]
-    return Written("\n".join(lines), epochs)
+    return RandomProgram("\n".join(lines), epochs)
 
 
 @st.composite
 def programs(draw):
-    """A program and what its inputs hold, epoch by epoch."""
+    """Draw a program and the rows of its inputs at each epoch."""
     lines = [declare(INPUTS, ".input"), *(declare(layer, ".output") for layer in LAYERS)]
     lower = dict(INPUTS)
     for layer in LAYERS:
@@ -123,12 +124,12 @@ def programs(draw):
             for _ in range(draw(st.integers(1, 2))):
                 lines.append(draw(rules(name, arity, layer, lower)))
         lower |= layer
-    return Written("\n".join(lines), draw(epochs()))
+    return RandomProgram("\n".join(lines), draw(epochs()))
 
 
 @st.composite
 def epochs(draw):
-    """What the inputs hold at each of some epochs."""
+    """Draw the rows of the inputs at each of some epochs."""
     rows = {name: st.tuples(*[st.integers(0, 2)] * arity) for name, arity in INPUTS.items()}
     times = draw(st.integers(1, 3))
     return [{name: draw(st.sets(row, max_size=4)) for name, row in rows.items()} for _ in range(times)]

@@ -1,4 +1,4 @@
-"""Which recursions are one operator, and which go round in a loop through shared indexes."""
+"""Which recursions are one operator, and which are loops that use shared indexes."""
 
 import pytest
 
@@ -37,37 +37,37 @@ def run(text, db):
     return InstalledProgram(db, compile(parse(text)), inputs={"e": edges})
 
 
-def one_operator(running, name):
-    return isinstance(running.collections[name].node, nodes.SaturatedNode)
+def one_operator(installed, name):
+    return isinstance(installed.collections[name].node, nodes.SaturatedNode)
 
 
 def test_a_recursion_from_few_rows_through_a_large_relation_shares_its_index(monkeypatch):
     monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", len(EDGES) - 1)
     with kpg.open() as db:
-        running = run(REACH, db)
-        assert not one_operator(running, "reach")
-        running.inputs["from"].insert([(15,)])
+        installed = run(REACH, db)
+        assert not one_operator(installed, "reach")
+        installed.inputs["from"].insert([(15,)])
         db.advance()
-        assert sorted(running.rows("reach")) == [(n,) for n in range(15, 21)]
+        assert sorted(installed.rows("reach")) == [(n,) for n in range(15, 21)]
 
 
 def test_a_recursion_through_a_small_relation_is_one_operator(monkeypatch):
     monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", len(EDGES))
     with kpg.open() as db:
-        running = run(REACH, db)
-        assert one_operator(running, "reach")
-        running.inputs["from"].insert([(15,)])
+        installed = run(REACH, db)
+        assert one_operator(installed, "reach")
+        installed.inputs["from"].insert([(15,)])
         db.advance()
-        assert sorted(running.rows("reach")) == [(n,) for n in range(15, 21)]
+        assert sorted(installed.rows("reach")) == [(n,) for n in range(15, 21)]
 
 
 def test_a_recursion_that_reads_everything_anyway_is_one_operator(monkeypatch):
     monkeypatch.setattr(lowering, "SEEDED_READ_ROWS", 0)
     with kpg.open() as db:
-        running = run(CLOSURE, db)
-        assert one_operator(running, "tc")
+        installed = run(CLOSURE, db)
+        assert one_operator(installed, "tc")
         db.advance()
-        assert len(running.rows("tc")) == 20 * 21 // 2
+        assert len(installed.rows("tc")) == 20 * 21 // 2
 
 
 TEXTS = """
@@ -86,21 +86,21 @@ p(x, "end") :- p(x, "start"), e(_, x).
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
-def test_texts_that_only_the_recursion_knows_are_not_reclaimed(insert_only):
-    """Those that stand in its rules, and those that were computed for it and are in no answer yet."""
+def test_symbols_that_only_the_recursion_holds_are_not_reclaimed(insert_only):
+    """Symbols of its rules, and symbols computed for it that no answer holds yet."""
     program = parse(TEXTS)
     rows = {"u": [("a",), ("b",)], "e": [("new1", "new2"), ("new3", "new4"), ("x", "a"), ("a", "start"), ("x", "as")]}
     rows["e"] += [("b", "a"), ("new4", "x"), ("bs", "b")]
-    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=insert_only) as running:
-        assert one_operator(running, "p")
+    with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=insert_only) as installed:
+        assert one_operator(installed, "p")
         for name, row in [(name, row) for name, found in rows.items() for row in found]:
-            running.inputs[name].insert([row])
+            installed.inputs[name].insert([row])
             db.advance()
             db.reclaim()
-        assert sorted(running.rows("p")) == sorted(evaluate(program, rows)["p"])
+        assert sorted(installed.rows("p")) == sorted(evaluate(program, rows)["p"])
         if not insert_only:
-            running.inputs["e"].remove(rows["e"])
-            running.inputs["u"].remove(rows["u"])
+            installed.inputs["e"].remove(rows["e"])
+            installed.inputs["u"].remove(rows["u"])
             db.advance()
             db.advance()
             assert db.reclaim() == len({text for found in rows.values() for row in found for text in row} - {"start"})

@@ -1,4 +1,4 @@
-"""Plans in JSON: each stage, with what it means, and what is refused. Rows A8.1, A8.2, A8.7."""
+"""Plans in JSON: each stage with its meaning, and errors. Rows A8.1, A8.2, A8.7."""
 
 import json
 
@@ -23,15 +23,15 @@ AGES = {"MatchA": [0, ":age", 2]}
 
 
 def answer(program) -> list[tuple]:
-    with kpg.open() as db, InstalledProgram(db, compile(program)) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as installed:
         for name, rows in FACTS.items():
-            running.inputs[name].insert(rows)
+            installed.inputs[name].insert(rows)
         db.advance()
-        return sorted(running.rows("q" if "q" in running.answers else "query"))
+        return sorted(installed.rows("q" if "q" in installed.answers else "query"))
 
 
 def play(plan, *others) -> list[tuple]:
-    """The rows of a plan, as a rule called q."""
+    """Return the rows of a plan, as a rule called q."""
     rules = [{"name": "q", "plan": plan}, *({"name": name, "plan": other} for name, other in others)]
     return answer(parse_plans(json.dumps({"rules": rules}), TYPES))
 
@@ -75,7 +75,7 @@ def test_stages(plan, rows):
     assert play(plan) == rows
 
 
-def test_rules_name_each_other_and_themselves():
+def test_rules_refer_to_each_other_and_themselves():
     """A8.2, A8.3: NameExpr, recursion."""
     further = both({"MatchA": [0, ":knows", 2]}, {"NameExpr": [[2, 1], "far"]}, [2])
     far = {"Union": {"variables": [0, 1], "plans": [KNOWS, {"Project": {"variables": [0, 1], "plan": further}}]}}
@@ -84,7 +84,7 @@ def test_rules_name_each_other_and_themselves():
 
 
 def test_a_projection_hides_what_it_drops():
-    """The 1 that is dropped on the left is not the 1 on the right."""
+    """The variable 1 that the left drops is not the variable 1 on the right."""
     left = {"Project": {"variables": [0], "plan": KNOWS}}
     assert play(both(left, {"MatchA": [0, ":age", 1]}, [0])) == [(1, 30), (2, 20), (3, 41)]
 
@@ -114,19 +114,19 @@ def test_front_ends_agree():
     ({"Antijoin": {"variables": [0], "left_plan": KNOWS, "right_plan": {"NameExpr": [[0, 1], "q"]}}},
      kpg.NotStratified, ["q"]),
 ])  # fmt: skip
-def test_what_is_wrong_is_said_with_its_path(plan, kind, words):
+def test_errors_contain_the_path(plan, kind, words):
     with pytest.raises(kpg.KpgError) as caught:
         play(plan)
     assert type(caught.value) is kind and all(word in str(caught.value) for word in words), str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rules": 3}', '{"rules": [{"name": "q"}]}', "[" * 100_000])
-def test_what_is_no_plan_is_refused(text):
+def test_malformed_plans_are_refused(text):
     with pytest.raises(kpg.ParseError):
         parse_plans(text, TYPES)
 
 
-def test_a_name_is_given_once():
+def test_two_rules_cannot_have_one_name():
     with pytest.raises(kpg.ProgramError, match="'q' exists already"):
         play(KNOWS, ("q", KNOWS))
 

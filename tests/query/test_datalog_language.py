@@ -1,4 +1,4 @@
-"""Each thing that can be written in Datalog, with what it means. Rows A8.1, A8.2, A8.3."""
+"""Each construct of Datalog, with its meaning. Rows A8.1, A8.2, A8.3."""
 
 from pathlib import Path
 
@@ -11,27 +11,27 @@ from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
 
 
-def answers(text: str, **given) -> dict[str, list[tuple]]:
-    """The outputs of a program on some inputs, checked against the oracle where it knows all functors."""
+def answers(text: str, **inputs) -> dict[str, list[tuple]]:
+    """Return the outputs of a program, checked against the oracle if it implements all functors."""
     program = parse(text)
-    with kpg.open() as db, InstalledProgram(db, compile(program)) as running:
-        running.state_facts()
-        for name, rows in given.items():
-            running.inputs[name].insert(rows)
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as installed:
+        installed.state_facts()
+        for name, rows in inputs.items():
+            installed.inputs[name].insert(rows)
         db.advance()
-        found = {name: sorted(running.rows(name)) for name in running.answers}
+        answer = {name: sorted(installed.rows(name)) for name in installed.answers}
     try:
-        expected = evaluate(program, given)
+        expected = evaluate(program, inputs)
     except ValueError:
-        return found
-    assert found == {name: sorted(expected[name]) for name in found}
-    return found
+        return answer
+    assert answer == {name: sorted(expected[name]) for name in answer}
+    return answer
 
 
 def value(term: str, type_: str = "number") -> object:
-    """What a term comes to."""
-    ((found,),) = answers(f".decl p(x: {type_})\n.output p\np(v) :- v = {term}.")["p"]
-    return found
+    """Return the value of a term."""
+    ((answer,),) = answers(f".decl p(x: {type_})\n.output p\np(v) :- v = {term}.")["p"]
+    return answer
 
 
 @pytest.mark.parametrize(("term", "expected"), [
@@ -73,7 +73,7 @@ def test_conditions(body, holds):
     assert answers(f".decl p()\n.output p\np() :- {body}.")["p"] == ([()] if holds else [])
 
 
-def test_ord_tells_symbols_apart():
+def test_ord_distinguishes_symbols():
     text = '.decl s(x: symbol)\n.decl p(x: symbol, n: number)\n.output p\ns("a"). s("b").\np(x, ord(x)) :- s(x).'
     (_, a), (_, b) = answers(text)["p"]
     assert a != b
@@ -88,9 +88,9 @@ def test_range_gives_each_value():
     q(x) :- x = range(0, 1, 0.25).
     r(x, y) :- a(x), y = range(0, x).
     """
-    found = answers(text, a=[(1,), (2,)])
-    assert found["p"] == [(1,), (2,), (3,), (7,), (10,)] and found["q"] == [(0.0,), (0.25,), (0.5,), (0.75,)]
-    assert found["r"] == [(1, 0), (2, 0), (2, 1)]
+    answer = answers(text, a=[(1,), (2,)])
+    assert answer["p"] == [(1,), (2,), (3,), (7,), (10,)] and answer["q"] == [(0.0,), (0.25,), (0.5,), (0.75,)]
+    assert answer["r"] == [(1, 0), (2, 0), (2, 1)]
 
 
 E = ".decl e(x: number, y: number)\n.input e\n.decl p(x: number, n: number)\n.output p\n"
@@ -163,13 +163,13 @@ def test_mutual_and_nested_recursion():
     .decl pair0(x: number)
     pair0(3).
     """
-    found = answers(text, succ=[(n, n + 1) for n in range(5)])
-    assert found["even"] == [(0,), (2,), (4,)] and found["odd"] == [(1,), (3,), (5,)]
-    assert (0, 0) in found["pair"] and (2, 4) in found["pair"]
+    answer = answers(text, succ=[(n, n + 1) for n in range(5)])
+    assert answer["even"] == [(0,), (2,), (4,)] and answer["odd"] == [(1,), (3,), (5,)]
+    assert (0, 0) in answer["pair"] and (2, 4) in answer["pair"]
 
 
-def test_an_aggregate_may_ask_about_what_a_recursion_finds():
-    """The groups are of lower relations; which ones are asked for comes from the recursion itself."""
+def test_a_recursion_may_ask_an_aggregate_about_its_own_rows():
+    """The groups belong to lower relations; the recursion itself determines which ones it asks for."""
     text = """
     .decl e(x: number, y: number) .input e
     .decl p(x: number) .output p
@@ -191,8 +191,8 @@ def test_columns_may_be_called_anything():
     rec(a, b) :- source(a, b, _, _, _).
     rec(a, c) :- rec(a, b), rec(b, c).
     """
-    found = answers(text, source=[(1, 2, 0, 0, 3), (2, 1, 0, 3, 1), (2, 9, 9, 9, 9)])
-    assert (1, 2, 3) in found["p"] and (1, 9) in found["rec"]
+    answer = answers(text, source=[(1, 2, 0, 0, 3), (2, 1, 0, 3, 1), (2, 9, 9, 9, 9)])
+    assert (1, 2, 3) in answer["p"] and (1, 9) in answer["rec"]
 
 
 def test_types_have_subtypes_aliases_and_unions():
@@ -208,8 +208,8 @@ def test_types_have_subtypes_aliases_and_unions():
     animal(x) :- person(x). animal(x) :- dog(x).
     name(x) :- text(x). text(x) :- animal(x).
     """
-    found = answers(text)
-    assert found["animal"] == found["name"] == [("ann",), ("rex",)]
+    answer = answers(text)
+    assert answer["animal"] == answer["name"] == [("ann",), ("rex",)]
 
 
 def test_qualifiers_comments_and_several_names():
@@ -230,37 +230,37 @@ def test_files_include_each_other_once(tmp_path: Path):
     includes = '#include "lib/edges.dl"\n.include "lib/edges.dl"\n'
     (tmp_path / "main.dl").write_text(includes + ".decl p(x: number)\n.output p\np(x) :- e(x).")
     program = compile(parse_file(tmp_path / "main.dl"))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        running.state_facts()
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.state_facts()
         db.advance()
-        assert running.rows("p") == [(1,)]
+        assert installed.rows("p") == [(1,)]
 
 
 def test_answers_share_one_dataflow_and_its_indexes():
-    """A12.6: relations are shared at the boundaries of rules; what two answers need is built once."""
+    """A12.6: relations are shared at the boundaries of rules; what two answers need is built only once."""
     text = E + ".decl q(x: number, y: number)\n.output q\n"
     text += "p(x, z) :- p2(x, y), e(y, z).\nq(x, z) :- p2(x, y), e(y, z), x < z.\n"
     text += ".decl p2(x: number, y: number)\np2(x, y) :- e(x, y).\np2(x, z) :- p2(x, y), e(y, z)."
-    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), distinct_inputs=False) as running:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), distinct_inputs=False) as installed:
         flows = [flow for flow in db.worker.dataflows.values() if flow.name != "e"]
         assert len(flows) == 1
         indexes = [each.name for each in flows[0].operators if each.name.startswith("arrange")]
         assert len([name for name in indexes if "x" in name.split()[1:2]]) <= 1
-        running.inputs["e"].insert(EDGES)
+        installed.inputs["e"].insert(EDGES)
         db.advance()
-        assert running.rows("p") == [(1, 3), (4, 4)] and running.rows("q") == [(1, 3)]
+        assert installed.rows("p") == [(1, 3), (4, 4)] and installed.rows("q") == [(1, 3)]
 
 
 def test_an_answer_can_be_released_while_others_stay():
     text = E + ".decl q(x: number)\n.output q\np(x, y) :- e(x, y).\nq(x) :- e(x, _)."
     with kpg.open() as db:
-        running = InstalledProgram(db, compile(parse(text)))
-        running.inputs["e"].insert(EDGES)
+        installed = InstalledProgram(db, compile(parse(text)))
+        installed.inputs["e"].insert(EDGES)
         db.advance()
-        running.answers["p"].release()
-        running.inputs["e"].insert([(7, 7)])
+        installed.answers["p"].release()
+        installed.inputs["e"].insert([(7, 7)])
         db.advance()
-        assert (7,) in running.rows("q")
-        running.release()
-        running.release()
+        assert (7,) in installed.rows("q")
+        installed.release()
+        installed.release()
         assert [flow.name for flow in db.worker.dataflows.values()] == ["e"]

@@ -1,6 +1,6 @@
-"""The golden query of section 12.1, as printed: how many tuples are arranged at operators that are alive."""
+"""The query of section 12.1 of the 3DF thesis, as printed: the number of tuples arranged at live operators."""
 
-ALIVE = """
+ARRANGED_TUPLES = """
 ;; total number of tuples arranged at alive operators
 
 [:find ?name (sum ?size)

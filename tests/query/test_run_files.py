@@ -29,38 +29,38 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "facts").mkdir()
     (tmp_path / "program.dl").write_text(PATH)
     (tmp_path / "facts" / "edge.facts").write_text("c\tb\nb\ta\nc\tb\n")
     return tmp_path
 
 
-def play(place: Path, **options) -> str:
-    """Run the program there; what it prints."""
+def play(folder: Path, **options) -> str:
+    """Run the program in a directory; return its output."""
     out = io.StringIO()
-    run(place / "program.dl", facts=place / "facts", out=place / "out", stdout=out, **options)
+    run(folder / "program.dl", facts=folder / "facts", out=folder / "out", stdout=out, **options)
     return out.getvalue()
 
 
-def written(place: Path, name: str) -> str:
-    return (place / "out" / name).read_text()
+def written(folder: Path, name: str) -> str:
+    return (folder / "out" / name).read_text()
 
 
-def test_outputs_are_files_sorted_as_symbols_were_first_seen(place):
-    assert play(place) == "path\t3\n"
-    assert written(place, "path.csv") == "c\tb\nc\ta\nb\ta\n"
+def test_outputs_are_files_sorted_by_first_occurrence_of_symbols(folder):
+    assert play(folder) == "path\t3\n"
+    assert written(folder, "path.csv") == "c\tb\nc\ta\nb\ta\n"
 
 
-def test_changes_are_written_commit_by_commit(place):
+def test_changes_are_written_commit_by_commit(folder):
     lines = ["begin", "put edge a,c +1", "commit", "# nothing", "", "begin", "put edge c,b -1", "abort"]
     lines += ["begin", "put edge c,b -1", 'put edge "b",a -1', "commit", "begin", "commit"]
-    (place / "changes.txt").write_text("\n".join(lines))
-    play(place, changes=place / "changes.txt")
-    assert written(place, "path_t1.csv") == "a\ta\t+1\na\tb\t+1\na\tc\t+1\nb\tb\t+1\nb\tc\t+1\nc\tc\t+1\n"
-    gone = [line for line in written(place, "path_t2.csv").splitlines() if line.endswith("-1")]
-    assert len(gone) == 8 and written(place, "path.csv") == "a\tc\n"
-    assert written(place, "path_t3.csv") == ""
+    (folder / "changes.txt").write_text("\n".join(lines))
+    play(folder, changes=folder / "changes.txt")
+    assert written(folder, "path_t1.csv") == "a\ta\t+1\na\tb\t+1\na\tc\t+1\nb\tb\t+1\nb\tc\t+1\nc\tc\t+1\n"
+    gone = [line for line in written(folder, "path_t2.csv").splitlines() if line.endswith("-1")]
+    assert len(gone) == 8 and written(folder, "path.csv") == "a\tc\n"
+    assert written(folder, "path_t3.csv") == ""
 
 
 @pytest.mark.parametrize(("line", "kind", "words"), [
@@ -76,10 +76,10 @@ def test_changes_are_written_commit_by_commit(place):
     ("begin\nput edge a,b +1", kpg.InputError, "the last transaction is not committed"),
     ('begin\nput edge "a,b +1\ncommit', kpg.SchemaMismatch, "changes:2: cannot read"),
 ])  # fmt: skip
-def test_wrong_changes_are_refused_with_their_line(place, line, kind, words):
-    (place / "changes").write_text(line)
+def test_wrong_changes_are_refused_with_their_line(folder, line, kind, words):
+    (folder / "changes").write_text(line)
     with pytest.raises(kind) as caught:
-        play(place, changes=place / "changes")
+        play(folder, changes=folder / "changes")
     assert words in str(caught.value)
 
 
@@ -132,7 +132,7 @@ def test_a_missing_file_and_unknown_options_are_refused(tmp_path):
         play(tmp_path)
 
 
-def test_more_columns_than_the_relation_has_are_left_out(tmp_path):
+def test_extra_columns_of_a_fact_file_are_ignored(tmp_path):
     (tmp_path / "facts").mkdir()
     (tmp_path / "program.dl").write_text(".decl a(x: number)\n.input a\n.output a\na(9). a(1).")
     (tmp_path / "facts" / "a.facts").write_text("1\tx\n2\n2\n")
@@ -146,26 +146,26 @@ PUTS = st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([1, -1]))
 @settings(max_examples=15)
 @given(st.lists(st.lists(PUTS, max_size=4), max_size=4))
 def test_files_of_changes_add_up_to_the_answer(tmp_path_factory, commits):
-    """The first answer and all changes after it are the answer from scratch, which is also what is left in the file."""
-    place = tmp_path_factory.mktemp("run")
-    (place / "facts").mkdir()
-    (place / "program.dl").write_text(PATH)
-    (place / "facts" / "edge.facts").write_text("0\t1\n1\t2\n")
+    """The first answer plus all changes equals the answer from scratch, and the final file holds it."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "facts").mkdir()
+    (folder / "program.dl").write_text(PATH)
+    (folder / "facts" / "edge.facts").write_text("0\t1\n1\t2\n")
     lines = [["begin", *(f"put edge {a},{b} {d:+}" for a, b, d in puts), "commit"] for puts in commits]
-    (place / "changes").write_text("\n".join(sum(lines, [])))
+    (folder / "changes").write_text("\n".join(sum(lines, [])))
     counts = {("0", "1"): 1, ("1", "2"): 1}
     state = {("0", "1"), ("0", "2"), ("1", "2")}
-    play(place, changes=place / "changes")
+    play(folder, changes=folder / "changes")
     for number, puts in enumerate(commits, 1):
         for a, b, d in puts:
             counts[str(a), str(b)] = counts.get((str(a), str(b)), 0) + d
-        for line in written(place, f"path_t{number}.csv").splitlines():
+        for line in written(folder, f"path_t{number}.csv").splitlines():
             *row, sign = line.split("\t")
             assert (tuple(row) in state) == (sign == "-1")
             state ^= {tuple(row)}
         present = {row for row, count in counts.items() if count > 0}
         assert state == evaluate(parse(PATH), {"edge": present})["path"]
-    assert {tuple(line.split("\t")) for line in written(place, "path.csv").splitlines()} == state
+    assert {tuple(line.split("\t")) for line in written(folder, "path.csv").splitlines()} == state
 
 
 # --- against DuckDB ---------------------------------------------------------------------------------------------------
@@ -188,22 +188,22 @@ def test_recursion_agrees_with_recursive_sql(name):
     rules, sql = RULES[name]
     text = f".decl e(x: number, y: number)\n.input e\n.decl {name}(x: number, y: number)\n.output {name}\n{rules}"
     edges = np.unique(np.random.default_rng(7).integers(0, 60, (110, 2)), axis=0)
-    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as running, duckdb.connect() as other:
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed, duckdb.connect() as other:
         for part in (edges[:80], edges[80:]):
-            running.inputs["e"].insert(part)
+            installed.inputs["e"].insert(part)
             db.advance()
-        running.inputs["e"].remove(edges[:20])
+        installed.inputs["e"].remove(edges[:20])
         db.advance()
         other.execute("create table e (x bigint, y bigint)")
         other.executemany("insert into e values (?, ?)", edges[20:].tolist())
-        assert running.rows(name) == sorted(other.execute(sql).fetchall())
+        assert installed.rows(name) == sorted(other.execute(sql).fetchall())
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_runs_and_explains(place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
+def test_the_command_runs_and_explains(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
     assert cli.main(["run", "program.dl", "-F", "facts", "-D", "-", "--no-progress"]) == 0
     assert capsys.readouterr().out.startswith("---------------\npath\n===============\nc\tb\n")
     assert cli.main(["explain", "program.dl"]) == 0
@@ -211,12 +211,12 @@ def test_the_command_runs_and_explains(place, capsys, monkeypatch):
     assert "stratum 2: path (recursive)" in shown and "index of edge by x, shared by 1" in shown
 
 
-def test_errors_of_the_command_are_short_and_its_status_is_1(place, capsys):
-    (place / "program.dl").write_text(".decl p(x: number)\n.output p\np(x) :- q(x).")
-    assert cli.main(["run", str(place / "program.dl")]) == 1
+def test_errors_of_the_command_are_short_and_exit_with_status_1(folder, capsys):
+    (folder / "program.dl").write_text(".decl p(x: number)\n.output p\np(x) :- q(x).")
+    assert cli.main(["run", str(folder / "program.dl")]) == 1
     shown = capsys.readouterr().err
     assert shown.startswith("kpg: ") and ":3:9: no relation is called 'q'" in shown and "Traceback" not in shown
-    assert cli.main(["run", str(place / "nowhere.dl")]) == 1
+    assert cli.main(["run", str(folder / "nowhere.dl")]) == 1
     assert "cannot read" in capsys.readouterr().err
 
 
@@ -226,7 +226,7 @@ def test_errors_of_the_command_are_short_and_its_status_is_1(place, capsys):
     ([], ["commands"]),
     (["--version"], ["kpg "]),
 ])  # fmt: skip
-def test_help_teaches(arguments, words, capsys):
+def test_the_help_text_contains_examples(arguments, words, capsys):
     try:
         cli.main(arguments)
     except SystemExit as end:
@@ -243,7 +243,7 @@ def test_the_command_works_as_a_module():
     assert done.stdout.startswith("kpg ")
 
 
-def test_a_bar_shows_only_what_takes_long(monkeypatch):
+def test_the_progress_bar_appears_only_for_long_operations(monkeypatch):
     monkeypatch.setattr(terminal, "SLOW_SECONDS", 0)
     with terminal.ProgressBar(enabled=True) as bar:
         bar.show("reading", 1, 2)
@@ -254,14 +254,14 @@ def test_a_bar_shows_only_what_takes_long(monkeypatch):
         assert quiet.progress is None
 
 
-def test_a_question_is_answered_alone(place):
-    """A6.8: `--query` computes what its arguments need; the file has the rows of the arguments."""
-    play(place, queries=['path("b", _)'])
-    assert written(place, "path.csv") == "b\ta\n"
-    play(place, queries=['path(_, "a")', 'path(x, "b")'], insert_only=True)
-    assert sorted(written(place, "path.csv").splitlines()) == ["b\ta", "c\ta", "c\tb"]
-    play(place, queries=['edge("c", _)'])
-    assert written(place, "edge.csv") == "c\tb\n"
+def test_only_the_question_is_answered(folder):
+    """A6.8: `--query` computes only what its arguments need; the file has the rows of the arguments."""
+    play(folder, queries=['path("b", _)'])
+    assert written(folder, "path.csv") == "b\ta\n"
+    play(folder, queries=['path(_, "a")', 'path(x, "b")'], insert_only=True)
+    assert sorted(written(folder, "path.csv").splitlines()) == ["b\ta", "c\ta", "c\tb"]
+    play(folder, queries=['edge("c", _)'])
+    assert written(folder, "edge.csv") == "c\tb\n"
 
 
 @pytest.mark.parametrize(
@@ -276,13 +276,13 @@ def test_a_question_is_answered_alone(place):
         (['path("a"'], "question:1"),
     ],
 )
-def test_wrong_questions_are_refused(place, texts, message):
+def test_wrong_questions_are_refused(folder, texts, message):
     with pytest.raises(kpg.ProgramError, match=message):
-        play(place, queries=texts)
+        play(folder, queries=texts)
 
 
-def test_explain_says_what_a_question_needs(place, capsys):
-    assert cli.main(["explain", str(place / "program.dl"), "--query", 'path("a", _)', "--insert-only"]) == 0
+def test_explain_shows_how_a_question_is_computed(folder, capsys):
+    assert cli.main(["explain", str(folder / "program.dl"), "--query", 'path("a", _)', "--insert-only"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("path is computed for its arguments (x), by demand\n")
     assert "one operator, insert-only: keeps no state for removals" in shown

@@ -1,4 +1,4 @@
-"""Delta queries and worst-case optimal joins say what binary joins say, at every time: A10, A11."""
+"""Delta queries and worst-case optimal joins agree with binary joins at every time: A10, A11."""
 
 from collections import Counter
 from dataclasses import replace
@@ -38,7 +38,7 @@ TRIANGLES = DECLARED + "p(x, z) :- e(x, y), e(y, z), e(x, z).\n"
 
 @st.composite
 def bodies(draw, own: bool) -> str:
-    """Atoms that hang together, negations, conditions and equations; the rule's own relation if it may be recursive."""
+    """Draw connected atoms, negations, conditions and equations; with `own`, also atoms of the rule's own relation."""
     names = ["x", "y"]
     parts = [draw(st.sampled_from(["e(x, y)", "f(y, x)", "g(x, y, _)", "g(y, w, x)"]))]
     relations = {**INPUTS, **({"p": 2} if own else {})}
@@ -69,7 +69,7 @@ def bodies(draw, own: bool) -> str:
 
 @st.composite
 def questions(draw) -> tuple[str, list[dict[str, set[tuple[int, ...]]]]]:
-    """A program, recursive or not, and what its inputs hold at each of some epochs."""
+    """Draw a program, recursive or not, and the rows of its inputs at each of some epochs."""
     own = draw(st.booleans())
     rules = [draw(bodies(own)) for _ in range(draw(st.integers(1, 2)))] + (["p(x, x) :- u(x)."] if own else [])
     rows = {name: st.sets(st.tuples(*[st.integers(0, 3)] * arity), max_size=7) for name, arity in INPUTS.items()}
@@ -78,7 +78,7 @@ def questions(draw) -> tuple[str, list[dict[str, set[tuple[int, ...]]]]]:
 
 
 def changes(before, after):
-    """The signed rows from one state of the inputs to the next."""
+    """Yield the changes from one state of the inputs to the next."""
     for name, rows in after.items():
         yield from ((name, row, 1) for row in sorted(rows - before.get(name, set())))
         yield from ((name, row, -1) for row in sorted(before.get(name, set()) - rows))
@@ -87,29 +87,29 @@ def changes(before, after):
 @settings(max_examples=80, **QUICK)
 @given(questions(), st.sampled_from(["delta", "hector"]), st.sampled_from([0, None]), st.sampled_from([0, 1, 3]))
 def test_answers_are_those_of_the_oracle_at_every_epoch(question, joins, history, batch):
-    """A10.1 A11.2 A11.3 A11.4 A11.9: any rule, in recursion too, however epochs are batched and compacted."""
+    """A10.1 A11.2 A11.3 A11.4 A11.9: any rule, also in recursion, for any batching and compaction of epochs."""
     text, epochs = question
     note(text)
     program = parse(text)
-    with kpg.open(history=history) as db, InstalledProgram(db, compile(program), joins=joins) as running:
+    with kpg.open(history=history) as db, InstalledProgram(db, compile(program), joins=joins) as installed:
         before = {}
         for number, state in enumerate(epochs):
             for name, row, diff in changes(before, state):
-                running.inputs[name].insert([row]) if diff > 0 else running.inputs[name].remove([row])
+                installed.inputs[name].insert([row]) if diff > 0 else installed.inputs[name].remove([row])
             before = state
             if batch and number % batch:
-                db.push_to(db.epoch + 1)  # several epochs before any work is done
+                db.push_to(db.epoch + 1)  # several epochs before any step
                 continue
             db.advance()
-            assert sorted(running.rows("p")) == sorted(evaluate(program, state)["p"])
+            assert sorted(installed.rows("p")) == sorted(evaluate(program, state)["p"])
         db.advance()
-        assert sorted(running.rows("p")) == sorted(evaluate(program, epochs[-1])["p"])
+        assert sorted(installed.rows("p")) == sorted(evaluate(program, epochs[-1])["p"])
 
 
 @settings(max_examples=25, **QUICK)
 @given(questions(), st.sampled_from(["delta", "hector"]), st.lists(st.integers(0, 1), max_size=60))
-def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
-    """A10.1 A11.2 A11.9: tuples go to the worker that has the key, and wait there for what they have to meet."""
+def test_two_workers_agree_with_one_under_any_schedule(question, joins, schedule):
+    """A10.1 A11.2 A11.9: tuples go to the worker that owns the key, and wait there for the rows they must meet."""
     text, epochs = question
     note(text)
     program = parse(text)
@@ -118,7 +118,7 @@ def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
         lowered = LoweredProgram(db, compile(program), joins=joins)
         output = lowered.collections["p"].output("p")
         for each in lowered.inputs.values():
-            each.base()  # on every worker alike, also of what the rules do not read
+            each.base()  # on every worker alike, also inputs that no rule reads
         return output
 
     cluster = SimulatedCluster(2, build)
@@ -133,13 +133,13 @@ def test_two_workers_say_the_same_under_any_schedule(question, joins, schedule):
 
 
 @pytest.mark.parametrize("joins", ["delta", "hector"])
-def test_changes_at_one_time_make_one_result_once(joins):
-    """A10.3: the thesis' example. (100, 300) is there; then (100, 200) and (200, 300) come at one time."""
-    with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as running:
-        output = running.answer("p").output("changes of p", keep=False)
-        running.inputs["e"].insert([(100, 300)])
+def test_changes_at_one_time_derive_a_result_once(joins):
+    """A10.3: the example of the thesis. (100, 300) exists; then (100, 200) and (200, 300) arrive at the same time."""
+    with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as installed:
+        output = installed.answer("p").output("changes of p", keep=False)
+        installed.inputs["e"].insert([(100, 300)])
         db.advance()
-        running.inputs["e"].insert([(100, 200), (200, 300)])
+        installed.inputs["e"].insert([(100, 200), (200, 300)])
         time = db.advance()
         assert list(output.changes()) == [((100, 300), time, 1)]
 
@@ -148,8 +148,8 @@ timed = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.sa
 
 
 @given(st.lists(timed, max_size=12))
-def test_every_time_in_between_is_exact(updates):
-    """A10.3: accumulated to any time, outputs are the triangles of the inputs at it, times batched at will."""
+def test_the_answer_is_exact_at_every_time(updates):
+    """A10.3: accumulated to any time, the outputs are the triangles of the inputs at that time, for any batching."""
     text = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number)")
     program = compile(parse(text + "p(x, y, z) :- e(x, y), f(y, z), e(x, z)."))
     with kpg.open(history=None) as db:
@@ -177,7 +177,7 @@ def test_every_time_in_between_is_exact(updates):
             assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}
 
 
-def test_nothing_is_kept_but_indexes_of_relations():
+def test_a_delta_query_keeps_only_indexes_of_relations():
     """A10.1: no tuple is arranged between the changes of an attribute and the answer."""
     wide = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number, d: number, e: number)")
     program = compile(parse(wide + "p(x, y, z, w, v) :- e(x, y), f(x, z), g(x, w, v), u(x)."))
@@ -196,46 +196,46 @@ def test_nothing_is_kept_but_indexes_of_relations():
         assert len(list(output.changes())) > 0
 
 
-def test_a_star_is_done_within_the_bound_of_its_edges():
-    """A11.2: triangles of the star 0→i, i→0, i→i+1 look at a few rows an edge, where joins of two pair N² paths."""
+def test_triangles_of_a_star_cost_in_proportion_to_its_edges():
+    """A11.2: triangles of the star 0→i, i→0, i→i+1 examine a few rows for each edge; binary joins make N² paths."""
     n = 400
     edges = [(0, i) for i in range(1, n)] + [(i, 0) for i in range(1, n)] + [(i, i + 1) for i in range(1, n - 1)]
     text = DECLARED.replace("p(a: number, b: number)", "p(a: number, b: number, c: number)")
     program = compile(parse(text + "p(x, y, z) :- e(x, y), e(y, z), e(z, x)."))
-    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as running:
-        running.inputs["e"].insert(edges)
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as installed:
+        installed.inputs["e"].insert(edges)
         db.advance()
-        looked = sum(
+        proposed = sum(
             operator.proposed
             for dataflow in db.worker.dataflows.values()
             for operator in dataflow.operators
             if isinstance(operator, HalfJoin)
         )
-        assert len(running.rows("p")) == 3 * (n - 2)
-        assert looked < 3 * len(edges), "not the square of the rays"
+        assert len(installed.rows("p")) == 3 * (n - 2)
+        assert proposed < 3 * len(edges), "not the square of the rays"
 
 
 def test_reverse_bindings_validate_the_source():
-    """A11.4: all variables of the second atom are bound by the first; the thesis detects and refuses this."""
+    """A11.4: the first atom binds all variables of the second; the thesis detects and refuses this."""
     program = compile(parse(DECLARED + "p(x, y) :- e(x, y), e(y, x), u(x)."))
-    with kpg.open() as db, InstalledProgram(db, program, joins="hector") as running:
-        running.inputs["e"].insert([(1, 2), (2, 1), (2, 3)])
-        running.inputs["u"].insert([(1,), (2,)])
+    with kpg.open() as db, InstalledProgram(db, program, joins="hector") as installed:
+        installed.inputs["e"].insert([(1, 2), (2, 1), (2, 3)])
+        installed.inputs["u"].insert([(1,), (2,)])
         db.advance()
-        assert running.rows("p") == [(1, 2), (2, 1)]
-        running.inputs["e"].remove([(2, 1)])
+        assert installed.rows("p") == [(1, 2), (2, 1)]
+        installed.inputs["e"].remove([(2, 1)])
         db.advance()
-        assert running.rows("p") == []
+        assert installed.rows("p") == []
 
 
 def strategy_of(text: str, joins: str = "auto") -> tuple[str, str]:
-    """The strategy of the only rule of a program, and why."""
+    """Return the strategy of the only rule of a program, and the reason."""
     program = compile(parse(DECLARED + text))
     plan = plan_rule(program.rules[-1], planning_context(program, joins))
     return plan.strategy, plan.reason
 
 
-def test_the_choice_is_made_by_the_shape_of_the_rule():
+def test_the_shape_of_a_rule_decides_its_strategy():
     """A11.1: one atom, two, a cycle, atoms that share several variables, a tree, recursion."""
     assert strategy_of("p(x, y) :- e(x, y).")[0] == "scan"
     assert strategy_of("p(x, y) :- e(x, z), f(z, y).")[0] == "binary"
@@ -266,15 +266,15 @@ def test_a_hint_is_followed_or_the_reason_says_why_not():
         strategy_of(chain, "delta a b c d")
 
 
-def test_explain_says_which_and_why():
+def test_explain_shows_the_strategy_and_the_reason():
     text = explain(compile(parse(TRIANGLES)))
     assert "hector: 3 atoms: they close a cycle" in text
     assert "changes of e(x, y) | extend to z by e(y, z), e(x, z)" in text
     assert "index of e by a, shared by 1" in text
 
 
-def test_times_of_several_coordinates_are_refused():
-    """A10.3: lexicographic order needs total order outside loops; such dbs get binary joins."""
+def test_times_of_several_coordinates_get_binary_joins():
+    """A10.3: the lexicographic order needs totally ordered times outside loops; other dbs use binary joins."""
     program = compile(parse(TRIANGLES))
     with kpg.open(coordinates=2) as db:
         lowered = LoweredProgram(db, program, joins="hector")
@@ -283,25 +283,25 @@ def test_times_of_several_coordinates_are_refused():
 
 
 def test_closed_inputs_have_no_pipeline():
-    """A10.5: what never changes is only looked up."""
+    """A10.5: a relation that never changes is only looked up."""
     program = compile(parse(TRIANGLES.replace("e(y, z)", "f(y, z)")))
     with kpg.open() as db:
         closed = db.input("f", a=int, b=int)
         closed.insert([(2, 3)])
         closed.close()
         db.advance()
-        with InstalledProgram(db, program, inputs={"f": closed}) as running:
-            (plan,) = [plan for plan in running.plans if plan.rule.head.relation == "p"]
+        with InstalledProgram(db, program, inputs={"f": closed}) as installed:
+            (plan,) = [plan for plan in installed.plans if plan.rule.head.relation == "p"]
             assert len(plan.pipelines) == 2 and "f never changes" in plan.reason
-            running.inputs["e"].insert([(1, 2), (1, 3)])
+            installed.inputs["e"].insert([(1, 2), (1, 3)])
             db.advance()
-            assert running.rows("p") == [(1, 3)]
+            assert installed.rows("p") == [(1, 3)]
 
 
 @pytest.mark.parametrize("joins", ["binary", "delta", "hector"])
 @pytest.mark.parametrize("later", [0, 2])
-def test_rows_of_a_closed_input_that_came_last_meet_those_that_were_there(joins, later):
-    """A10.5: a closed input whose rows are of this time, or of later ones, still changes."""
+def test_the_last_rows_of_a_closed_input_meet_existing_rows(joins, later):
+    """A10.5: a closed input with rows at the current time, or later, still changes."""
     program = compile(parse(TRIANGLES.replace("e(y, z)", "f(y, z)")))
     with kpg.open() as db:
         edges, closed = db.input("e", a=int, b=int), db.input("f", a=int, b=int)
@@ -309,13 +309,13 @@ def test_rows_of_a_closed_input_that_came_last_meet_those_that_were_there(joins,
         db.advance()
         closed.update_at([(2, 3)], db.epoch + later) if later else closed.insert([(2, 3)])
         closed.close()
-        with InstalledProgram(db, program, inputs={"e": edges, "f": closed}, joins=joins) as running:
+        with InstalledProgram(db, program, inputs={"e": edges, "f": closed}, joins=joins) as installed:
             for waited in range(4):
                 db.advance()
-                assert running.rows("p") == ([(1, 3)] if waited >= later else [])
+                assert installed.rows("p") == ([(1, 3)] if waited >= later else [])
 
 
-def test_every_front_end_can_say_how(tmp_path, capsys):
+def test_every_language_accepts_a_join_hint(tmp_path, capsys):
     """A11.1: a pragma, a section of a query, a member of a plan, an option of the command line."""
     knows = {":knows": ("number", "number")}
     triangle = "[?a :knows ?b] [?b :knows ?c] [?c :knows ?a]"
@@ -342,7 +342,7 @@ def test_every_front_end_can_say_how(tmp_path, capsys):
     lambda: parse_query("[:find ?a :joins sideways :where [?a :knows ?b]]", {":knows": ("number", "number")}),
     lambda: parse_plans({"rules": [], "joins": "sideways"}, {}),
 ])  # fmt: skip
-def test_a_hint_that_means_nothing_is_refused_where_it_stands(wrong):
+def test_an_invalid_hint_is_refused_at_its_position(wrong):
     with pytest.raises(kpg.ParseError):
         wrong()
 
@@ -355,19 +355,19 @@ def test_a_hector_stage_is_a_hector_plan():
     aged = {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}}
     both = {"variables": [0, 1], "bindings": [attribute, back, aged, {"Constant": {"variable": 2, "value": 41}}]}
     program = compile(parse_plans({"rules": [{"name": "q", "plan": {"Hector": both}}]}, types))
-    with kpg.open() as db, InstalledProgram(db, program) as running:
-        assert "hector" in {plan.strategy for plan in running.plans}
-        running.inputs[":knows"].insert([(1, 2), (2, 1), (1, 3), (4, 4)])
-        running.inputs[":age"].insert([(1, 41), (2, 40), (4, 41)])
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        assert "hector" in {plan.strategy for plan in installed.plans}
+        installed.inputs[":knows"].insert([(1, 2), (2, 1), (1, 3), (4, 4)])
+        installed.inputs[":age"].insert([(1, 41), (2, 40), (4, 41)])
         db.advance()
-        assert running.rows("q") == [(1, 2), (4, 4)]
-        running.inputs[":age"].insert([(2, 41)])
+        assert installed.rows("q") == [(1, 2), (4, 4)]
+        installed.inputs[":age"].insert([(2, 41)])
         db.advance()
-        assert running.rows("q") == [(1, 2), (2, 1), (4, 4)]
+        assert installed.rows("q") == [(1, 2), (2, 1), (4, 4)]
 
 
 def test_functions_and_ranges_propose():
-    """A11.3: c = a + b is known when a and b are; l <= x < u is read from the index, not filtered."""
+    """A11.3: c = a + b is bound when a and b are; l <= x < u restricts the range of the index, and is not a filter."""
     program = compile(parse(DECLARED + "p(x, z) :- g(x, y, w), e(y, z), f(x, z), z >= x, z < w."))
     (rule,) = [rule for rule in program.rules if rule.head.relation == "p"]
     plan = plan_rule(rule, planning_context(program, "hector"))
@@ -379,19 +379,19 @@ def test_functions_and_ranges_propose():
 
 
 def test_unary_relations_count_propose_and_validate_by_one_index():
-    """A7.7 A7.6: one sorted index of a unary relation, whatever it is asked."""
+    """A7.7 A7.6: one sorted index of a unary relation serves all three."""
     program = compile(parse(DECLARED + "p(x, y) :- u(x), u(y), e(x, y), e(y, x)."))
-    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as running:
-        running.inputs["e"].insert([(1, 2), (2, 1), (2, 3), (3, 2)])
-        running.inputs["u"].insert([(1,), (2,)])
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as installed:
+        installed.inputs["e"].insert([(1, 2), (2, 1), (2, 3), (3, 2)])
+        installed.inputs["u"].insert([(1,), (2,)])
         db.advance()
-        assert running.rows("p") == [(1, 2), (2, 1)]
+        assert installed.rows("p") == [(1, 2), (2, 1)]
         of_u = [each for each in db.describe()["arrangements"] if each["name"].startswith("u")]
         assert len(of_u) == 1, of_u
 
 
 def test_functional_columns_need_no_counting():
-    """A11.1: where an attribute has one value at most, it proposes without being weighed."""
+    """A11.1: an attribute with at most one value proposes without being counted."""
     program = compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))
     marked = tuple(replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations)
     program = replace(program, relations=marked)
@@ -411,23 +411,23 @@ def test_functional_columns_need_no_counting():
 
 
 @given(bodies(own=False), st.sampled_from(["delta", "hector"]))
-def test_every_atom_is_looked_up_by_something_that_is_bound(body, joins):
-    """A10.2: an attribute comes where one side is known, in every pipeline, and each atom once."""
+def test_every_atom_is_looked_up_by_a_bound_variable(body, joins):
+    """A10.2: every pipeline uses an attribute where one side is bound, and each atom once."""
     program = compile(parse(DECLARED + body))
     for rule in program.rules:
         plan = plan_rule(rule, planning_context(program, joins))
         for pipeline in plan.pipelines:
-            looks = [look for step in pipeline.steps if isinstance(step, ExtendStep) for look in step.lookups]
+            lookups = [lookup for step in pipeline.steps if isinstance(step, ExtendStep) for lookup in step.lookups]
             for step in pipeline.steps:
                 if isinstance(step, ExtendStep):  # a unary relation may propose, but not alone
-                    assert any(isinstance(value, str) for look in step.lookups for value, _ in look.key)
-                    assert all(look.key or len(look.source.variables) == 1 for look in step.lookups)
-            numbers = [look.source.number for look in looks] + [pipeline.source.number]
+                    assert any(isinstance(value, str) for lookup in step.lookups for value, _ in lookup.key)
+                    assert all(lookup.key or len(lookup.source.variables) == 1 for lookup in step.lookups)
+            numbers = [lookup.source.number for lookup in lookups] + [pipeline.source.number]
             assert sorted(numbers) == list(range(len(plan.pipelines)))
 
 
 def test_one_import_serves_all_pipelines():
-    """A10.4: whether changes at the same time count is asked of the same index, not of a copy of it."""
+    """A10.4: lookups with and without changes at the same time use the same index, not a copy of it."""
     with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), name="all", joins="hector"):
         (flow,) = [each for each in db.worker.dataflows.values() if each.name == "all"]
         imports = [operator.name for operator in flow.operators if operator.name.startswith("import")]
@@ -439,16 +439,16 @@ def test_one_import_serves_all_pipelines():
 
 
 @pytest.mark.parametrize("joins", ["binary", "delta", "hector"])
-def test_rows_that_come_twice_count_once(joins):
-    """A11.6 A11.7: inputs are made distinct, so multiplicities do not multiply, and counts are of distinct values."""
-    looked = []
+def test_rows_inserted_twice_count_once(joins):
+    """A11.6 A11.7: inputs are made distinct, so multiplicities stay one, and counts are of distinct values."""
+    proposed = []
     for times in (1, 3):
-        with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as running:
-            output = running.answer("p").output("changes of p", keep=False)
+        with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), joins=joins) as installed:
+            output = installed.answer("p").output("changes of p", keep=False)
             for _ in range(times):
-                running.inputs["e"].insert([(1, 2), (2, 3), (1, 3), (1, 4), (4, 3)])
+                installed.inputs["e"].insert([(1, 2), (2, 3), (1, 3), (1, 4), (4, 3)])
                 db.advance()
             assert list(output.changes()) == [((1, 3), 0, 1)]
             operators = [each for flow in db.worker.dataflows.values() for each in flow.operators]
-            looked.append(sum(each.proposed for each in operators if isinstance(each, HalfJoin)))
-    assert looked[0] == looked[1]
+            proposed.append(sum(each.proposed for each in operators if isinstance(each, HalfJoin)))
+    assert proposed[0] == proposed[1]
