@@ -109,7 +109,8 @@ def of_symbols(random_program: RandomProgram) -> RandomProgram:
         line = line.replace("number", "symbol") if heading else re.sub(r"\b([0-9])\b", r'"\1"', line)
         lines.append(line)
     epochs = [
-        {name: {tuple(map(str, row)) for row in rows} for name, rows in state.items()} for state in random_program.epochs
+        {name: {tuple(map(str, row)) for row in rows} for name, rows in state.items()}
+        for state in random_program.epochs
     ]
     return RandomProgram("\n".join(lines), epochs)
 
