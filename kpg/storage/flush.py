@@ -32,7 +32,7 @@ class Flush(Protocol):
         ...
 
     def wait(self) -> None:
-        """Wait until the file is on disk; return at once if none was begun."""
+        """Wait until the file is on disk; return immediately if none was begun."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Frames: the layout of records in a segment of the log, and how a reader tells a torn end from damage.
+"""Frames: the layout of records in a segment of the log, and how a reader distinguishes a torn end from damage.
 
     segment  =  head, frame, frame, ..., zeros            head: magic, version, salt, number of the first frame
     frame    =  mark, checksum of the header, number, forced, length, checksum of the payload; then the payload

@@ -60,7 +60,7 @@ def decode_note(record: bytes) -> dict[str, Any]:
 
 
 def encode_transaction(transaction: Transaction, schema_of: Callable[[int], Schema], symbols: Symbols) -> bytes:
-    """Return a transaction as a record: a header of integers, then the blocks whose sizes the header gives."""
+    """Return a transaction as a record: a header of integers, then blocks of the sizes in the header."""
     upper = transaction.upper.elements
     header = [len(upper), len(upper[0]) if upper else 0]
     blocks: list[Bytes] = []

@@ -17,12 +17,12 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema, decimal
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
-from tests.columns.generate import canonical
-from tests.columns.rowwise import LOWEST, ROWS, SCHEMA, TERMS, Fails, Term
+from tests.columns.generated_rows import canonical
+from tests.columns.row_interpreter import LOWEST, ROWS, SCHEMA, TERMS, Fails, Term
 
 
 def evaluate(expression: object, schema: Schema, rows: list) -> list[Any]:
-    """The value of each row, or Fails where it failed."""
+    """Return the value of each row, or Fails for a failed row."""
     symbols = Symbols()
     data = encode(schema, rows, symbols)
     bound = bind(expression, schema, symbols)
@@ -41,7 +41,7 @@ def evaluate(expression: object, schema: Schema, rows: list) -> list[Any]:
 
 @pytest.mark.parametrize("kind", sorted(TERMS))
 @given(st.data())
-def test_an_expression_gives_each_row_what_python_does(kind: str, data: st.DataObject) -> None:
+def test_an_expression_gives_each_row_the_value_of_plain_python(kind: str, data: st.DataObject) -> None:
     term: Term = data.draw(TERMS[kind])
     rows = data.draw(ROWS)
     expected = []
@@ -50,8 +50,8 @@ def test_an_expression_gives_each_row_what_python_does(kind: str, data: st.DataO
             expected.append(term.means(row))
         except Fails:
             expected.append(Fails)
-    found = evaluate(term.written, SCHEMA, rows)
-    assert list(map(canonical, found)) == list(map(canonical, expected)), term.written
+    actual = evaluate(term.written, SCHEMA, rows)
+    assert list(map(canonical, actual)) == list(map(canonical, expected)), term.written
     symbols = Symbols()
     assert bind(term.written, SCHEMA, symbols).type.kind == kind
     assert repr(term.written) and term.written.structure() == term.written.structure()
@@ -73,7 +73,7 @@ ENDS = [LOWEST, LOWEST + 1, -(2**62), -(2**32), -3, -1, 0, 1, 2, 2**31, 2**32 + 
 
 
 @pytest.mark.parametrize("op", ["+", "-", "*", "//", "%"])
-def test_overflow_is_seen_at_every_pair_of_ends(op: str) -> None:
+def test_overflow_is_detected_at_every_pair_of_limits(op: str) -> None:
     rows = [(a, b, None) for a in ENDS for b in ENDS]
     operators = {
         "+": lambda a, b: a + b,
@@ -190,7 +190,7 @@ TIMES = Schema.of({"d": "date", "t": "timestamp", "n": "timestamp?", "i": int})
         (col("t") - 2**62, Fails),
     ],
 )
-def test_dates_and_moments_move_and_have_parts(expression: object, value: object) -> None:
+def test_dates_and_timestamps_are_shifted_and_have_parts(expression: object, value: object) -> None:
     assert evaluate(expression, TIMES, [(DAY, NOON, None, 7)]) == [value]
 
 
@@ -239,7 +239,7 @@ def test_casts_give_the_counterpart_or_fail(expression: object, value: object) -
     assert evaluate(expression, CASTS, [(-1.75, "12", True, b"\xff\xfe", None)]) == [value]
 
 
-def test_choices_take_only_the_failures_of_what_they_choose() -> None:
+def test_choices_fail_only_where_the_chosen_value_failed() -> None:
     rows = [(6, 2, None), (6, 0, 1), (6, 3, None)]
     assert evaluate(when(col("b") != 0, col("a") // col("b")).otherwise(-1), INTS, rows) == [3, -1, 2]
     assert evaluate((col("b") != 0) & (col("a") // col("b") > 2), INTS, rows) == [True, False, False]
@@ -267,7 +267,7 @@ def test_a_hash_depends_on_the_value_alone() -> None:
     assert not bind(col("s").hash(), schema, first).type.nullable
 
 
-def test_what_cannot_fail_says_so_and_a_column_is_known_as_one() -> None:
+def test_bound_expressions_know_whether_they_can_fail_and_whether_they_are_a_column() -> None:
     schema, symbols = Schema.of({"a": int, "n": "int64?", "f": float, "s": "string?"}), Symbols()
     for sure in (
         *(col("a"), lit(5), col("a") > 1, (col("n") == 1) & ~(col("f") < 2), col("s").is_null(), col("s") < "x"),

@@ -21,7 +21,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.errors import TypeMismatch, UndefinedName
-from tests.columns.rowwise import TERMS, Fails, Term
+from tests.columns.row_interpreter import TERMS, Fails, Term
 from tests.columns.test_expression import evaluate
 
 SCHEMA = Schema.of(
@@ -67,14 +67,14 @@ def test_an_expression_prints_as_its_source(source: str) -> None:
 
 
 @given(st.data())
-def test_what_is_printed_builds_the_same_expression(data: st.DataObject) -> None:
+def test_the_printed_source_builds_the_same_expression(data: st.DataObject) -> None:
     term: Term = data.draw(TERMS[data.draw(st.sampled_from(sorted(TERMS)))])
     names = {**NAMES, "Decimal": Decimal, "datetime": datetime, "nan": math.nan, "inf": math.inf}
     if "<lambda>" not in repr(term.written):
         assert eval(repr(term.written), names).structure() == term.written.structure()
 
 
-def test_structure_tells_expressions_apart() -> None:
+def test_structure_distinguishes_expressions() -> None:
     same = [col("a") + 1, col("a") + 1]
     assert same[0].structure() == same[1].structure()
     others: list[Expression] = [
@@ -164,7 +164,7 @@ ROWS = [
 ]
 
 
-def test_a_function_of_arrays_is_spared_nulls() -> None:
+def test_a_function_of_arrays_does_not_get_nulls() -> None:
     hypot = udf(np.hypot, returns=float)
     assert evaluate(hypot(col("x"), col("y")), PAIR, ROWS) == [5.0, None, 10.0]
     assert evaluate(hypot(col("x"), 0.0), PAIR, ROWS) == [3.0, 1.0, 6.0]
@@ -175,8 +175,8 @@ def test_a_function_of_arrays_is_spared_nulls() -> None:
         assert all(isinstance(array, np.ndarray) and not array.flags.writeable for array in arrays)
         return np.zeros(len(arrays[0]), bool)
 
-    found = udf(kinds, returns=bool)(*map(col, PAIR.names), col("i") > 0)
-    assert evaluate(found, PAIR, ROWS) == [False, None, False]
+    expression = udf(kinds, returns=bool)(*map(col, PAIR.names), col("i") > 0)
+    assert evaluate(expression, PAIR, ROWS) == [False, None, False]
     assert seen == ["<f8", "<f8", "|O", "<i8", "<M8[D]", "<M8[us]", "|O", "|b1"]
 
 
@@ -205,8 +205,8 @@ def test_a_function_may_return_every_type_as_arrays_or_lists(returns: str) -> No
     }
     values = examples[returns]
     type_ = Schema.of({"x": returns}).types[0].to_arrow()
-    for made in (lambda i: [values[k] for k in i], lambda i: pa.array([values[k] for k in i], type_)):
-        expression = udf(made, returns=returns)(col("i"))
+    for function in (lambda i: [values[k] for k in i], lambda i: pa.array([values[k] for k in i], type_)):
+        expression = udf(function, returns=returns)(col("i"))
         assert evaluate(expression, PAIR, [ROWS[1], ROWS[0]]) == values
 
 
@@ -239,7 +239,7 @@ def test_only_the_rows_on_which_a_function_raises_fail(column: list) -> None:
         (lambda i: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_function_that_returns_what_is_no_column_fails_its_rows(function: Any, says: str) -> None:
+def test_a_function_that_does_not_return_a_column_fails_its_rows(function: Any, says: str) -> None:
     schema, symbols = Schema.of({"i": int}), Symbols()
     result = bind(udf(function, returns=int)(col("i")), schema, symbols).evaluate(encode(schema, [7], symbols))
     assert result.failed is not None and result.failed.all()
@@ -269,8 +269,8 @@ def test_a_row_function_warns_once_and_gets_python_values() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         expression = shown(col("x"), col("s"), col("d"), col("m"))
-        found = evaluate(expression, PAIR, ROWS)
-    assert found == [
+        actual = evaluate(expression, PAIR, ROWS)
+    assert actual == [
         "(3.0, 'ab', datetime.date(2020, 1, 2), Decimal('1.5'))",
         None,
         "(6.0, '', datetime.date(2020, 1, 2), Decimal('3.0'))",

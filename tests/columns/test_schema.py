@@ -10,7 +10,7 @@ from hypothesis import given
 
 from kpg.columns.schema import BINARY, BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, Schema, Type, decimal, parse_type
 from kpg.errors import BadPlan, TypeMismatch, UndefinedName
-from tests.columns.generate import TYPES
+from tests.columns.generated_rows import TYPES
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ from tests.columns.generate import TYPES
         (pa.field("x", pa.bool_(), nullable=False), BOOL),
     ],
 )
-def test_a_type_is_what_users_write_for_it(spec: object, type_: Type) -> None:
+def test_every_spelling_of_a_type_is_understood(spec: object, type_: Type) -> None:
     assert parse_type(spec) == type_
 
 
@@ -62,7 +62,7 @@ def test_a_type_is_read_back_from_its_name_and_from_arrow(type_: Type) -> None:
         *(pa.list_(pa.int64()), pa.decimal128(30, 2), pa.decimal128(5, -2), pa.time32("s"), pa.duration("s")),
     ],
 )
-def test_what_is_not_a_type_is_refused(spec: object) -> None:
+def test_a_value_that_is_no_type_is_refused(spec: object) -> None:
     with pytest.raises(TypeMismatch):
         parse_type(spec)
 
@@ -76,7 +76,7 @@ def test_an_unknown_column_is_named_with_the_nearest_one() -> None:
     assert "age: int64?" in str(caught.value)
 
 
-def test_schemas_are_cut_renamed_and_joined() -> None:
+def test_columns_are_selected_renamed_and_concatenated() -> None:
     schema = Schema.of([("a", int), ("b", "string?"), ("c", "decimal(4,1)")])
     assert repr(schema) == "(a: int64, b: string?, c: decimal(4,1))"
     assert schema.select(["c", "a"]) == Schema.of({"c": "decimal(4,1)", "a": int})
@@ -87,7 +87,7 @@ def test_schemas_are_cut_renamed_and_joined() -> None:
     assert hash(schema.select(["a", "b"])) == hash(Schema.of({"a": int, "b": "string?"}))
 
 
-def test_two_columns_of_one_name_and_names_that_are_none_are_refused() -> None:
+def test_repeated_and_invalid_column_names_are_refused() -> None:
     schema = Schema.of({"a": int})
     with pytest.raises(BadPlan, match="two columns are called 'a'"):
         schema.concat(schema)

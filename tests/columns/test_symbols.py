@@ -16,7 +16,7 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import Symbols
 from kpg.columns.text_order import order_keys
 from kpg.errors import SchemaMismatch
-from tests.columns.generate import BYTES, STRINGS
+from tests.columns.generated_rows import BYTES, STRINGS
 
 
 @given(st.lists(st.none() | STRINGS), st.lists(st.none() | BYTES))
@@ -63,7 +63,7 @@ def test_a_slice_and_unused_entries_of_a_dictionary_make_no_symbols() -> None:
 
 
 @given(st.lists(STRINGS, min_size=1), st.lists(BYTES), st.lists(STRINGS))
-def test_ranks_order_ids_as_their_values_also_after_more_came(first: list, binaries: list, more: list) -> None:
+def test_ranks_order_ids_as_their_values_also_after_new_symbols(first: list, binaries: list, more: list) -> None:
     symbols = Symbols()
     for strings in (first, more):
         symbols.intern(strings)
@@ -88,7 +88,7 @@ def test_a_small_batch_is_ordered_without_the_whole_table(left: list, right: lis
             assert (value < other) == (x < y) and (value == other) == (x == y)
 
 
-def test_hashes_are_of_the_value_and_the_same_in_every_process() -> None:
+def test_hashes_depend_on_the_value_and_are_the_same_in_every_process() -> None:
     code = (
         "from kpg.columns.symbols import Symbols; s = Symbols(); s.intern(['later', 'x']);"
         "print(s.hash_of(s.intern(['x', 'é', None])).tolist(), s.hash_of(s.intern([b'x'])).tolist())"
@@ -97,7 +97,7 @@ def test_hashes_are_of_the_value_and_the_same_in_every_process() -> None:
     here = symbols.hash_of(symbols.intern(["x", "é", None])).tolist(), symbols.hash_of(symbols.intern([b"x"])).tolist()
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert there.strip() == f"{here[0]} {here[1]}"
-    # These numbers place rows on workers and are in users' hands: they never change.
+    # These numbers assign rows to workers and are visible to users: they never change.
     assert here == ([2634835596987286500, 7830062180626362678, NULL], [8737155318424539100])
 
 
@@ -171,7 +171,7 @@ TestReclaiming = Reclaiming.TestCase
 TestReclaiming.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 
 
-def test_a_table_gives_memory_back() -> None:
+def test_reclaiming_symbols_releases_memory() -> None:
     symbols = Symbols()
     symbols.intern(["x" * 1000 + str(number) for number in range(100)])
     before = symbols.bytes
@@ -181,7 +181,7 @@ def test_a_table_gives_memory_back() -> None:
     assert symbols.bytes < before // 10
 
 
-def test_strings_of_ten_megabytes_are_symbols_like_others() -> None:
+def test_strings_of_ten_megabytes_are_interned() -> None:
     symbols = Symbols()
     long = "é" * 5_000_000
     ids = symbols.intern(pa.array([long, long + "x", long]))
@@ -191,7 +191,7 @@ def test_strings_of_ten_megabytes_are_symbols_like_others() -> None:
     assert symbols.ranks()[ids[0]] < symbols.ranks()[ids[1]]
 
 
-def test_text_too_long_for_one_arrow_array_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_too_long_for_one_arrow_array_is_chunked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_CHUNK_BYTES", 10)
     symbols = Symbols()
     values = ["abcdef", None, "gh", "ijkl", "m" * 15, "n", "abcdef"]

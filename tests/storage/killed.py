@@ -62,12 +62,12 @@ def die_at(name: str, call: int, moment: str) -> None:
     setattr(os, name, wrapped)
 
 
-def work(place: str, seed: int) -> None:
+def work(directory: str, seed: int) -> None:
     """Run transactions, and print an acknowledgement of each."""
     import kpg
 
     chance = random.Random(seed)
-    db = kpg.open(place, checkpoint_bytes=chance.choice([600, 3000, 1 << 30]))
+    db = kpg.open(directory, checkpoint_bytes=chance.choice([600, 3000, 1 << 30]))
     rows = db.input("rows", n=int, text=str)
     if chance.random() < 0.5:
         rows.arrange("text")
@@ -117,7 +117,7 @@ def main() -> None:
             if request["point"]:
                 die_at(*request["point"])
             try:
-                work(request["place"], request["seed"])
+                work(request["directory"], request["seed"])
             except BaseException as error:
                 say(f"error {error!r}")
                 os._exit(1)

@@ -14,11 +14,11 @@ def test_it_holds_exactly_the_origins_that_were_added(origins):
     applied = AppliedBatches()
     for origin in origins:
         applied.add(origin)
-    again = AppliedBatches(applied.to_json())
+    restored = AppliedBatches(applied.to_json())
     for source in ("a", "b", "c"):
         for batch in range(-5, 15):
-            assert (Origin(source, batch) in again) == (Origin(source, batch) in origins)
-        assert again.latest(source) == max(
+            assert (Origin(source, batch) in restored) == (Origin(source, batch) in origins)
+        assert restored.latest(source) == max(
             (origin.batch for origin in origins if origin.source == source), default=None
         )
 
@@ -36,9 +36,9 @@ def test_the_writers_that_wrote_last_are_remembered():
         applied.add(Origin(source, 1))
         applied.add(Origin(source, 2 + number))
     assert Origin("a", 1) in applied and Origin("c", 1) in applied and Origin("b", 1) not in applied
-    again = AppliedBatches(applied.to_json(), max_writers=2)
-    again.add(Origin("d", 1))
-    assert list(again.to_json()) == ["c", "d"]
+    restored = AppliedBatches(applied.to_json(), max_writers=2)
+    restored.add(Origin("d", 1))
+    assert list(restored.to_json()) == ["c", "d"]
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), ORIGINS), max_size=30))

@@ -23,18 +23,18 @@ def segment(groups: list[list[bytes]], forced_each: bool = True) -> tuple[bytes,
 @given(GROUPS, st.integers(0, 100))
 def test_every_written_record_is_read(groups, zeros):
     data, _ = segment(groups)
-    found = scan_segment(data + bytes(zeros), "s", 7, last=False)
-    assert found.groups == tuple(map(tuple, groups)) and found.end == len(data) and not found.torn
+    scanned = scan_segment(data + bytes(zeros), "s", 7, last=False)
+    assert scanned.groups == tuple(map(tuple, groups)) and scanned.end == len(data) and not scanned.torn
 
 
 @given(GROUPS, st.data())
 def test_a_cut_anywhere_leaves_the_frames_before_it(groups, data):
     whole, starts = segment(groups)
     cut = data.draw(st.integers(0, len(whole) - 1))
-    found = scan_segment(whole[:cut], "s", 7, last=True)
+    scanned = scan_segment(whole[:cut], "s", 7, last=True)
     kept = sum(1 for start in [*starts[1:], len(whole)] if start <= cut)
-    assert found.groups == tuple(map(tuple, groups[:kept]))
-    assert found.torn == (cut not in [*starts, len(whole)])
+    assert scanned.groups == tuple(map(tuple, groups[:kept]))
+    assert scanned.torn == (cut not in [*starts, len(whole)])
 
 
 @given(GROUPS, st.data())
@@ -48,8 +48,8 @@ def test_a_flipped_bit_is_damage_if_later_frames_were_forced_after_it_and_a_torn
         with pytest.raises(Corrupt, match=f"s is damaged at offset {starts[hit]}"):
             scan_segment(bytes(bad), "s", 7, last=True)
     else:
-        found = scan_segment(bytes(bad), "s", 7, last=True)
-        assert found.torn and found.groups == tuple(map(tuple, groups[:hit]))
+        scanned = scan_segment(bytes(bad), "s", 7, last=True)
+        assert scanned.torn and scanned.groups == tuple(map(tuple, groups[:hit]))
         with pytest.raises(Corrupt, match=f"offset {starts[hit]}"):
             scan_segment(bytes(bad), "s", 7, last=False)
 
@@ -60,15 +60,17 @@ def test_frames_that_were_not_forced_one_by_one_may_be_lost_in_any_order(groups,
     hit = data.draw(st.integers(0, len(groups) - 1))
     bad = bytearray(whole)
     bad[starts[hit]] ^= 0xFF
-    found = scan_segment(bytes(bad), "s", 7, last=True)
-    assert found.torn and found.groups == tuple(map(tuple, groups[:hit])) and found.end == starts[hit]
+    scanned = scan_segment(bytes(bad), "s", 7, last=True)
+    assert scanned.torn and scanned.groups == tuple(map(tuple, groups[:hit])) and scanned.end == starts[hit]
 
 
 def test_a_row_that_looks_like_a_frame_is_not_taken_for_one():
     inner, _ = segment([[b"a"], [b"b"]])
     whole, starts = segment([[b"first"], [inner]])
-    found = scan_segment(whole[: starts[1] + HEADER.size + len(inner)], "s", 7, last=True)  # the last bytes are missing
-    assert found.torn and found.groups == ((b"first",),)
+    scanned = scan_segment(
+        whole[: starts[1] + HEADER.size + len(inner)], "s", 7, last=True
+    )  # the last bytes are missing
+    assert scanned.torn and scanned.groups == ((b"first",),)
 
 
 def test_zeros_in_the_middle_are_damage():

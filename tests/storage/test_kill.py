@@ -45,11 +45,11 @@ class Zygote:
         return self.process.stdout.readline().strip()
 
     def run(
-        self, place: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None
+        self, directory: Path, seed: int, point: tuple[str, int, str] | None, kill_after: int | None
     ) -> tuple[int, int]:
         """Run a child until it is dead; return the transactions it found or acknowledged, and its exit status."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"place": str(place), "seed": seed, "point": point}) + "\n")
+        self.process.stdin.write(json.dumps({"directory": str(directory), "seed": seed, "point": point}) + "\n")
         self.process.stdin.flush()
         known, child = -1, 0
         while True:
@@ -84,9 +84,9 @@ def zygote():
     process.close()
 
 
-def read_directory(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
+def read_directory(directory: Path) -> tuple[int, Counter[tuple[int, str]]]:
     """Return the number of transactions in a directory, and its rows."""
-    with kpg.open(place) as db:
+    with kpg.open(directory) as db:
         rows = db.input("rows", n=int, text=str).output("all")
         last = db.applied.latest("writer")
         if db.sealed is None:
@@ -94,8 +94,8 @@ def read_directory(place: Path) -> tuple[int, Counter[tuple[int, str]]]:
         return 0 if last is None else last + 1, Counter(rows.rows())
 
 
-def check(place: Path, known: int) -> None:
-    count, rows = read_directory(place)
+def check(directory: Path, known: int) -> None:
+    count, rows = read_directory(directory)
     assert count in (known, known + 1) or known == -1, "every acknowledged transaction, and at most one more"
     assert rows == killed.after(count), "each transaction once"
 
@@ -103,10 +103,10 @@ def check(place: Path, known: int) -> None:
 def test_killed_at_every_point_of_writing(zygote, tmp_path):
     dead = 0
     for number, point in enumerate(POINTS):
-        place = tmp_path / str(number % 4)  # so that a directory goes through several crashes
-        known, status = zygote.run(place, number, point, None)
+        directory = tmp_path / str(number % 4)  # so that a directory goes through several crashes
+        known, status = zygote.run(directory, number, point, None)
         dead += status == signal.SIGKILL
-        check(place, known)
+        check(directory, known)
     assert dead > len(POINTS) // 2, "most points were reached"
 
 

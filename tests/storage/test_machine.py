@@ -25,7 +25,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(history=st.sampled_from([0, None]))
     def begin(self, history):
         self.parent = Path(tempfile.mkdtemp())
-        self.place = self.parent / "db"
+        self.directory = self.parent / "db"
         self.history = history
         self.model = {"a": Counter(), "b": Counter()}
         self.later: list[tuple[int, str, tuple[int, str | None]]] = []
@@ -37,7 +37,7 @@ class Machine(RuleBasedStateMachine):
         self.open(None)
 
     def open(self, keys):
-        self.db = kpg.open(self.place, history=self.history, checkpoint_bytes=1500)
+        self.db = kpg.open(self.directory, history=self.history, checkpoint_bytes=1500)
         columns = {"a.x": int, "a.text": str | None}
         self.inputs = {"a": self.db.input("a", **columns), "b": self.db.input("b", **columns)}
         if keys is not None:
@@ -98,23 +98,23 @@ class Machine(RuleBasedStateMachine):
         segment, before = self.db.durable.storage.log._segment, self.db
         end = None if segment is None else segment.end
         if how != "end":
-            self.place = copy_of(self.place)
+            self.directory = copy_of(self.directory)
         before.close()
         if how == "in the middle of a write" and end is not None:
-            with files_of(self.place, "log-*")[-1].open("r+b") as file:
+            with files_of(self.directory, "log-*")[-1].open("r+b") as file:
                 file.seek(end)
                 file.write(b"\xf5kpg" + bytes(range(part)))
         self.open(keys)
 
-    @precondition(lambda self: len(files_of(self.place, "manifest-*")) > 1)
+    @precondition(lambda self: len(files_of(self.directory, "manifest-*")) > 1)
     @rule(keys=KEYS, kind=st.sampled_from(["manifest", "partial", "batch"]))
     def crash_and_the_newest_checkpoint_is_damaged(self, keys, kind):
-        self.place, crashed = copy_of(self.place), self.db
+        self.directory, crashed = copy_of(self.directory), self.db
         crashed.close()
-        newest = files_of(self.place, "manifest-*")[-1]
-        batches = [path for path in files_of(self.place, "batch-*") if path.name[6:14] == newest.name[9:17]]
+        newest = files_of(self.directory, "manifest-*")[-1]
+        batches = [path for path in files_of(self.directory, "batch-*") if path.name[6:14] == newest.name[9:17]]
         if kind == "partial":
-            (self.place / "manifest-00009999.json.partial").write_bytes(newest.read_bytes()[:10])
+            (self.directory / "manifest-00009999.json.partial").write_bytes(newest.read_bytes()[:10])
         elif kind == "manifest" or not batches:
             newest.write_bytes(newest.read_bytes()[:-4])
         else:

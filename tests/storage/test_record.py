@@ -31,11 +31,11 @@ BLOCKS = st.sampled_from(["constant", "each"])
 def updates_of(rows, times, diffs, symbols):
     """Return updates of rows; times and diffs are one for all rows, or one for each."""
     n = len(rows)
-    each = np.arange(n, dtype=np.int64).reshape(1, n)
+    numbers = np.arange(n, dtype=np.int64).reshape(1, n)
     return Updates(
         encode(SCHEMA, rows, symbols),
-        constant((3,)) if times == "constant" else each + 2,
-        constant((-1,)) if diffs == "constant" else each + 1,
+        constant((3,)) if times == "constant" else numbers + 2,
+        constant((-1,)) if diffs == "constant" else numbers + 1,
     )
 
 
@@ -60,9 +60,9 @@ def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
     updates = updates_of(rows, times, diffs, here)
     sent = Transaction(Frontier([(4, 9), (7, 1)]), ((3, updates), (5, updates)), (Origin("ü", 7), Origin("", -1)))
     record = encode_transaction(sent, lambda _: SCHEMA, here)
-    found = decode_transaction(record, {3: SCHEMA}.get, there)
-    assert (found.upper, found.origins) == (sent.upper, sent.origins) == (upper_of(record), found.origins)
-    ((relation, got),) = found.changes  # the other relation was dropped
+    decoded = decode_transaction(record, {3: SCHEMA}.get, there)
+    assert (decoded.upper, decoded.origins) == (sent.upper, sent.origins) == (upper_of(record), decoded.origins)
+    ((relation, got),) = decoded.changes  # the other relation was dropped
     assert relation == 3 and as_rows(got, there) == as_rows(updates, here)
     assert got.times.shape == updates.times.shape and got.diffs.shape == updates.diffs.shape
 
@@ -71,10 +71,10 @@ def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
 def test_a_file_of_updates_is_the_same_in_another_process(rows, times, diffs):
     here, there = Symbols(), used_symbols()
     updates = consolidate(updates_of(rows, times, diffs, here))
-    found = read_updates(write_updates(updates, SCHEMA, here).to_pybytes(), "f", SCHEMA, there)
-    assert as_rows(found, there) == as_rows(updates, here)
-    again = consolidate(found)
-    assert (again.data == found.data).all(), "sorted by the ids of the new symbols"
+    decoded = read_updates(write_updates(updates, SCHEMA, here).to_pybytes(), "f", SCHEMA, there)
+    assert as_rows(decoded, there) == as_rows(updates, here)
+    again = consolidate(decoded)
+    assert (again.data == decoded.data).all(), "sorted by the ids of the new symbols"
 
 
 @given(st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=20), BLOCKS)
@@ -85,7 +85,7 @@ def test_a_file_without_text_keeps_its_order(rows, times):
     data = np.array(rows, np.int64).T.copy()
     block = constant((5, 6)) if times == "constant" else np.arange(2 * n, dtype=np.int64).reshape(2, n)
     updates = Updates(data, block, constant((1,)))
-    found = read_updates(write_updates(updates, schema, symbols).to_pybytes(), "f", schema, symbols)
+    decoded = read_updates(write_updates(updates, schema, symbols).to_pybytes(), "f", schema, symbols)
     for name in ("data", "times", "diffs"):
-        assert getattr(found, name).tolist() == getattr(updates, name).tolist()
-        assert getattr(found, name).flags.c_contiguous
+        assert getattr(decoded, name).tolist() == getattr(updates, name).tolist()
+        assert getattr(decoded, name).flags.c_contiguous

@@ -20,43 +20,43 @@ from kpg.storage.transaction_log import TransactionLog, read_log
 from tests.storage.directories import EDGES, commit, copy_of, files_of, flip, rows_of
 
 
-def opened(place, **options):
+def opened(directory, **options):
     """Return the storage of a directory, recovered, with EDGES declared."""
-    storage, symbols = Storage(place, **options), Symbols()
-    found = storage.recover(symbols)
+    storage, symbols = Storage(directory, **options), Symbols()
+    recovered = storage.recover(symbols)
     storage.declare("edges", EDGES, ())
-    return storage, symbols, found
+    return storage, symbols, recovered
 
 
 def test_recovery_finds_each_transaction_once(tmp_path):
-    storage, symbols, found = opened(tmp_path / "db")
-    assert found.frontier == Frontier.at((0,)) and rows_of(found, symbols) == []
+    storage, symbols, recovered = opened(tmp_path / "db")
+    assert recovered.frontier == Frontier.at((0,)) and rows_of(recovered, symbols) == []
     for epoch in range(5):
         commit(storage, symbols, epoch, [(epoch, f"n{epoch % 2}")])
-    for place in (copy_of(tmp_path / "db"), tmp_path / "db"):
-        if place == tmp_path / "db":
+    for directory in (copy_of(tmp_path / "db"), tmp_path / "db"):
+        if directory == tmp_path / "db":
             storage.close()
-        again, symbols, found = opened(place)
-        assert rows_of(found, symbols) == [(epoch, f"n{epoch % 2}") for epoch in range(5)]
-        assert again.durable_frontier() == Frontier.at((5,)) and found.replayed == 5
+        again, symbols, recovered = opened(directory)
+        assert rows_of(recovered, symbols) == [(epoch, f"n{epoch % 2}") for epoch in range(5)]
+        assert again.durable_frontier() == Frontier.at((5,)) and recovered.replayed == 5
         again.close()
 
 
 def test_a_repeated_batch_has_no_effect_also_after_checkpoints_and_crashes(tmp_path):
-    place = tmp_path / "db"
-    storage, symbols, _ = opened(place)
+    directory = tmp_path / "db"
+    storage, symbols, _ = opened(directory)
     assert commit(storage, symbols, 0, [(0, "a")], batch=7)
     assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
     for _ in range(3):
         contents = {"edges": RelationContent(EDGES.names, storage.relations["edges"].batches)}
         if storage.relations["edges"].batches:
             storage.checkpoint(contents, symbols)
-        place = copy_of(place)
+        directory = copy_of(directory)
         storage.close()
-        storage, symbols, found = opened(place)
+        storage, symbols, recovered = opened(directory)
         assert Origin("writer", 7) in storage.applied and Origin("writer", 8) not in storage.applied
         assert not commit(storage, symbols, 1, [(0, "a")], batch=7)
-        assert rows_of(found, symbols) == [(0, "a")]
+        assert rows_of(recovered, symbols) == [(0, "a")]
     storage.close()
 
 
@@ -125,8 +125,8 @@ def test_the_log_rolls_segments_and_a_missing_one_is_reported(tmp_path):
     storage.close()
     segments = files_of(tmp_path / "db", "log-*")
     assert len(segments) > 3
-    storage, symbols, found = opened(copy_of(tmp_path / "db"))
-    assert len(rows_of(found, symbols)) == 20
+    storage, symbols, recovered = opened(copy_of(tmp_path / "db"))
+    assert len(rows_of(recovered, symbols)) == 20
     storage.close()
     segments[1].unlink()
     with pytest.raises(Corrupt, match="lacks frames"):
@@ -156,22 +156,22 @@ def test_a_torn_end_is_cut_off_and_the_log_continues_there(tmp_path):
     with segment.open("r+b") as file:
         file.seek(end)
         file.write(b"\xf5kpg half a frame")
-    storage, symbols, found = opened(tmp_path / "db")
-    assert len(rows_of(found, symbols)) == 4 and segment.stat().st_size == end
+    storage, symbols, recovered = opened(tmp_path / "db")
+    assert len(rows_of(recovered, symbols)) == 4 and segment.stat().st_size == end
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
-    storage, symbols, found = opened(tmp_path / "db")
-    assert len(rows_of(found, symbols)) == 5
+    storage, symbols, recovered = opened(tmp_path / "db")
+    assert len(rows_of(recovered, symbols)) == 5
     storage.close()
 
 
-def write_checkpoints(place, epochs):
+def write_checkpoints(directory, epochs):
     """Make a directory with a checkpoint after each of some epochs."""
     for epoch in range(epochs):
-        storage, symbols, _ = opened(place)
+        storage, symbols, _ = opened(directory)
         commit(storage, symbols, epoch, [(epoch, "x")])
         storage.close()
-        storage, symbols, _ = opened(place)
+        storage, symbols, _ = opened(directory)
         storage.register(f"rule {epoch}", {"epoch": epoch})
         storage.set_reader("reader", NamedReader((epoch,), frozenset({"rows"})))
         storage.checkpoint({}, symbols)
@@ -181,9 +181,9 @@ def write_checkpoints(place, epochs):
 @pytest.mark.parametrize("kind", ["manifest-*", "batch-*"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "missing"])
 def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_path, kind, damage):
-    place = tmp_path / "db"
-    write_checkpoints(place, 4)
-    newest = files_of(place, kind)[-1]
+    directory = tmp_path / "db"
+    write_checkpoints(directory, 4)
+    newest = files_of(directory, kind)[-1]
     match damage:
         case "flip":
             flip(newest, newest.stat().st_size // 2)
@@ -193,48 +193,48 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
             newest.write_bytes(b"")
         case _:
             newest.unlink()
-    storage, symbols, found = opened(place)
-    assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
-    assert found.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
-    assert found.readers == {"reader": NamedReader((3,), frozenset({"rows"}))}
+    storage, symbols, recovered = opened(directory)
+    assert rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(4)]
+    assert recovered.declarations == {f"rule {epoch}": {"epoch": epoch} for epoch in range(4)}
+    assert recovered.readers == {"reader": NamedReader((3,), frozenset({"rows"}))}
     if not (damage == "missing" and kind == "manifest-*"):
         assert newest.name in storage.describe()["trouble"]
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
-    storage, symbols, found = opened(place)
-    storage.checkpoint({}, symbols)  # in place of the damaged one
+    storage, symbols, recovered = opened(directory)
+    storage.checkpoint({}, symbols)  # in directory of the damaged one
     storage.close()
-    storage, symbols, found = opened(place)
-    assert storage.describe()["trouble"] is None and rows_of(found, symbols) == [(epoch, "x") for epoch in range(5)]
+    storage, symbols, recovered = opened(directory)
+    assert storage.describe()["trouble"] is None and rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(5)]
     storage.close()
 
 
 def test_damage_to_a_file_that_all_checkpoints_need_is_reported(tmp_path):
-    place = tmp_path / "db"
-    write_checkpoints(place, 3)
-    oldest = files_of(place, "batch-*")[0]
+    directory = tmp_path / "db"
+    write_checkpoints(directory, 3)
+    oldest = files_of(directory, "batch-*")[0]
     flip(oldest, 10)
     with pytest.raises(Corrupt, match=f"{oldest.name} is damaged"):
-        opened(place)
-    for manifest in files_of(place, "manifest-*"):
+        opened(directory)
+    for manifest in files_of(directory, "manifest-*"):
         manifest.write_bytes(b"{}\n")
     with pytest.raises(Corrupt, match="manifest-00000003.json is damaged or half written"):
-        opened(place)
+        opened(directory)
 
 
 def test_a_checkpoint_writes_only_new_batches_and_removes_files_that_no_manifest_needs(tmp_path):
-    place = tmp_path / "db"
-    write_checkpoints(place, 5)
-    assert len(files_of(place, "manifest-*")) == 2
-    storage, symbols, found = opened(place)
-    before = files_of(place, "batch-*")
+    directory = tmp_path / "db"
+    write_checkpoints(directory, 5)
+    assert len(files_of(directory, "manifest-*")) == 2
+    storage, symbols, recovered = opened(directory)
+    before = files_of(directory, "batch-*")
     assert storage.checkpoint({}, symbols) == 0 and storage.checkpoint({}, symbols) == 0
-    assert len(files_of(place, "log-*")) <= 1
+    assert len(files_of(directory, "log-*")) <= 1
     storage.drop("edges")
     storage.checkpoint({}, symbols)
-    assert files_of(place, "batch-*") == before, "the previous manifest still needs them"
+    assert files_of(directory, "batch-*") == before, "the previous manifest still needs them"
     storage.checkpoint({}, symbols)
-    assert files_of(place, "batch-*") == []
+    assert files_of(directory, "batch-*") == []
     storage.close()
 
 
@@ -248,8 +248,8 @@ def test_a_relation_must_be_declared_as_it_was_stored(tmp_path):
     assert storage.declare("edges", Schema.of({"x": int}), ()) == 2
     storage.close()
     storage = Storage(tmp_path / "db")
-    found = storage.recover(Symbols())
-    assert found.relations["edges"].schema == Schema.of({"x": int})
+    recovered = storage.recover(Symbols())
+    assert recovered.relations["edges"].schema == Schema.of({"x": int})
     storage.close()
     with pytest.raises(SchemaMismatch, match="coordinate"):
         Storage(tmp_path / "db", coordinates=2)
@@ -261,8 +261,8 @@ def test_dropped_rows_do_not_come_back_under_the_same_name(tmp_path):
     storage.drop("edges")
     storage.declare("edges", EDGES, ())
     storage.close()
-    storage, symbols, found = opened(tmp_path / "db")
-    assert rows_of(found, symbols) == []
+    storage, symbols, recovered = opened(tmp_path / "db")
+    assert rows_of(recovered, symbols) == []
     storage.close()
 
 
@@ -277,30 +277,30 @@ def test_workers_agree_on_the_transactions_that_all_of_them_have(tmp_path):
     assert upto == Frontier.at((3,))
     for storage in ranks:
         symbols = Symbols()
-        found = storage.recover(symbols, upto=upto, generation=1)
-        assert found.frontier == upto == storage.durable_frontier() and storage.generation == 1
-        assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(3)]
+        recovered = storage.recover(symbols, upto=upto, generation=1)
+        assert recovered.frontier == upto == storage.durable_frontier() and storage.generation == 1
+        assert rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(3)]
         assert Origin("writer", 3) not in storage.applied, "the writer may send it again"
         assert commit(storage, symbols, 3, [(30, "x")], batch=3)
         storage.close()
     for rank in range(2):  # undone transactions stay undone
-        storage, symbols, found = opened(tmp_path / f"rank-{rank}")
-        assert rows_of(found, symbols) == [(0, "x"), (1, "x"), (2, "x"), (30, "x")] and storage.generation == 1
+        storage, symbols, recovered = opened(tmp_path / f"rank-{rank}")
+        assert rows_of(recovered, symbols) == [(0, "x"), (1, "x"), (2, "x"), (30, "x")] and storage.generation == 1
         storage.close()
 
 
 def test_recovery_skips_a_checkpoint_beyond_the_requested_frontier(tmp_path):
-    place = tmp_path / "db"
-    write_checkpoints(place, 2)
-    storage, symbols, _ = opened(place)
+    directory = tmp_path / "db"
+    write_checkpoints(directory, 2)
+    storage, symbols, _ = opened(directory)
     commit(storage, symbols, 2, [(2, "x")])
     storage.close()
-    storage, symbols = Storage(place), Symbols()
-    found = storage.recover(symbols, upto=Frontier.at((1,)), generation=1)
-    assert rows_of(found, symbols) == [(0, "x")] and found.manifest.frontier == Frontier.at((1,))
+    storage, symbols = Storage(directory), Symbols()
+    recovered = storage.recover(symbols, upto=Frontier.at((1,)), generation=1)
+    assert rows_of(recovered, symbols) == [(0, "x")] and recovered.manifest.frontier == Frontier.at((1,))
     storage.close()
-    storage, symbols, found = opened(place)
-    assert rows_of(found, symbols) == [(0, "x")] and storage.generation == 1
+    storage, symbols, recovered = opened(directory)
+    assert rows_of(recovered, symbols) == [(0, "x")] and storage.generation == 1
     storage.close()
 
 
@@ -311,7 +311,7 @@ def test_other_filesystems_keep_the_same_content(tmp_path):
         commit(storage, symbols, epoch, [(epoch, "x")])
     assert len(files_of(tmp_path / "some/db", "log-*")) >= 4, "each frame is a file of its own"
     storage.close()
-    storage, symbols, found = opened("some/db", filesystem=filesystem)
+    storage, symbols, recovered = opened("some/db", filesystem=filesystem)
     storage.checkpoint({}, symbols)
     storage.checkpoint({}, symbols)
     assert len(files_of(tmp_path / "some/db", "log-*")) <= 1
@@ -319,12 +319,12 @@ def test_other_filesystems_keep_the_same_content(tmp_path):
     storage.close()
     last = files_of(tmp_path / "some/db", "log-*")[-1]
     last.write_bytes(last.read_bytes()[:-3])  # the writer died while writing it
-    storage, symbols, found = opened("some/db", filesystem=filesystem)
-    assert rows_of(found, symbols) == [(epoch, "x") for epoch in range(4)]
+    storage, symbols, recovered = opened("some/db", filesystem=filesystem)
+    assert rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(4)]
     commit(storage, symbols, 4, [(4, "y")])
     storage.close()
-    storage, symbols, found = opened((tmp_path / "some/db").as_uri())
-    assert (4, "y") in rows_of(found, symbols)
+    storage, symbols, recovered = opened((tmp_path / "some/db").as_uri())
+    assert (4, "y") in rows_of(recovered, symbols)
     storage.close()
 
 
@@ -409,8 +409,8 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_and_the_next_is(tmp_p
         commit(storage, symbols, 2, [(2, "c")])
     Disk.broken = False
     storage.close()
-    storage, symbols, found = opened(tmp_path / "db")
-    assert rows_of(found, symbols)[:2] == [(0, "a"), (1, "b")]
+    storage, symbols, recovered = opened(tmp_path / "db")
+    assert rows_of(recovered, symbols)[:2] == [(0, "a"), (1, "b")]
     storage.close()
 
 
@@ -435,8 +435,8 @@ def test_relaxed_records_are_written_but_not_forced(tmp_path):
     for epoch in range(3):
         commit(storage, symbols, epoch, [(epoch, "x")])
     assert storage.log._segment.forced == forced
-    again, symbols, found = opened(copy_of(tmp_path / "db"))
-    assert len(rows_of(found, symbols)) == 3
+    again, symbols, recovered = opened(copy_of(tmp_path / "db"))
+    assert len(rows_of(recovered, symbols)) == 3
     again.close()
     storage.close()
 

@@ -39,10 +39,10 @@ def test_rows_of_every_type_survive(written: Path):
         rows = db.input("rows", **COLUMNS)
         prices = db.input("prices", item=str, price=int, key="item")
         assert db.epoch == 4
-        found = [tuple(values) for values in rows.output("all").rows()]
-        assert sorted(value[0] for value in found) == [*range(1, 10), 20, 21, 22]
-        assert sorted(value[3:6] for value in found) == sorted(row(n)[3:6] for n in [*range(1, 10), 20, 21, 22])
-        assert sorted(value[7] for value in found) == sorted(row(n)[7] for n in [*range(1, 10), 20, 21, 22])
+        stored = [tuple(values) for values in rows.output("all").rows()]
+        assert sorted(value[0] for value in stored) == [*range(1, 10), 20, 21, 22]
+        assert sorted(value[3:6] for value in stored) == sorted(row(n)[3:6] for n in [*range(1, 10), 20, 21, 22])
+        assert sorted(value[7] for value in stored) == sorted(row(n)[7] for n in [*range(1, 10), 20, 21, 22])
         assert sorted(prices.output("priced").rows()) == [("fig", 5), ("pear", 3), ("pear", 4)]
 
 
@@ -60,7 +60,7 @@ def test_rules_and_semantics_of_a_service_survive(written: Path):
     with kpg.open(written / "service") as db:
         service = Service(db)
         reached = service.query("reach", arguments={"x": "david"}).to_pylist()
-        assert sorted(found["y"] for found in reached) == ["ann", "bob", "zoe"]
+        assert sorted(row["y"] for row in reached) == ["ann", "bob", "zoe"]
         assert service.query(":device/speed").to_pylist() == [{"e": 7, "v": 200}]
         assert service.query(":device/place").to_pylist() == [{"e": 7, "v": "north"}]
 

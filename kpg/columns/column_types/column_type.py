@@ -39,7 +39,7 @@ NO_PARAMETERS: Final[Parameters] = (0, 0)
 
 
 class ColumnType:
-    """What kpg knows about one type of columns. One instance describes the type for all parameters and nullability."""
+    """The definition of one type. A single instance serves columns of all parameters, nullable or not."""
 
     # Names
     name: ClassVar[str]  # in schemas, messages and files: a literal that never changes
@@ -55,9 +55,7 @@ class ColumnType:
     has_nan: ClassVar[bool] = False  # NaN is a value, so that pandas' NaN is not always null
 
     # Conversions
-    plain_class: ClassVar[type | None] = (
-        None  # `encode_plain` takes columns of exactly this class, without a look at each
-    )
+    plain_class: ClassVar[type | None] = None  # `encode_plain` encodes columns of exactly this class as a whole
     datetime_unit: ClassVar[str] = ""  # NumPy's unit for dates and times that Arrow has no unit for: "D" or "s"
     message_text: ClassVar[TaggedText | None] = None  # in messages to clients; None where JSON has the value itself
     plan_text: ClassVar[TaggedText | None] = None  # in plans, for constants; likewise

@@ -18,7 +18,7 @@ class TaggedText:
     """How one type writes its values as `{tag: text}`.
 
     `read` raises ValueError, ArithmeticError or OverflowError for text that is no value of the type. Instances of
-    `classes` are written so whatever their value; it is empty if the format itself decides, as for large integers.
+    `classes` are always written so; it is empty if the format itself decides, as for large integers.
     """
 
     tag: str

@@ -1,4 +1,4 @@
-"""What does not fit is refused, with the column, the row and what to do; nothing is rounded, cut or guessed."""
+"""Values that do not fit are refused, with column, row and hint; kpg never rounds, truncates or guesses."""
 
 import datetime
 from decimal import Decimal
@@ -170,7 +170,7 @@ def test_the_reserved_number_and_null_come_with_a_hint() -> None:
     assert "Round it first" in str(caught.value.hint)
 
 
-def test_a_text_of_ten_megabytes_is_taken_and_not_printed() -> None:
+def test_a_text_of_ten_megabytes_is_stored_and_not_printed_in_errors() -> None:
     symbols, schema = Symbols(), Schema.of({"x": str})
     long = "x" * 10_000_000
     assert symbols.values(encode(schema, [long, "y"], symbols)[0]) == [long, "y"]
@@ -179,6 +179,6 @@ def test_a_text_of_ten_megabytes_is_taken_and_not_printed() -> None:
     assert len(str(caught.value)) < 500
 
 
-def test_whole_numbers_that_pandas_made_floats_must_be_whole() -> None:
+def test_floats_that_pandas_made_of_integers_must_be_whole() -> None:
     with pytest.raises(SchemaMismatch, match="not whole numbers"):
         encode(Schema.of({"x": "int64?"}), pd.DataFrame({"x": [1.5, None]}), Symbols())

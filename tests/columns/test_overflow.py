@@ -1,4 +1,4 @@
-"""Arithmetic on lanes says exactly which rows overflowed."""
+"""Checked arithmetic reports exactly the rows that overflow."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ numbers = ends | st.integers(-(2**63), 2**63 - 1)
 
 
 @given(st.lists(numbers, max_size=6), ends)
-def test_a_constant_is_added_and_rows_beyond_int64_are_told(values, constant):
+def test_adding_a_constant_reports_the_rows_that_overflow(values, constant):
     total, failed = add_constant(constant, np.array(values, np.int64))
     beyond = [not -(2**63) <= value + constant < 2**63 for value in values]
     assert (failed is None and not any(beyond)) or failed.tolist() == beyond

@@ -1,7 +1,7 @@
-"""Expressions paired with what they mean for one row, in plain Python, and strategies that build both at once.
+"""Expressions paired with their meaning for one row in plain Python, and strategies that build both together.
 
-A meaning is a function from a row (a dict) to a value, None for null, or it raises Fails. Whether an expression may be
-null is known before its rows are: only then is -2**63 out of range.
+A meaning is a function from a row (a dict) to a value, None for null; or it raises Fails. Whether an expression may be
+null does not depend on its rows: only in a nullable one is -2**63 out of range.
 """
 
 import datetime
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kpg.columns.expression import Expression
 from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
 from kpg.columns.schema import Schema
-from tests.columns.generate import DATES, FLOATS, STRINGS, values
+from tests.columns.generated_rows import DATES, FLOATS, STRINGS, values
 
 LOWEST = -(2**63)
 

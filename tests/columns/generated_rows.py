@@ -1,4 +1,4 @@
-"""Types, values and rows for Hypothesis: small alphabets, so that values meet, and the ends of every range."""
+"""Hypothesis strategies for types, values and rows: few values, so that they repeat, and the limits of every type."""
 
 import datetime
 import math
@@ -47,7 +47,7 @@ def tables(draw: st.DrawFn) -> tuple[Schema, list[tuple]]:
 
 
 def canonical(value: object) -> object:
-    """What a value should come back as, with NaN made equal to itself."""
+    """Return the value that decoding should give, with NaN made equal to itself."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
     if isinstance(value, datetime.datetime) and value.tzinfo is None:

@@ -1,4 +1,4 @@
-"""Rows of every kind come back as they went in, and lanes sort as their values."""
+"""Rows from every source decode to the values that were encoded, and lanes sort as their values."""
 
 import datetime
 from decimal import Decimal, localcontext
@@ -17,7 +17,7 @@ from kpg.columns.schema import INT64, Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, decode_rows, encode
 from kpg.errors import SchemaMismatch
-from tests.columns.generate import TYPES, canonical, canonical_rows, tables, values
+from tests.columns.generated_rows import TYPES, canonical, canonical_rows, tables, values
 
 
 def arrow_table(schema: Schema, rows: list[tuple]) -> pa.Table:
@@ -65,7 +65,7 @@ SOURCES = {
 
 
 @given(tables(), st.sampled_from(sorted(SOURCES)))
-def test_rows_come_back_as_they_went_in(table: tuple[Schema, list], source: str) -> None:
+def test_encoding_and_decoding_returns_the_same_rows(table: tuple[Schema, list], source: str) -> None:
     schema, rows = table
     symbols = Symbols()
     data = encode(schema, SOURCES[source](schema, rows), symbols)
@@ -82,12 +82,12 @@ def test_rows_come_back_as_they_went_in(table: tuple[Schema, list], source: str)
 
 
 @given(tables())
-def test_rows_come_back_through_pandas(table: tuple[Schema, list]) -> None:
+def test_rows_pass_through_pandas_unchanged(table: tuple[Schema, list]) -> None:
     schema, rows = table
     symbols = Symbols()
     frame = arrow_table(schema, rows).to_pandas()
     rows = [
-        # pandas has one way to say that a float is missing
+        # pandas marks a missing float as NaN
         tuple(
             None if type_.nullable and type_.kind == "float64" and value != value else value
             for value, type_ in zip(row, schema.types, strict=True)
@@ -102,7 +102,7 @@ def test_rows_come_back_through_pandas(table: tuple[Schema, list]) -> None:
 
 
 def _loses_digits(schema: Schema, rows: list) -> bool:
-    """Whether pandas turned ints into floats that do not hold them."""
+    """Return whether pandas turned ints into floats that cannot hold them."""
     columns = zip(schema.types, zip(*rows, strict=True), strict=True)
     return any(
         type_.kind == "int64" and None in column and any(value and abs(value) > 2**53 for value in column)
@@ -195,7 +195,7 @@ def test_scalars_are_rows_of_one_column() -> None:
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))
-def test_no_rows_are_rows_too(source: str) -> None:
+def test_an_empty_source_gives_no_rows(source: str) -> None:
     schema = Schema.of({"a": int, "b": "string?", "c": "decimal(5,2)"})
     symbols = Symbols()
     data = encode(schema, SOURCES[source](schema, []), symbols)
@@ -211,22 +211,22 @@ def test_rows_without_columns_are_counted() -> None:
     assert decode(schema, data, symbols).num_rows == 2
 
 
-def test_null_is_the_least_lane_value_and_a_column_of_nothing_but_null_is_fine() -> None:
+def test_null_is_the_least_lane_value_and_a_column_may_hold_only_nulls() -> None:
     schema, symbols = Schema.of({"x": "int64?"}), Symbols()
     assert encode(schema, [None, 1], symbols).tolist() == [[NULL, 1]]
     assert encode(schema, pa.table({"x": pa.nulls(2)}), symbols).tolist() == [[NULL, NULL]]
     assert encode(Schema.of({"x": "string?"}), [None, None], symbols).tolist() == [[NULL, NULL]]
-    assert encode(Schema(("x",), (INT64,)), [NULL], symbols).tolist() == [[NULL]]  # a number where null is not
+    assert encode(Schema(("x",), (INT64,)), [NULL], symbols).tolist() == [[NULL]]  # a number in a column without null
 
 
-def test_keys_of_two_to_the_62_and_the_ends_of_int64_stay_exact() -> None:
+def test_integers_near_the_limits_of_int64_stay_exact() -> None:
     schema, symbols = Schema.of({"k": int, "v": int}), Symbols()
     rows = [(2**62, -(2**62)), (2**63 - 1, -(2**63))]
     for source in (rows, pa.table({"k": [2**62, 2**63 - 1], "v": [-(2**62), -(2**63)]})):
         assert decode_rows(schema, encode(schema, source, symbols), symbols) == rows
 
 
-def test_aware_and_naive_moments_meet_in_utc() -> None:
+def test_timestamps_with_and_without_a_zone_are_kept_in_utc() -> None:
     schema, symbols = Schema.of({"t": "timestamp"}), Symbols()
     berlin = datetime.timezone(datetime.timedelta(hours=2))
     same = [
@@ -250,7 +250,7 @@ def test_decimals_ignore_the_context_of_the_caller() -> None:
         assert decode_rows(schema, encode(schema, [value], symbols), symbols) == [(value,)]
 
 
-def test_decimals_of_other_scales_and_widths_are_brought_to_the_column() -> None:
+def test_decimals_of_other_scales_and_widths_fit_the_column() -> None:
     schema, symbols = Schema.of({"x": "decimal(10,3)"}), Symbols()
     for source in (
         pa.table({"x": pa.array([Decimal("1.5")], pa.decimal128(5, 1))}),
@@ -263,7 +263,7 @@ def test_decimals_of_other_scales_and_widths_are_brought_to_the_column() -> None
     assert encode(schema, [Decimal("0E+999999"), Decimal("-0"), 7], symbols).tolist() == [[0, 0, 7000]]
 
 
-def test_pandas_is_matched_by_name_or_else_by_position() -> None:
+def test_pandas_columns_are_matched_by_name_or_otherwise_by_position() -> None:
     schema, symbols = Schema.of({"a": int, "b": "int64?"}), Symbols()
     expected = [[1, 2], [3, NULL]]
     assert encode(schema, pd.DataFrame({"b": [3, None], "a": [1, 2]}), symbols).tolist() == expected
@@ -275,7 +275,7 @@ def test_pandas_is_matched_by_name_or_else_by_position() -> None:
     assert decode_rows(names, encode(names, frame, symbols), symbols) == [("x",), (None,), ("x",)]
 
 
-def test_missing_in_pandas_is_null_where_null_may_be_and_else_a_nan() -> None:
+def test_a_missing_value_of_pandas_is_null_in_a_nullable_column_and_nan_in_others() -> None:
     symbols = Symbols()
     frame = pd.DataFrame({"x": [1.0, float("nan")]})
     for source in (frame, frame.astype(object)):

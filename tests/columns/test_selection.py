@@ -1,4 +1,4 @@
-"""Some of the updates, by mask, position, range or lane: against what a list of triples would give."""
+"""Selections by mask, position, range or lane give the same as on a list of triples."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def triples(updates):
 
 
 @pytest.mark.parametrize("updates", [WHOLE, CONSTANT], ids=["each its own", "constant"])
-def test_what_is_chosen_is_what_a_list_would_give_and_constants_stay_constants(updates):
+def test_selections_match_a_list_and_constants_stay_constants(updates):
     rows = triples(updates)
     mask = np.array([True, False, False, True, True])
     chosen = {
@@ -27,11 +27,11 @@ def test_what_is_chosen_is_what_a_list_would_give_and_constants_stay_constants(u
         "cut": (slice_updates(updates, 1, 3), rows[1:3]),
         "reordered": (reorder_lanes(updates, [1, 0]), [(data[::-1], time, diff) for data, time, diff in rows]),
     }
-    for name, (found, expected) in chosen.items():
-        assert triples(found) == expected, name
-        assert found.data.flags.c_contiguous, name
-        assert (found.times.shape[1] == 1) == (updates is CONSTANT), name
+    for name, (actual, expected) in chosen.items():
+        assert triples(actual) == expected, name
+        assert actual.data.flags.c_contiguous, name
+        assert (actual.times.shape[1] == 1) == (updates is CONSTANT), name
 
 
-def test_what_is_not_changed_is_not_copied():
+def test_unchanged_updates_are_not_copied():
     assert slice_updates(WHOLE, 0, 5) is WHOLE and reorder_lanes(WHOLE, [0, 1]) is WHOLE
