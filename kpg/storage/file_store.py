@@ -10,8 +10,8 @@ Arrow does. Errors of the system become Unavailable in one place, `unavailable_o
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Final, Protocol
 
 from kpg.errors import Unavailable
@@ -79,14 +79,28 @@ class Files(Protocol):
         ...
 
 
-@contextmanager
-def unavailable_on_error(what: str, undo: Callable[[], object] | None = None) -> Iterator[None]:
-    """Turn an OSError of the block into Unavailable with the message `what`, after calling `undo`."""
-    try:
-        yield
-    except OSError as error:
-        if undo is not None:
-            undo()
+class unavailable_on_error:  # noqa: N801 - used as a statement, like contextlib.suppress
+    """Turn an OSError of the block into Unavailable with the message `what`, after calling `undo`.
+
+    A class and not a generator, because every transaction enters it three times.
+    """
+
+    __slots__ = ("_undo", "_what")
+
+    def __init__(self, what: str, undo: Callable[[], object] | None = None) -> None:
+        self._what = what
+        self._undo = undo
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, OSError):
+            return
+        if self._undo is not None:
+            self._undo()
         full = error.errno in _DISK_FULL
         hint = "Free some space and try again; acknowledged transactions are safe." if full else None
-        raise Unavailable(what, detail=f"{error.strerror or error}.", hint=hint) from None
+        raise Unavailable(self._what, detail=f"{error.strerror or error}.", hint=hint) from None

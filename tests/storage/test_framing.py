@@ -67,9 +67,8 @@ def test_frames_that_were_not_forced_one_by_one_may_be_lost_in_any_order(groups,
 def test_a_row_that_looks_like_a_frame_is_not_taken_for_one():
     inner, _ = segment([[b"a"], [b"b"]])
     whole, starts = segment([[b"first"], [inner]])
-    scanned = scan_segment(
-        whole[: starts[1] + HEADER.size + len(inner)], "s", 7, last=True
-    )  # the last bytes are missing
+    without_last_bytes = whole[: starts[1] + HEADER.size + len(inner)]
+    scanned = scan_segment(without_last_bytes, "s", 7, last=True)
     assert scanned.torn and scanned.groups == ((b"first",),)
 
 
