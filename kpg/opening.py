@@ -98,19 +98,19 @@ def open(
     if spark is not None:
         if background:
             raise ProgramError("spark= runs in the background already", hint="Leave background=True out.")
-        from kpg.cluster.cluster_directory import home_of
+        from kpg.cluster.cluster_directory import directory_of
         from kpg.spark.spark_database import SparkDatabase
 
-        return SparkDatabase(config, workers, spark, home_of(place, filesystem, durability, checkpoint_bytes))
+        return SparkDatabase(config, workers, spark, directory_of(place, filesystem, durability, checkpoint_bytes))
     if workers > 1:
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")
         from kpg.cluster.cluster_database import ClusterDatabase
-        from kpg.cluster.cluster_directory import home_of
+        from kpg.cluster.cluster_directory import directory_of
         from kpg.cluster.local_launcher import LocalLauncher
 
-        home = home_of(place, filesystem, durability, checkpoint_bytes)
-        return ClusterDatabase(config, workers, LocalLauncher(spare=home is not None), home=home)
+        directory = directory_of(place, filesystem, durability, checkpoint_bytes)
+        return ClusterDatabase(config, workers, LocalLauncher(spare=directory is not None), directory=directory)
     make = partial(EmbeddedDatabase, config)
     if place is not None:
         from kpg.api.durability import open_durable

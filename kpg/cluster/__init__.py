@@ -1,7 +1,7 @@
-"""Many workers: processes that each hold a shard of every operator, and the client that gives them work.
+"""A db on several workers: one coordinator in the user's process, and one rank in each worker process.
 
-Reading order: wire (frames on a socket), handshake and door (who may connect), codec (rows and counts in frames), mesh
-(the connections among ranks), requests and rank (what a worker does when asked), guests (those who bring rows or read
-them from elsewhere), coordinator (the one that puts requests in order), generations (how workers begin, and begin
-again), database (the objects people hold), local (processes on this machine). Queries as JSON: `kpg.plan.plan_document`.
+Reading order: frames and frame_codec (bytes), request_frames (typed messages with blocks of rows), handshake and
+authenticated_listener (connections), mesh (ranks among themselves), rank_commands, command_handlers and rank (what a
+rank does), data_requests, data_service and data_connections (rows from and to clients), coordinator, request_history
+and generations (one order of commands, and recovery), cluster_database (what users hold).
 """

@@ -1,17 +1,17 @@
 """A rank as a process of its own: `python -m kpg.cluster`, started by `kpg.cluster.local_launcher`.
 
-With --spare it first waits a little, and then does some work of its own, so that all code is loaded when it is needed
-in a hurry.
+With --spare it waits until it is needed to replace a lost rank. Meanwhile it runs some queries of its own, so that all
+code is loaded by then.
 """
 
 import select
 import sys
 
-LET_OTHERS_START = 3.0  # seconds, unless the spare is needed before
+WARM_UP_DELAY_SECONDS = 3.0  # the ranks that start at the same time need the cores first
 
 
-def rehearse() -> None:
-    """Run what most queries are made of, on a few rows."""
+def warm_up() -> None:
+    """Run the operators of most queries on a few rows."""
     from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.columns.functions import col
     from kpg.config import Config
@@ -22,18 +22,18 @@ def rehearse() -> None:
         hop = pairs.iterate(
             lambda far: far.join(pairs, on={"dst": "src"}).select("src", dst=col("dst_right")).concat(pairs).distinct()
         )
-        answers = [hop.output(), edges.count("name").output(), edges.group_by("src").min("dst").output()]
+        outputs = [hop.output(), edges.count("name").output(), edges.group_by("src").min("dst").output()]
         for row in ((1, 2, "a"), (2, 3, "b"), (3, 1, "a")):
             edges.insert([row])
             db.advance()
-            for answer in answers:
-                answer.rows()
+            for output in outputs:
+                output.rows()
         db.idle()
 
 
 if __name__ == "__main__":
-    if "--spare" in sys.argv and not select.select([sys.stdin], [], [], LET_OTHERS_START)[0]:
-        rehearse()
+    if "--spare" in sys.argv and not select.select([sys.stdin], [], [], WARM_UP_DELAY_SECONDS)[0]:
+        warm_up()
     from kpg.cluster.rank import main
 
     main()

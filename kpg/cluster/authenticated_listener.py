@@ -1,7 +1,7 @@
-"""A port that only those who know the secret get through, one thread greeting while the owner works.
+"""A listening socket that hands over only connections that have proved that they know the secret.
 
-Strangers, garbage and silence cost the owner nothing: each newcomer is greeted on a thread of its own, for a few
-seconds and a few at a time, and only what has proved itself is handed over.
+Each new connection is authenticated on a thread of its own, for a few seconds and a few at a time. Strangers, garbage
+and silence therefore cost the owner of the listener nothing.
 """
 
 from __future__ import annotations
@@ -11,52 +11,54 @@ import socket
 import threading
 from collections import deque
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from kpg.cluster import handshake
+from kpg.cluster.hello_messages import Hello
 from kpg.errors import ClusterError
 
-AT_ONCE = 32  # newcomers being greeted
-REMEMBERED = 16  # refusals
+MAX_HANDSHAKES = 32  # at the same time; further connections wait in the backlog of the socket
+MAX_REMEMBERED_REFUSALS = 16  # for diagnosis
+BACKLOG = 128  # connections that the system queues
 
 
 class AuthenticatedListener:
-    """Listens on one interface."""
+    """Listens on one interface, at a port that the system chooses."""
 
     unsent = 0
 
     def __init__(self, interface: str, secret: bytes) -> None:
         self._secret = secret
-        self._listener = socket.create_server((interface, 0), backlog=128)
-        self._greeting = threading.BoundedSemaphore(AT_ONCE)
-        self._arrived: SimpleQueue[tuple[dict[str, Any], socket.socket]] = SimpleQueue()
-        self._bell, self._ring = socket.socketpair()
-        self._bell.setblocking(False)
-        self.refused: deque[ClusterError] = deque(maxlen=REMEMBERED)
+        self._listener = socket.create_server((interface, 0), backlog=BACKLOG)
+        self._handshakes = threading.BoundedSemaphore(MAX_HANDSHAKES)
+        self._accepted: SimpleQueue[tuple[Hello, socket.socket]] = SimpleQueue()
+        self._signal, self._signaller = socket.socketpair()  # readable while a connection waits to be taken
+        self._signal.setblocking(False)
+        self.refused: deque[ClusterError] = deque(maxlen=MAX_REMEMBERED_REFUSALS)
         self._closed = False
-        threading.Thread(target=self._listen, name="kpg door", daemon=True).start()
+        threading.Thread(target=self._listen, name="kpg listener", daemon=True).start()
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it is."""
+        """The host and the port."""
         host, port = self._listener.getsockname()[:2]
         return str(host), int(port)
 
     def fileno(self) -> int:
-        """Readable when somebody has come in."""
-        return self._bell.fileno()
+        """Return a file number that is readable while a connection waits to be taken."""
+        return self._signal.fileno()
 
-    def take(self, seconds: float | None = 0.0) -> tuple[dict[str, Any], socket.socket] | None:
-        """The next that came in, as what and by which socket; None if nobody did in time."""
-        with contextlib.suppress(BlockingIOError):
-            self._bell.recv(4096)
+    def take(self, timeout_seconds: float = 0.0) -> tuple[Hello, socket.socket] | None:
+        """Take the next authenticated connection; None if there is none in time, or the listener is closed."""
+        with contextlib.suppress(OSError):  # nothing to read, or another thread has closed the listener
+            self._signal.recv(4096)
         try:
-            found = self._arrived.get(timeout=seconds) if seconds else self._arrived.get_nowait()
+            arrival = self._accepted.get(timeout=timeout_seconds) if timeout_seconds else self._accepted.get_nowait()
         except Empty:
             return None
-        if not self._arrived.empty():
-            self._ring.send(b"!")
-        return found
+        if not self._accepted.empty():
+            with contextlib.suppress(OSError):
+                self._signaller.send(b"!")
+        return arrival
 
     def _listen(self) -> None:
         while not self._closed:
@@ -64,20 +66,20 @@ class AuthenticatedListener:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            self._greeting.acquire()
-            threading.Thread(target=self._greet, args=(sock,), name="kpg greeting", daemon=True).start()
+            self._handshakes.acquire()
+            threading.Thread(target=self._authenticate, args=(sock,), name="kpg handshake", daemon=True).start()
 
-    def _greet(self, sock: socket.socket) -> None:
+    def _authenticate(self, sock: socket.socket) -> None:
         try:
             hello = handshake.accept(sock, self._secret)
-            self._arrived.put((hello, sock))
-            self._ring.send(b"!")
+            self._accepted.put((hello, sock))
+            self._signaller.send(b"!")
         except ClusterError as error:
             self.refused.append(error)
         except OSError:
             sock.close()
         finally:
-            self._greeting.release()
+            self._handshakes.release()
 
     def close(self) -> None:
         """Stop listening; may be repeated."""
@@ -86,7 +88,7 @@ class AuthenticatedListener:
             with contextlib.suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
-            while (found := self.take()) is not None:
-                found[1].close()
-            self._bell.close()
-            self._ring.close()
+            while (arrival := self.take()) is not None:
+                arrival[1].close()
+            self._signal.close()
+            self._signaller.close()

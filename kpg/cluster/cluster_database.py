@@ -13,19 +13,21 @@ worker is replaced (see generations).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.contracts import Database
 from kpg.api.transactions import as_origin
+from kpg.cluster import rank_commands as commands
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
 from kpg.cluster.cluster_output import ClusterOutput, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
-from kpg.cluster.message import Rows, read_error
+from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.sent_rows import SentRows
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.columns.schema import Schema
@@ -34,10 +36,12 @@ from kpg.columns.updates import Updates
 from kpg.config import Config
 from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, WorkerLost
 from kpg.plan.plan_values import write_schema
-from kpg.storage.manifest import frontier_to_json
+from kpg.protocol.error_messages import error_of
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
+
+Result = TypeVar("Result", covariant=True)
 
 
 class ClusterDatabase(Database):
@@ -55,7 +59,7 @@ class ClusterDatabase(Database):
         workers: int,
         launcher: Launcher,
         interface: str = "127.0.0.1",
-        home: ClusterDirectory | None = None,
+        directory: ClusterDirectory | None = None,
         output_class: type[ClusterOutput] = ClusterOutput,
     ) -> None:
         self.config = config
@@ -63,19 +67,19 @@ class ClusterDatabase(Database):
         self.inputs, self.outputs, self.readers = {}, {}, {}
         self.followers = []
         self.workers = workers
-        self.home = home
+        self.directory = directory
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
-        self.generations = Generations(self.coordinator, config, home)
-        self.generations.after_meeting.append(self._discard_received_changes)
-        self.pending = SentRows(config.coordinates, self.generations.script, keep_copies=home is not None)
+        self.generations = Generations(self.coordinator, config, directory)
+        self.generations.after_recovery.append(self._discard_received_changes)
+        self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
         self.installer = ClusterInstaller(self, output_class)
         self._closed = False
         try:
-            if home is not None:
-                home.claim(workers, config.coordinates)
+            if directory is not None:
+                directory.claim(workers, config.coordinates)
             self.coordinator.start(range(workers))
             self.generations.begin()
-            if home is not None:
+            if directory is not None:
                 self._fetch_readers()
         except BaseException:
             self.close()
@@ -92,30 +96,35 @@ class ClusterDatabase(Database):
 
     # Requests
 
-    def ask(self, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> list[RankReply]:
-        """Send a request to all workers and return their replies."""
+    def ask(self, command: commands.Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
+        """Send a command to all workers and return their replies."""
         self.check()
         with self.coordinator.lock:
-            replies = self.generations.lasting(lambda: self.coordinator.ask(request, blocks))
-            self.generations.script.done(request)
+            replies = self.generations.retrying(lambda: self.coordinator.ask(command, blocks))
+            self.generations.history.record(command)
             return replies
 
-    def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows] = ()) -> None:
+    def tell(self, rank: int, command: commands.InsertCommand, blocks: Sequence[RowBlock] = ()) -> None:
         """Send rows to one worker, without waiting for it."""
         self.check()
         with self.coordinator.lock:
-            self.pending.keep_copy(rank, request, blocks)
+            self.pending.keep_copy(rank, command, blocks)
             try:
-                self.coordinator.tell(rank, request, blocks)
+                self.coordinator.tell(rank, command, blocks)
             except WorkerLost:
-                if self.home is None:
+                if self.directory is None:
                     raise
                 self.generations.recover()  # which sends these rows, too
 
-    def read(self, request: dict[str, Any], as_of: Any, blocks: Sequence[Rows] = ()) -> Updates:
+    def read(
+        self,
+        command: commands.SnapshotCommand | commands.LookupCommand | commands.ScanCommand,
+        as_of: Any,
+        blocks: Sequence[RowBlock] = (),
+    ) -> Updates:
         """Return rows as of a time, from all workers."""
-        time = None if as_of is None else list(self.as_time(as_of))
-        return all_rows([reply.blocks[0] for reply in self.ask({**request, "as_of": time}, blocks)])
+        time = None if as_of is None else self.as_time(as_of)
+        return all_rows([reply.blocks[0] for reply in self.ask(replace(command, as_of=time), blocks)])
 
     # Time
 
@@ -136,52 +145,51 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             frontier = self._frontier_ahead(time)
-            replies = self.generations.lasting(lambda: self._try_advance(frontier, origins))
+            replies = self.generations.retrying(lambda: self._try_advance(frontier, origins))
             self._finish_advance(frontier, replies)
         self._notify(replies)
 
-    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply]:
+    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[commands.AdvanceResult]]:
         """Make all workers log the rows they received, then make all move their clocks."""
-        to, written_origins = frontier_to_json(frontier), [list(origin) for origin in origins]
-        if self.home is not None:
+        to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
+        if self.directory is not None:
             try:
-                self.coordinator.ask({"do": "log", "to": to, "origins": written_origins})
+                self.coordinator.ask(commands.LogCommand(to, written_origins))
             except StorageError:
-                self.coordinator.ask({"do": "unlog"})  # on the workers that could write
+                self.coordinator.ask(commands.UnlogCommand())  # on the workers that could write
                 raise
-        following = [name for name, output in self.outputs.items() if output.followed]
-        return self.coordinator.ask({
-            "do": "advance", "to": to, "dirty": list(self.pending), "following": following, "origins": written_origins,
-        })  # fmt: skip
+        following = tuple(name for name, output in self.outputs.items() if output.followed)
+        command = commands.AdvanceCommand(to, tuple(self.pending), following, written_origins)
+        return self.coordinator.ask(command)
 
-    def _finish_advance(self, frontier: Frontier, replies: list[RankReply]) -> None:
+    def _finish_advance(self, frontier: Frontier, replies: list[RankReply[commands.AdvanceResult]]) -> None:
         """Note that all workers have moved to a time, and keep the changes that they sent."""
         self.pending.discard()
         self.generations.now = frontier
-        for index, name in enumerate(replies[0].value["heard"]):
+        for index, name in enumerate(replies[0].value.changed):
             self.outputs[name].take([reply.blocks[index] for reply in replies])
-        log_bytes = max(reply.value["log_bytes"] for reply in replies)
-        if self.home is not None and log_bytes > self.home.checkpoint_bytes:
+        log_bytes = max(reply.value.log_bytes for reply in replies)
+        if self.directory is not None and log_bytes > self.directory.checkpoint_bytes:
             self.checkpoint()
 
-    def _notify(self, replies: list[RankReply]) -> None:
+    def _notify(self, replies: list[RankReply[commands.AdvanceResult]]) -> None:
         """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
-        for name in replies[0].value["heard"]:
+        for name in replies[0].value.changed:
             if name in self.outputs:
                 self.outputs[name].notify()
         for follower in tuple(self.followers):
             follower()
         for reply in replies:
-            if reply.value["trouble"] is not None:
-                raise read_error(reply.value["trouble"])
+            if reply.value.trouble is not None:
+                raise error_of(reply.value.trouble)
 
     def _discard_received_changes(self) -> None:
         """Make workers that began again drop the changes that this process has received from their predecessors."""
-        followed = [name for name, output in self.outputs.items() if output.followed]
+        followed = tuple(name for name, output in self.outputs.items() if output.followed)
         if followed:
-            self.coordinator.ask({"do": "discard", "names": followed})
+            self.coordinator.ask(commands.DiscardChangesCommand(followed))
 
-    def publish(self, request: dict[str, Any], rows: int, origins: tuple[Origin, ...] = ()) -> int:
+    def publish(self, command: commands.PublishCommand, rows: int, origins: tuple[Origin, ...] = ()) -> int:
         """Make staged rows one transaction and return its epoch; `rows` is their number.
 
         A worker that is lost meanwhile takes its staged rows with it. So this does not retry: the transaction has not
@@ -189,7 +197,7 @@ class ClusterDatabase(Database):
         """
         with self.coordinator.lock:
             self.check()
-            source = self.inputs[request["name"]]
+            source = self.inputs[command.name]
             self.ensure_arranged(source.name)
             if self.pending:
                 self.advance()  # rows of other writers are a transaction of their own
@@ -197,11 +205,11 @@ class ClusterDatabase(Database):
             self.pending.add(source.name, self.time.elements[0])
             frontier = Frontier.at((epoch + 1,))
             try:
-                self._insert_staged(request, rows)
+                self._insert_staged(command, rows)
                 replies = self._try_advance(frontier, origins)
                 self._finish_advance(frontier, replies)
             except WorkerLost as error:
-                if self.home is not None:
+                if self.directory is not None:
                     self.generations.recover()  # without these rows
                 raise WorkerLost(
                     f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
@@ -212,12 +220,12 @@ class ClusterDatabase(Database):
         self._notify(replies)
         return epoch
 
-    def _insert_staged(self, request: dict[str, Any], rows: int) -> None:
+    def _insert_staged(self, command: commands.PublishCommand, rows: int) -> None:
         """Make the workers insert their staged rows; raise if some are missing."""
-        inserted = sum(reply.value for reply in self.coordinator.ask({"do": "publish", **request}))
+        inserted = sum(reply.value for reply in self.coordinator.ask(command))
         if inserted != rows:
             raise Unavailable(
-                f"{rows - inserted} of {rows} rows that were staged for {request['name']} are gone",
+                f"{rows - inserted} of {rows} rows that were staged for {command.name} are gone",
                 detail=f"Rows that are not published are dropped after {KEPT_SECONDS:.0f} s.",
                 hint="Write them again.",
             )
@@ -239,10 +247,10 @@ class ClusterDatabase(Database):
     def take_back(self) -> None:
         """Drop all pending rows, here and on the workers."""
         self.pending.discard()
-        self.ask({"do": "take_back"})
+        self.ask(commands.TakeBackCommand())
 
     def settle(self) -> None:
-        self.ask({"do": "settle"})
+        self.ask(commands.SettleCommand())
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Return False: workers use their quiet moments by themselves."""
@@ -251,35 +259,35 @@ class ClusterDatabase(Database):
     # Storage
 
     def checkpoint(self) -> int:
-        if self.home is None:
+        if self.directory is None:
             raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
-        return sum(reply.value for reply in self.ask({"do": "checkpoint"}))
+        return sum(reply.value for reply in self.ask(commands.CheckpointCommand()))
 
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
-        relations = None if of is None else sorted(of)
-        self.ask({"do": "set_reader", "name": name, "time": list(self.as_time(time)), "of": relations})
+        relations = None if of is None else tuple(sorted(of))
+        self.ask(commands.SetReaderCommand(name, self.as_time(time), relations))
         self._fetch_readers()
 
     def drop_reader(self, name: str) -> None:
-        self.ask({"do": "drop_reader", "name": name})
+        self.ask(commands.DropReaderCommand(name))
         self._fetch_readers()
 
     def _fetch_readers(self) -> None:
-        readers = self.ask({"do": "readers"})[0].value
+        readers = self.ask(commands.ReadersCommand())[0].value
         self.readers.clear()
         self.readers.update({name: NamedReader.from_json(reader) for name, reader in readers.items()})
 
     def was_applied(self, origin: Origin) -> bool:
         """Return whether a batch of a writer was applied, now or before the db was opened."""
-        return bool(self.ask({"do": "applied", "origin": list(origin)})[0].value)
+        return self.ask(commands.IsAppliedCommand((origin.source, origin.batch)))[0].value
 
     def reclaim(self) -> int:
         with self.coordinator.lock:
             self.settle()
-            self.ask({"do": "forget"})
+            self.ask(commands.ForgetSymbolsCommand())
             for member in self.coordinator.members.values():
-                member.told.forget()
-            return sum(reply.value for reply in self.ask({"do": "reclaim"}))
+                member.dictionary.forget()
+            return sum(reply.value for reply in self.ask(commands.ReclaimSymbolsCommand()))
 
     # Relations and queries
 
@@ -295,25 +303,22 @@ class ClusterDatabase(Database):
     ) -> ClusterInput:
         self._check_name_is_free(name)
         source = ClusterInput(self, name, schema or Schema.of(columns), key)
-        self.ask({
-            "do": "input", "name": name, "schema": write_schema(source.schema), "key": list(source.key) or None,
-        })  # fmt: skip
+        self.ask(commands.CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None))
         self.inputs[name] = source
         return source
 
     def ensure_arranged(self, name: str, keys: tuple[str, ...] | None = None) -> None:
         """Make all workers arrange a relation, unless a query has made them do so."""
-        self.ask({"do": "base", "name": name, "keys": None if keys is None else list(keys)})
+        self.ask(commands.ArrangeInputCommand(name, keys))
 
-    def frontier_of(self, kind: str, name: Any) -> Frontier:
+    def frontier_of(self, command: commands.OutputFrontierCommand | commands.ProbeFrontierCommand) -> Frontier:
         """Return the times at which an output or probe may still change on some worker."""
-        replies = self.ask({"do": "frontier", "kind": kind, "name": name})
-        return Frontier(tuple(time) for reply in replies for time in reply.value)
+        return Frontier(time for reply in self.ask(command) for time in reply.value)
 
-    def release_on_workers(self, kind: str, name: Any) -> None:
+    def release_on_workers(self, command: commands.Command[None]) -> None:
         """Make the workers release a handle; do nothing if the db is closed or a worker is lost."""
-        if not self._closed and self.coordinator.broken is None:
-            self.ask({"do": "release", "kind": kind, "name": name})
+        if not self._closed and self.coordinator.failure is None:
+            self.ask(command)
 
     # Introspection
 
@@ -322,11 +327,11 @@ class ClusterDatabase(Database):
 
     def explain_workers(self, name: str | None) -> str:
         """Return what each worker explains of itself, or of one answer."""
-        replies = self.ask({"do": "explain", "name": name})
+        replies = self.ask(commands.ExplainCommand(name))
         return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
 
     def describe(self) -> dict[str, Any]:
-        replies = self.ask({"do": "describe"})
+        replies = self.ask(commands.DescribeCommand())
         return {
             "workers": [reply.value for reply in replies],
             "inputs": sorted(self.inputs),
@@ -353,5 +358,5 @@ class ClusterDatabase(Database):
         if not self._closed:
             self._closed = True
             self.coordinator.close()
-            if self.home is not None:
-                self.home.leave()
+            if self.directory is not None:
+                self.directory.release()

@@ -1,7 +1,7 @@
-"""The directory of a durable cluster: a part for each rank, and a note of how many there are.
+"""The directory of a durable cluster: a part for each rank, and a note of the number of workers.
 
-place/cluster.json     workers, written once; a lock while a client has it open
-place/rank-0, rank-1   what each rank keeps (see kpg.storage)
+place/cluster.json     the number of workers, written once; locked while a coordinator has the directory open
+place/rank-0, rank-1   the storage of each rank (see kpg.storage)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTE = "cluster.json"
 
 
 class ClusterDirectory:
-    """A place that ranks keep their rows in."""
+    """The directory in which ranks keep their rows."""
 
     def __init__(self, place: str, durability: Durability, checkpoint_bytes: int) -> None:
         self.place = place
@@ -28,7 +28,7 @@ class ClusterDirectory:
         self._lock: Lock | None = None
 
     def claim(self, workers: int, coordinates: int) -> None:
-        """Make sure that this place is for so many workers, and that nobody else has it open."""
+        """Lock the directory and check that it belongs to this number of workers; create it if needed."""
         if coordinates != 1:
             raise ProgramError("workers on a directory have times of one coordinate")
         root = Path(self.place)
@@ -37,33 +37,33 @@ class ClusterDirectory:
             self._lock = Lock(str(root))
             note = root / NOTE
             if not note.exists():
-                if any(each.name.startswith("manifest-") for each in root.iterdir()):
+                if any(file.name.startswith("manifest-") for file in root.iterdir()):
                     raise SchemaMismatch(
                         f"{self.place} is the directory of a db without workers", hint="Open it without workers=."
                     )
                 temporary = root / f"{NOTE}.new"
                 temporary.write_text(json.dumps({"format": "kpg cluster", "version": 1, "workers": workers}))
                 os.replace(temporary, note)
-            found = json.loads(note.read_text())
+            written = json.loads(note.read_text())
         except OSError as error:
             raise Unavailable(f"cannot open {self.place}", detail=str(error)) from None
         except ValueError as error:
             raise Corrupt(f"{self.place}/{NOTE} is damaged", detail=str(error)) from None
-        if found.get("workers") != workers:
+        if written.get("workers") != workers:
             raise SchemaMismatch(
-                f"{self.place} belongs to {found.get('workers')} workers, not {workers}",
-                hint=f"Open it with workers={found.get('workers')}.",
+                f"{self.place} belongs to {written.get('workers')} workers, not {workers}",
+                hint=f"Open it with workers={written.get('workers')}.",
             )
 
-    def leave(self) -> None:
-        """Let others open it; may be repeated."""
+    def release(self) -> None:
+        """Release the lock; may be repeated."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
 
-def home_of(place: Any, filesystem: Any, durability: Durability, checkpoint_bytes: int) -> ClusterDirectory | None:
-    """The home that someone asked for; None for a cluster that keeps nothing."""
+def directory_of(place: Any, filesystem: Any, durability: Durability, checkpoint_bytes: int) -> ClusterDirectory | None:
+    """Return the directory that a caller of `kpg.open` names; None for a cluster in memory."""
     if place is None:
         return None
     path = os.fspath(place)

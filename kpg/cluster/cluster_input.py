@@ -13,7 +13,8 @@ import numpy as np
 
 from kpg.algebra.order import Time
 from kpg.api.encoding_input import EncodingInput
-from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.cluster.rank_commands import CloseInputCommand, DropInputCommand, InsertCommand, MakeRowsCommand
+from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, slice_updates
 from kpg.columns.updates import Ints, Updates, constant
@@ -41,11 +42,11 @@ class ClusterInput(EncodingInput):
     # Rows in
 
     def take_lanes(self, updates: Updates) -> None:
-        self._send(updates, {"do": "insert", "name": self.name})
+        self._send(updates, InsertCommand(self.name))
 
     def replace_lanes(self, data: Ints) -> None:
         now = constant(self.db.time.elements[0])
-        self._send(Updates(data, now, constant((1,))), {"do": "insert", "name": self.name, "replacing": True})
+        self._send(Updates(data, now, constant((1,))), InsertCommand(self.name, replacing=True))
 
     def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
         """Make each worker import the function by name and call it; no row passes through this process."""
@@ -53,15 +54,14 @@ class ClusterInput(EncodingInput):
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
         self.db.pending.add(self.name, self.db.time.elements[0])
-        request = {"do": "make", "name": self.name, "function": name, "options": options, "diff": diff}
-        return sum(reply.value for reply in self.db.ask(request))
+        return sum(reply.value for reply in self.db.ask(MakeRowsCommand(self.name, name, options, diff)))
 
-    def _send(self, updates: Updates, request: dict[str, Any]) -> None:
+    def _send(self, updates: Updates, command: InsertCommand) -> None:
         if not len(updates):
             return
         self.db.pending.add(self.name, tuple(updates.times.max(axis=1).tolist()))
         for rank, part in self._parts(updates):
-            self.db.tell(rank, request, [Rows(part, self._symbolic)])
+            self.db.tell(rank, command, [RowBlock(part, self._symbolic)])
 
     def _parts(self, updates: Updates) -> list[tuple[int, Updates]]:
         """Divide rows among the workers."""
@@ -101,14 +101,14 @@ class ClusterInput(EncodingInput):
     def close(self) -> None:
         self.db.check()
         if not self.closed:
-            self.db.ask({"do": "close_input", "name": self.name, "dirty": self.name in self.db.pending})
+            self.db.ask(CloseInputCommand(self.name, self.name in self.db.pending))
             self.db.pending.take(self.name)
             self.closed = True
 
     def drop(self) -> None:
         self.db.check()
         if not self.dropped:
-            self.db.ask({"do": "drop_input", "name": self.name})
+            self.db.ask(DropInputCommand(self.name))
             self.closed = self.dropped = True
             self.db.pending.forget(self.name)
             self.db.inputs.pop(self.name, None)

@@ -13,6 +13,7 @@ from kpg.api.contracts import Installer
 from kpg.api.embedded_installer import free_output_name
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
+from kpg.cluster.rank_commands import InstallArrangementCommand, InstallOutputCommand, InstallProbeCommand
 from kpg.errors import KpgError
 from kpg.plan import plan_document
 from kpg.plan.nodes import PlanNode
@@ -31,7 +32,7 @@ class ClusterInstaller(Installer):
 
     def output(self, node: PlanNode, name: str | None, keep: bool) -> ClusterOutput:
         chosen = free_output_name(self.db, name)
-        self.db.ask({"do": "output", "name": chosen, "plan": document(node), "keep": keep})
+        self.db.ask(InstallOutputCommand(chosen, document(node), keep))
         output = self.db.outputs[chosen] = self._output_class(self.db, chosen, node.schema, keep)
         return output
 
@@ -46,10 +47,7 @@ class ClusterInstaller(Installer):
         self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None
     ) -> ClusterArrangement:
         index = ClusterIndex(next(self._numbers), name, keys)
-        self.db.ask({
-            "do": "arrangement", "number": index.number, "name": name, "keys": list(keys), "of": relation,
-            "plan": document(node),
-        })  # fmt: skip
+        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, document(node)))
         return ClusterArrangement(self.db, index, node)
 
     def answers(self, name: str, plans: dict[str, PlanNode]) -> dict[str, ClusterArrangement]:
@@ -58,7 +56,7 @@ class ClusterInstaller(Installer):
 
     def probe(self, node: PlanNode) -> ClusterProbe:
         number = next(self._numbers)
-        self.db.ask({"do": "probe", "number": number, "plan": document(node)})
+        self.db.ask(InstallProbeCommand(number, document(node)))
         return ClusterProbe(self.db, number)
 
 

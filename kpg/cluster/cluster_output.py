@@ -18,7 +18,8 @@ from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Arrangement, Output, Probe
 from kpg.api.trace_reads import counted_table, rows_table
-from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.cluster import rank_commands as commands
+from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
@@ -61,7 +62,7 @@ class ClusterOutput(Output):
     def _follow(self) -> None:
         """Fetch all changes so far; from now on each advance brings them."""
         with self.db.coordinator.lock:
-            replies = self.db.ask({"do": "changes", "name": self.name})
+            replies = self.db.ask(commands.TakeChangesCommand(self.name))
             self.followed = True
             self.take([reply.blocks[0] for reply in replies])
 
@@ -99,7 +100,7 @@ class ClusterOutput(Output):
         self._check()
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
-        rows = self.db.read({"do": "snapshot", "name": self.name}, as_of)
+        rows = self.db.read(commands.SnapshotCommand(self.name), as_of)
         if counts:
             return counted_table(self.db, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
@@ -111,7 +112,7 @@ class ClusterOutput(Output):
 
     def frontier(self) -> Frontier:
         self._check()
-        return self.db.frontier_of("output", self.name)
+        return self.db.frontier_of(commands.OutputFrontierCommand(self.name))
 
     @property
     def ended(self) -> bool:
@@ -136,7 +137,7 @@ class ClusterOutput(Output):
         if not self._released:
             self._released = True
             self.db.outputs.pop(self.name, None)
-            self.db.release_on_workers("output", self.name)
+            self.db.release_on_workers(commands.ReleaseOutputCommand(self.name))
 
 
 class ClusterIndex:
@@ -166,12 +167,12 @@ class ClusterArrangement(Arrangement):
         self._check()
         key_schema = self.schema.select(self.keys)
         encoded = Updates(encode(key_schema, keys, self.db.symbols), constant((0,)), constant((1,)))
-        request = {"do": "lookup", "number": self.index.number}
-        return self._table(self.db.read(request, as_of, [Rows(encoded, symbolic_lanes(key_schema))]))
+        command = commands.LookupCommand(self.index.number)
+        return self._table(self.db.read(command, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))]))
 
     def scan(self, as_of: Any = None) -> pa.Table:
         self._check()
-        return self._table(self.db.read({"do": "scan", "number": self.index.number}, as_of))
+        return self._table(self.db.read(commands.ScanCommand(self.index.number), as_of))
 
     @property
     def rows(self) -> int:
@@ -192,7 +193,7 @@ class ClusterArrangement(Arrangement):
     def release(self) -> None:
         if not self._released:
             self._released = True
-            self.db.release_on_workers("arrangement", self.index.number)
+            self.db.release_on_workers(commands.ReleaseArrangementCommand(self.index.number))
 
     def _check(self) -> None:
         self.db.check()
@@ -210,10 +211,10 @@ class ClusterProbe(Probe):
         self.number = number
 
     def frontier(self) -> Frontier:
-        return self.db.frontier_of("probe", self.number)
+        return self.db.frontier_of(commands.ProbeFrontierCommand(self.number))
 
     def release(self) -> None:
-        self.db.release_on_workers("probe", self.number)
+        self.db.release_on_workers(commands.ReleaseProbeCommand(self.number))
 
 
 def all_rows(shards: list[Updates]) -> Updates:

@@ -1,71 +1,120 @@
-"""The coordinator: starts ranks, lets them meet, and puts requests in one order for all of them.
+"""The coordinator starts the ranks, begins their generations, and sends every command to all of them in one order.
 
-    ask(request)           the same to every rank; their replies, rank by rank
-    tell(rank, request)    to one rank, without a reply; what fails there is said with the next reply
+    ask(command)                 to every rank; returns their results, rank by rank
+    tell(rank, command, rows)    to one rank, without a reply; an error arrives with the next reply
 
-A request is sent to all before any reply is awaited. A rank that is gone ends the generation: the call that notices
-raises `WorkerLost`, at once when its process dies, and so does every later one until the ranks have met again.
+A command is sent to all ranks before any reply is awaited. The loss of a rank ends the generation: the call that
+notices raises `WorkerLost`, as soon as the process dies, and so does every later call until a new generation begins.
 """
 
 from __future__ import annotations
 
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kpg.cluster import frame_codec, frames, message
+from kpg.algebra.frontier import Frontier
+from kpg.cluster import frames
 from kpg.cluster.authenticated_listener import AuthenticatedListener
 from kpg.cluster.fair_lock import FairLock
+from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.frames import FrameSocket
+from kpg.cluster.hello_messages import DriverHello, Hello, RankBootstrap, RankHello
+from kpg.cluster.rank_commands import Command, FrontierSpec, MeetCommand, PrepareCommand, Recoverable, StopCommand
+from kpg.cluster.request_frames import (
+    REFUSAL,
+    REPLY,
+    REQUEST,
+    UNNUMBERED,
+    RowBlock,
+    decode_frame,
+    decode_refusal,
+    decode_result,
+    encode_frame,
+)
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
+from kpg.config import Config
 from kpg.errors import Closed, ClusterError, KpgError, ProtocolError, Unreachable, WorkerLost
+from kpg.protocol.message_codec import encode
+from kpg.storage.transaction_log import Durability
 from kpg.version import __version__
 
-WINDOW = 64 << 20  # bytes on their way to one rank
-CHECK = 0.5  # seconds between looks at silent ranks
-DYING = 1.0  # seconds at most between the end of a socket and that of its process
+Result = TypeVar("Result", covariant=True)
+Service = Callable[[FrameSocket], None]
+
+UNSENT_LIMIT_BYTES = 64 << 20  # to one rank; beyond it `tell` waits, so that a slow rank does not fill our memory
+POLL_SECONDS = 0.5  # between two checks of silent ranks
+START_POLL_SECONDS = 0.2
+ACCEPT_POLL_SECONDS = 1.0  # between two checks whether the coordinator was closed
+EXIT_STATUS_TIMEOUT_SECONDS = 1.0  # the socket of a killed rank closes before its exit status is known
 
 
-class RankReply(NamedTuple):
-    """What a rank answered."""
+class RankReply(NamedTuple, Generic[Result]):
+    """The result of a command on one rank."""
 
-    value: Any
+    value: Result
+    blocks: list[Updates]
+
+
+class ArrivedReply(NamedTuple):
+    """A reply that is not decoded yet."""
+
+    refused: bool
+    text: str
     blocks: list[Updates]
 
 
 class Launcher(Protocol):
-    """Where ranks live: processes on this machine, tasks of Spark."""
+    """Starts ranks somewhere: as processes on this machine, or as Spark tasks."""
 
-    patience: float  # seconds that a rank has to come
+    start_timeout_seconds: float
 
-    def start(self, rank: int, bootstrap: dict[str, Any]) -> None:
-        """Bring a rank up, in place of whatever it was before."""
+    def start(self, bootstrap: RankBootstrap) -> None:
+        """Start a rank; end the one that it replaces."""
 
-    def fate(self, rank: int) -> str | None:
-        """How a rank ended, if it has."""
+    def exit_status(self, rank: int) -> str | None:
+        """Say how a rank ended; None while it runs."""
 
     def stop(self) -> None:
-        """End all ranks that are left; returns when they are gone."""
+        """End all ranks; return when they have ended."""
 
 
 class RankMember:
-    """A rank, as the coordinator sees it."""
+    """The coordinator's connection to a rank."""
 
-    def __init__(self, rank: int, connection: FrameSocket, hello: dict[str, Any], symbols: Symbols) -> None:
-        self.rank = rank
+    def __init__(self, hello: RankHello, connection: FrameSocket, symbols: Symbols) -> None:
+        self.rank = hello.rank
         self.connection = connection
-        self.address = tuple(hello["address"])
-        self.pid = int(hello["pid"])
-        self.told = frame_codec.SymbolDictionary(symbols)
-        self.replies: dict[int, tuple[dict[str, Any], list[Updates]]] = {}
-        self.complaint: KpgError | None = None  # of something told without a reply
+        self.address = hello.address
+        self.pid = hello.pid
+        self.dictionary = SymbolDictionary(symbols)
+        self.replies: dict[int, ArrivedReply] = {}
+        self.unreported_error: KpgError | None = None  # of a command that was sent without a number
+
+    def send(self, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
+        """Send a command, as far as the socket takes it now."""
+        self.connection.send(REQUEST, encode_frame(number, text, blocks, self.dictionary))
+        self.connection.flush()
+
+    def receive(self) -> None:
+        """Send and receive without waiting."""
+        self.connection.flush()
+        for kind, body in self.connection.receive():
+            if kind not in (REPLY, REFUSAL):
+                raise ProtocolError(f"worker {self.rank} sent a frame of unknown kind {kind}")
+            number, text, blocks = decode_frame(body, self.dictionary)
+            if number == UNNUMBERED:
+                self.unreported_error = decode_refusal(text)
+            else:
+                self.replies[number] = ArrivedReply(kind == REFUSAL, text, blocks)
 
 
 class Coordinator:
-    """The one that every request passes through; may be used from any thread."""
+    """Sends commands to the ranks of a db; may be used from any thread."""
 
     def __init__(self, workers: int, launcher: Launcher, symbols: Symbols, interface: str = "127.0.0.1") -> None:
         self.workers = workers
@@ -73,238 +122,224 @@ class Coordinator:
         self.symbols = symbols
         self.secret = secrets.token_bytes(32)
         self.interface = interface
-        self.door = AuthenticatedListener(interface, self.secret)
+        self.listener = AuthenticatedListener(interface, self.secret)
         self.members: dict[int, RankMember] = {}
         self.generation = 0
         self.lock = FairLock()
-        self.broken: ClusterError | None = None
+        self.failure: ClusterError | None = None  # why the current generation ended
+        self.driver_service: Service | None = None  # serves connections that say DriverHello, each on a thread
         self._tokens: dict[int, str] = {}
-        self._next_id = 0
+        self._next_number = 0
         self._closed = False
-        self._came = threading.Condition()
-        self._refusal: KpgError | None = None
-        self.services: dict[str, Callable[[dict[str, Any], FrameSocket], None]] = {}  # by role, each on its own thread
-        threading.Thread(target=self._receive, name="kpg reception", daemon=True).start()
+        self._arrival = threading.Condition()
+        self._version_error: KpgError | None = None
+        threading.Thread(target=self._accept, name="kpg coordinator listener", daemon=True).start()
 
-    # Coming up
+    # Starting ranks
 
     def start(self, ranks: Sequence[int]) -> None:
-        """Bring some ranks up and wait until they have come."""
+        """Start some ranks and wait until they have connected."""
         for rank in ranks:
-            old = self.members.pop(rank, None)
-            if old is not None:
-                old.connection.close()
-            self._tokens[rank] = secrets.token_hex(16)  # whoever holds an older one is a ghost
-            self.launcher.start(rank, self._bootstrap(rank))
-        end = time.monotonic() + self.launcher.patience
+            replaced = self.members.pop(rank, None)
+            if replaced is not None:
+                replaced.connection.close()
+            self._tokens[rank] = secrets.token_hex(16)  # a rank with an older token was replaced
+            self.launcher.start(self._bootstrap(rank))
+        timeout = self.launcher.start_timeout_seconds
+        deadline = time.monotonic() + timeout
         while any(rank not in self.members for rank in ranks):
-            with self._came:
-                self._came.wait(0.2)
-            if self._refusal is not None:
-                refusal, self._refusal = self._refusal, None
-                raise refusal
+            with self._arrival:
+                self._arrival.wait(START_POLL_SECONDS)
+            if self._version_error is not None:
+                error, self._version_error = self._version_error, None
+                raise error
             for rank in ranks:
-                if rank not in self.members and (fate := self.launcher.fate(rank)) is not None:
-                    raise WorkerLost(f"worker {rank} did not start", detail=fate)
-            if time.monotonic() > end:
-                late = [rank for rank in ranks if rank not in self.members]
+                if rank not in self.members and (status := self.launcher.exit_status(rank)) is not None:
+                    raise WorkerLost(f"worker {rank} did not start", detail=status)
+            if time.monotonic() > deadline:
+                missing = [rank for rank in ranks if rank not in self.members]
                 raise WorkerLost(
-                    f"workers {late} did not come within {self.launcher.patience:.0f} s",
-                    hint="Is the machine busy, or can they not reach this one?",
+                    f"workers {missing} did not connect within {timeout:.0f} s",
+                    hint="Check that the machine is not overloaded and that workers can reach this one.",
                 )
 
-    def _bootstrap(self, rank: int) -> dict[str, Any]:
-        return {
-            "rank": rank,
-            "secret": self.secret.hex(),
-            "coordinator": list(self.door.address),
-            "interface": self.interface,
-            "token": self._tokens[rank],
-        }
+    def _bootstrap(self, rank: int) -> RankBootstrap:
+        return RankBootstrap(rank, self.secret.hex(), self.listener.address, self.interface, self._tokens[rank])
 
-    def _receive(self) -> None:
-        """Let in who comes through the door: ranks, and those that a service was set up for."""
+    def _accept(self) -> None:
+        """Accept ranks, and clients of the driver's service, until the coordinator is closed."""
         while not self._closed:
-            found = self.door.take(1.0)
-            if found is None:
-                continue
-            hello, sock = found
-            role = str(hello.get("role"))
-            if role == "rank":
-                self._admit(hello, sock)
-            elif role in self.services and hello.get("version") == __version__:
-                threading.Thread(
-                    target=self.services[role], args=(hello, FrameSocket(sock)), name=f"kpg {role}", daemon=True
-                ).start()
-            else:
-                sock.close()
+            arrival = self.listener.take(ACCEPT_POLL_SECONDS)
+            if arrival is not None:
+                self._admit(*arrival)
 
-    def _admit(self, hello: dict[str, Any], sock: Any) -> None:
-        rank = hello.get("rank")
-        if not isinstance(rank, int) or self._tokens.get(rank) != hello.get("token"):
-            sock.close()  # a ghost of an earlier rank
-            return
-        if hello.get("version") != __version__:
+    def _admit(self, hello: Hello, sock: socket.socket) -> None:
+        if isinstance(hello, RankHello):
+            self._admit_rank(hello, sock)
+        elif isinstance(hello, DriverHello) and hello.version == __version__ and self.driver_service is not None:
+            arguments = (FrameSocket(sock),)
+            threading.Thread(target=self.driver_service, args=arguments, name="kpg driver client", daemon=True).start()
+        else:
             sock.close()
-            self._refusal = ProtocolError(
-                f"worker {rank} runs kpg {hello.get('version')}, this is {__version__}",
+
+    def _admit_rank(self, hello: RankHello, sock: socket.socket) -> None:
+        if self._tokens.get(hello.rank) != hello.token:
+            sock.close()  # a rank that was replaced, or an impostor
+            return
+        if hello.version != __version__:
+            sock.close()
+            self._version_error = ProtocolError(
+                f"worker {hello.rank} runs kpg {hello.version}, this is {__version__}",
                 hint="Install the same version everywhere.",
             )
         else:
-            self.members[rank] = RankMember(rank, FrameSocket(sock), hello, self.symbols)
-        with self._came:
-            self._came.notify_all()
+            self.members[hello.rank] = RankMember(hello, FrameSocket(sock), self.symbols)
+        with self._arrival:
+            self._arrival.notify_all()
 
-    def revive(self) -> list[int]:
-        """Bring up ranks that are gone, so that all can meet again; which those are."""
-        self.broken = None
-        lost = [
-            rank for rank in range(self.workers)
-            if rank not in self.members or self.members[rank].connection.closed or self.launcher.fate(rank) is not None
-        ]  # fmt: skip
+    def restart_lost(self) -> list[int]:
+        """Start the ranks that are lost, so that a new generation can begin; return which they are."""
+        self.failure = None
+        lost = [rank for rank in range(self.workers) if self._is_lost(rank)]
         self.start(lost)
         return lost
 
-    def prepare(self, place: str, durability: str) -> list[dict[str, Any]]:
-        """Have all ranks drop what they have, and say what they find on disk."""
-        self._begin()
-        return [reply.value for reply in self.ask({"do": "prepare", "place": place, "durability": durability})]
+    def _is_lost(self, rank: int) -> bool:
+        member = self.members.get(rank)
+        return member is None or member.connection.closed or self.launcher.exit_status(rank) is not None
 
-    def meet(self, config: dict[str, Any], **recovery: Any) -> list[list[int]]:
-        """Begin a generation: all ranks connect with each other; the time that is then open."""
-        self._begin()
+    # Generations
+
+    def prepare(self, place: str, durability: Durability) -> list[Recoverable]:
+        """Have all ranks drop their generation and open a directory; return what each can recover."""
+        self._reset()
+        return [reply.value for reply in self.ask(PrepareCommand(place, durability))]
+
+    def meet(self, config: Config, upto: Frontier | None = None, checkpoint: Frontier | None = None) -> FrontierSpec:
+        """Begin a generation: all ranks connect to each other and recover; return the open time."""
+        self._reset()
         self.generation += 1
-        peers = {str(rank): list(member.address) for rank, member in self.members.items()}
-        request = {"do": "meet", "generation": self.generation, "peers": peers, "config": config, **recovery}
-        opened: list[list[int]] = self.ask(request)[0].value
-        return opened
+        command = MeetCommand(
+            self.generation,
+            tuple(self.members[rank].address for rank in range(self.workers)),
+            config,
+            None if upto is None else upto.elements,
+            None if checkpoint is None else checkpoint.elements,
+        )
+        return self.ask(command)[0].value
 
-    def _begin(self) -> None:
-        self.broken = None
+    def _reset(self) -> None:
+        self.failure = None
         for member in self.members.values():
             member.replies.clear()
-            member.complaint = None
+            member.unreported_error = None
 
-    # Requests
+    # Commands
 
-    def ask(self, request: dict[str, Any], blocks: Sequence[message.Rows] = ()) -> list[RankReply]:
-        """Have every rank do the same, and wait for all; raises what the first of them raised."""
+    def ask(self, command: Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
+        """Send a command to every rank and wait for all results; raise the first error of a rank."""
         with self.lock:
             self._check()
-            number = self._next_id
-            self._next_id += 1
+            number, text = self._next_number, encode(command)
+            self._next_number += 1
             for rank in range(self.workers):
-                self._send(rank, {**request, "id": number}, blocks)
+                self._send(rank, number, text, blocks)
             replies = [self._await(rank, number) for rank in range(self.workers)]
             for member in self.members.values():
-                if member.complaint is not None:
-                    complaint, member.complaint = member.complaint, None
-                    raise complaint
-            for content, _ in replies:
-                if "error" in content:
-                    raise self._lost_or(message.read_error(content["error"]))
-            return [RankReply(content.get("value"), found) for content, found in replies]
+                if member.unreported_error is not None:
+                    error, member.unreported_error = member.unreported_error, None
+                    raise error
+            for reply in replies:
+                if reply.refused:
+                    raise self._lost_or(decode_refusal(reply.text))
+            return [RankReply(decode_result(command, reply.text), reply.blocks) for reply in replies]
 
-    def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[message.Rows] = ()) -> None:
-        """Have one rank do something, without waiting, but for a rank that is far behind."""
+    def tell(self, rank: int, command: Command[object], blocks: Sequence[RowBlock] = ()) -> None:
+        """Send a command to one rank without waiting for it, unless too much is unsent."""
         with self.lock:
             self._check()
-            self._send(rank, request, blocks)
+            self._send(rank, UNNUMBERED, encode(command), blocks)
             connection = self.members[rank].connection
-            while connection.unsent > WINDOW:
-                connection.wait(CHECK)
-                self._pump(rank)
+            while connection.unsent > UNSENT_LIMIT_BYTES:
+                connection.wait(POLL_SECONDS)
+                self._receive(rank)
 
-    def _send(self, rank: int, request: dict[str, Any], blocks: Sequence[message.Rows]) -> None:
-        member = self.members[rank]
+    def _send(self, rank: int, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
         try:
-            member.connection.send(message.REQUEST, message.encode(request, blocks, member.told))
-            member.connection.flush()
+            self.members[rank].send(number, text, blocks)
         except Unreachable as error:
             raise self._lose(rank, error) from None
 
-    def _await(self, rank: int, number: int) -> tuple[dict[str, Any], list[Updates]]:
-        member = self.members[rank]
-        while number not in member.replies:
-            if self.broken is not None:
-                raise self.broken
-            waiting = [each.connection for each in self.members.values()]
-            ready = frames.wait(waiting, CHECK)
-            for each in tuple(self.members.values()):
-                if each.connection.fileno() in ready:
-                    self._pump(each.rank)
-        return member.replies.pop(number)
+    def _await(self, rank: int, number: int) -> ArrivedReply:
+        replies = self.members[rank].replies
+        while number not in replies:
+            if self.failure is not None:
+                raise self.failure
+            ready = frames.wait([member.connection for member in self.members.values()], POLL_SECONDS)
+            for member in tuple(self.members.values()):
+                if member.connection.fileno() in ready:
+                    self._receive(member.rank)
+        return replies.pop(number)
 
-    def _pump(self, rank: int) -> None:
-        """Write and read what a rank's socket takes and has."""
-        member = self.members[rank]
+    def _receive(self, rank: int) -> None:
         try:
-            member.connection.flush()
-            frames = member.connection.receive()
+            self.members[rank].receive()
         except Unreachable as error:
             raise self._lose(rank, error) from None
-        for kind, body in frames:
-            if kind != message.REPLY:
-                raise ProtocolError(f"worker {rank} sent a frame of unknown kind {kind}")
-            content, blocks = message.decode(body, member.told)
-            if content.get("id") is None:
-                member.complaint = message.read_error(content["error"])
-            else:
-                member.replies[content["id"]] = (content, blocks)
 
-    # Loss
+    # Loss of ranks
 
     def _check(self) -> None:
         if self._closed:
             raise Closed("the db is closed")
-        if self.broken is not None:
-            raise self.broken
+        if self.failure is not None:
+            raise self.failure
 
     def _lose(self, rank: int, error: KpgError) -> ClusterError:
-        fate = self._fates([rank]).get(rank)
-        return self.give_up(f"worker {rank} is gone", fate or error.detail or error.what)
+        status = self._exit_statuses([rank]).get(rank)
+        return self.fail(f"worker {rank} is gone", status or error.detail or error.what)
 
     def _lost_or(self, error: KpgError) -> KpgError:
-        """An error of a request; if it says that a peer is gone, the end of the generation."""
+        """Return the error of a command; if it reports a lost peer, end the generation."""
         if not isinstance(error, WorkerLost):
             return error
-        for rank, fate in self._fates(self.members).items():
-            return self.give_up(f"worker {rank} is gone", fate)
-        return self.give_up(error.what, error.detail)
+        for rank, status in self._exit_statuses(self.members).items():
+            return self.fail(f"worker {rank} is gone", status)
+        return self.fail(error.what, error.detail)
 
-    def _fates(self, ranks: Iterable[int]) -> dict[int, str]:
-        """How those of some ranks ended that have: a socket may be gone a little before its process is."""
-        end = time.monotonic() + DYING
+    def _exit_statuses(self, ranks: Iterable[int]) -> dict[int, str]:
+        """Return how ranks ended, waiting a little: a socket closes before its process has ended."""
+        deadline = time.monotonic() + EXIT_STATUS_TIMEOUT_SECONDS
         while True:
-            found = {rank: fate for rank in ranks if (fate := self.launcher.fate(rank)) is not None}
-            if found or time.monotonic() > end:
-                return found
+            statuses = {rank: status for rank in ranks if (status := self.launcher.exit_status(rank)) is not None}
+            if statuses or time.monotonic() > deadline:
+                return statuses
             time.sleep(0.005)
 
-    def give_up(self, what: str, detail: str | None) -> ClusterError:
-        """End the generation: every call raises this until the ranks have met again."""
-        self.broken = WorkerLost(
+    def fail(self, what: str, detail: str | None) -> ClusterError:
+        """End the generation: every call raises this error until a new one begins."""
+        self.failure = WorkerLost(
             what,
             detail=detail,
-            hint="Its rows are lost with it: open the db anew, on a directory if they matter.",
+            hint="The rows of that worker are lost: open the db again, on a directory if rows must survive.",
         )
-        return self.broken
+        return self.failure
 
     # End
 
     def close(self) -> None:
-        """Let all ranks go; may be repeated."""
+        """End all ranks; may be repeated."""
         with self.lock:
             if self._closed:
                 return
             self._closed = True
+            text = encode(StopCommand())
             for member in self.members.values():
                 try:
-                    member.connection.send(message.REQUEST, message.encode({"do": "stop"}, (), member.told))
-                    member.connection.flush()
+                    member.send(UNNUMBERED, text, ())
                 except KpgError:
-                    pass
+                    pass  # it has ended already
             self.launcher.stop()
             for member in self.members.values():
                 member.connection.close()
-            self.door.close()
+            self.listener.close()

@@ -1,154 +1,177 @@
-"""What a rank does for those outside: keeps rows that guests bring until they are published, and history for readers.
+"""A rank's service to data connections: staged rows until they are published, and history that readers hold.
 
-    stage, publish, unstage     rows under a key that names who brought them and in which attempt
+    stage, publish, unstage     rows under a key that names the task and its attempt
     shard, updates              this rank's rows as of a time, or its updates between two times
-    hold, let_go, pace          a reader's hold on history, and how far it may read at once
+    hold, release, count        a reader's hold on history, and how much there is to read
 
-Guests may stage and read; the rest is asked by the coordinator, of all ranks at the same point.
+Clients stage and read over data connections (DATA_HANDLERS). The coordinator sends the other requests as commands, to
+all ranks at the same point (DATA_COMMANDS).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Final
 
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.installed_arrangement import InstalledArrangement
-from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.cluster import data_requests as requests
+from kpg.cluster import rank_commands as commands
+from kpg.cluster.handler_table import HandlerTable
 from kpg.cluster.reader_holds import ReaderHolds, between, counts_between
-from kpg.cluster.shard_blocks import rows_of
+from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
+from kpg.cluster.shard_blocks import shard_block
 from kpg.cluster.staged_rows import StagedRows
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant, no_updates
 from kpg.errors import SchemaMismatch, UndefinedName
 
-Result = tuple[Any, list[Rows]]
-Request = dict[str, Any]
-
 
 class DataService:
-    """A rank's dealings with guests and readers in one generation."""
+    """The staged rows and holds of a rank in one generation."""
 
     def __init__(self, db: EmbeddedDatabase, outputs: dict[str, EmbeddedOutput], settle: Callable[[], None]) -> None:
         self.db = db
         self.staged = StagedRows()
         self.holds = ReaderHolds()
-        self._outputs = outputs
-        self._settle = settle
-        self._publishing: tuple[Any, ...] | None = None  # the batch whose rows the open epoch has
+        self.outputs = outputs
+        self.settle = settle
+        self.published_prefix: commands.StagingKey | None = None  # the batch whose rows are in the open epoch
 
-    # Rows in
-
-    def stage(self, request: Request, blocks: list[Updates]) -> Result:
-        """Keep rows for later."""
-        source = self._input(request["name"])
-        if any(block.lanes != len(source.schema) for block in blocks):
-            raise SchemaMismatch(f"rows with another number of columns than {source.name}")
-        symbolic = symbolic_lanes(source.schema)
-        self.staged.add(tuple(request["key"]), [Rows(block, symbolic) for block in blocks])
-        return None, []
-
-    def publish(self, request: Request, blocks: list[Updates]) -> int:
-        """Put staged rows into a relation, at the open epoch."""
-        source = self._input(request["name"])
-        now, count = constant(self.db.time.elements[0]), 0
-        for key in request["keys"]:
-            for block, _ in self.staged.take(tuple(key)):
-                if request.get("replacing"):
-                    source.replace_lanes(block.data)
-                else:
-                    source.take_lanes(Updates(block.data, now, block.diffs))
-                count += len(block)
-        self._publishing = tuple(request["prefix"])
-        return count
-
-    def published(self, done: bool) -> None:
-        """The open epoch is acknowledged, and what else was staged for its batch is forgotten; or it was taken back."""
-        prefix, self._publishing = self._publishing, None
-        if done and prefix is not None:
+    def end_publication(self, committed: bool) -> None:
+        """End the open epoch: drop the other staged rows of a batch that it committed, keep those of one taken back."""
+        prefix, self.published_prefix = self.published_prefix, None
+        if committed and prefix is not None:
             self.staged.settle(prefix)
 
-    def unstage(self, request: Request, blocks: list[Updates]) -> None:
-        """Forget what was staged under keys that begin so, and what still comes under them; may be repeated."""
-        if request.get("final", True):
-            self.staged.settle(tuple(request["prefix"]))
-        else:
-            self.staged.drop(tuple(request["prefix"]))
-
-    # Rows out
-
-    def placement(self, request: Request, blocks: list[Updates]) -> list[str] | None:
-        """The columns whose hash says which rank has a row of a relation or answer; none if that is still open."""
-        return list(self._kept(request["name"])[1].placed) if self._is_kept(request["name"]) else None
-
-    def shard(self, request: Request, blocks: list[Updates]) -> Result:
-        """This rank's rows of an answer or relation as of a time: some keys of it, or all.
-
-        A relation that nobody has read has no rows: to arrange it here would be to do so on one rank alone.
-        """
-        if not self._is_kept(request["name"]):
-            schema = self._input(request["name"]).schema
-            return None, [Rows(no_updates(len(schema), 1), symbolic_lanes(schema))]
-        schema, installed = self._kept(request["name"])
-        keys = None
-        if blocks:
-            wanted = tuple(request["keys"])
-            if wanted != installed.schema.names[: len(wanted)]:
-                raise UndefinedName(f"{request['name']} is not sorted by {', '.join(wanted)}")
-            keys = wanted_keys(blocks[0].data)
-        hold = request.get("hold")
-        since = self.holds.find(hold).handle.since if hold is not None else None
-        return None, [rows_of(self.db, installed, schema, request["as_of"], keys, since)]
-
-    def updates(self, request: Request, blocks: list[Updates]) -> Result:
-        """This rank's updates of an answer or relation at times in [start, end), for one who holds its history."""
-        schema, _ = self._kept(request["name"])
-        found = between(self.holds.find(request["hold"]), schema, request["start"], request["end"])
-        return None, [Rows(found, symbolic_lanes(schema))]
-
-    # Readers
-
-    def hold(self, request: Request, blocks: list[Updates]) -> int:
-        """Keep the history of an answer or relation from a time on, for a reader of that name."""
-        if request["name"] not in self._outputs:
-            self._input(request["name"]).base()  # on all ranks at this point
-        self._settle()
-        reader = request["reader"]
-        installed = self._kept(request["name"])[1]
-        since = self.holds.put(reader, installed, request["time"])
-        if request.get("lasting"):  # what the answer is made of is kept as long, also on disk: it can be made again
-            self.db.set_reader(reader, since, installed.relations)
-        return since
-
-    def let_go(self, request: Request, blocks: list[Updates]) -> None:
-        """End a hold; may be repeated."""
-        self.holds.release(request["reader"])
-        if request["reader"] in self.db.readers:
-            self.db.drop_reader(request["reader"])
-
-    def pace(self, request: Request, blocks: list[Updates]) -> list[list[int]]:
-        """The first times in [start, end) that have updates, and how many."""
-        found = counts_between(self.holds.find(request["reader"]), request["start"], request["end"])
-        return [column[: request["at_most"]].tolist() for column in found]
-
-    # What there is
-
-    def _input(self, name: str) -> EmbeddedInput:
-        found = self.db.inputs.get(name)
-        if found is None:
+    def find_input(self, name: str) -> EmbeddedInput:
+        """Return an input by name."""
+        relation = self.db.inputs.get(name)
+        if relation is None:
             raise UndefinedName(f"there is no input called {name!r}")
-        return found
+        return relation
 
-    def _is_kept(self, name: str) -> bool:
-        return name in self._outputs or self._input(name).is_arranged
+    def is_arranged(self, name: str) -> bool:
+        """Return whether an output or relation has an arrangement to read."""
+        return name in self.outputs or self.find_input(name).is_arranged
 
-    def _kept(self, name: str) -> tuple[Schema, InstalledArrangement]:
-        if name in self._outputs:
-            return self._outputs[name].schema, self._outputs[name].readable()
-        source = self._input(name)
-        if not source.is_arranged:
+    def arranged(self, name: str) -> tuple[Schema, InstalledArrangement]:
+        """Return the schema and the arrangement of an output or relation."""
+        if name in self.outputs:
+            return self.outputs[name].schema, self.outputs[name].readable()
+        relation = self.find_input(name)
+        if not relation.is_arranged:
             raise UndefinedName(f"{name} is not arranged yet", hint="Have the coordinator arrange it first.")
-        return source.schema, source.base()
+        return relation.schema, relation.base()
+
+
+DATA_HANDLERS: Final[HandlerTable[DataService]] = HandlerTable()
+DATA_COMMANDS: Final[HandlerTable[DataService]] = HandlerTable()
+Blocks = list[Updates]
+
+
+# Requests of data connections
+
+
+@DATA_HANDLERS.handles(requests.StageRequest)
+def stage(service: DataService, request: requests.StageRequest, blocks: Blocks) -> None:
+    """Keep rows until they are published."""
+    relation = service.find_input(request.name)
+    if any(block.lanes != len(relation.schema) for block in blocks):
+        raise SchemaMismatch(f"rows with another number of columns than {relation.name}")
+    symbolic = symbolic_lanes(relation.schema)
+    service.staged.add(request.key, [RowBlock(block, symbolic) for block in blocks])
+
+
+@DATA_HANDLERS.handles(requests.ShardRequest)
+def shard(service: DataService, request: requests.ShardRequest, blocks: Blocks) -> Answer[None]:
+    """Send this rank's rows of an output or relation.
+
+    A relation that no query has arranged has no rows to send: arranging it here would do so on one rank alone.
+    """
+    if not service.is_arranged(request.name):
+        schema = service.find_input(request.name).schema
+        return Answer(None, [RowBlock(no_updates(len(schema), 1), symbolic_lanes(schema))])
+    schema, installed = service.arranged(request.name)
+    keys = None
+    if blocks:
+        if request.keys != installed.schema.names[: len(request.keys)]:
+            raise UndefinedName(f"{request.name} is not sorted by {', '.join(request.keys)}")
+        keys = wanted_keys(blocks[0].data)
+    since = service.holds.find(request.hold).handle.since if request.hold is not None else None
+    return Answer(None, [shard_block(service.db, installed, schema, request.as_of, keys, since)])
+
+
+@DATA_HANDLERS.handles(requests.UpdatesRequest)
+def updates(service: DataService, request: requests.UpdatesRequest, blocks: Blocks) -> Answer[None]:
+    """Send this rank's updates of an output or relation at times in [start, end)."""
+    schema, _ = service.arranged(request.name)
+    held = between(service.holds.find(request.hold), schema, request.start, request.end)
+    return Answer(None, [RowBlock(held, symbolic_lanes(schema))])
+
+
+# Commands
+
+
+@DATA_COMMANDS.handles(commands.PublishCommand)
+def publish(service: DataService, command: commands.PublishCommand, blocks: Blocks) -> int:
+    """Insert staged rows at the open epoch."""
+    relation = service.find_input(command.name)
+    now, rows = constant(service.db.time.elements[0]), 0
+    for key in command.keys:
+        for block, _ in service.staged.take(key):
+            if command.replacing:
+                relation.replace_lanes(block.data)
+            else:
+                relation.take_lanes(Updates(block.data, now, block.diffs))
+            rows += len(block)
+    service.published_prefix = command.prefix
+    return rows
+
+
+@DATA_COMMANDS.handles(commands.UnstageCommand)
+def unstage(service: DataService, command: commands.UnstageCommand, blocks: Blocks) -> None:
+    """Drop staged rows by the prefix of their keys; may be repeated."""
+    if command.final:
+        service.staged.settle(command.prefix)
+    else:
+        service.staged.drop(command.prefix)
+
+
+@DATA_COMMANDS.handles(commands.PlacementCommand)
+def placement(service: DataService, command: commands.PlacementCommand, blocks: Blocks) -> tuple[str, ...] | None:
+    """Return the columns whose hash chooses the rank of a row."""
+    return tuple(service.arranged(command.name)[1].placed) if service.is_arranged(command.name) else None
+
+
+@DATA_COMMANDS.handles(commands.HoldCommand)
+def hold(service: DataService, command: commands.HoldCommand, blocks: Blocks) -> int:
+    """Keep history for a reader."""
+    if command.name not in service.outputs:
+        service.find_input(command.name).base()  # on all ranks at this point
+    service.settle()
+    installed = service.arranged(command.name)[1]
+    since = service.holds.put(command.reader, installed, command.time)
+    if command.lasting:  # the relations that the answer is made of are kept on disk as well, to compute it again
+        service.db.set_reader(command.reader, since, installed.relations)
+    return since
+
+
+@DATA_COMMANDS.handles(commands.ReleaseHoldCommand)
+def release_hold(service: DataService, command: commands.ReleaseHoldCommand, blocks: Blocks) -> None:
+    """End a hold; may be repeated."""
+    service.holds.release(command.reader)
+    if command.reader in service.db.readers:
+        service.db.drop_reader(command.reader)
+
+
+@DATA_COMMANDS.handles(commands.CountUpdatesCommand)
+def count_updates(
+    service: DataService, command: commands.CountUpdatesCommand, blocks: Blocks
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Count the updates at the first times of an interval."""
+    times, counts = counts_between(service.holds.find(command.reader), command.start, command.end)
+    return tuple(times[: command.limit].tolist()), tuple(counts[: command.limit].tolist())

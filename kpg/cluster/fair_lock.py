@@ -1,9 +1,9 @@
-"""A lock that is given in the order it is asked for, so that a busy thread does not starve the others.
+"""A lock that threads get in the order in which they ask for it, so that a busy thread does not starve the others.
 
-    with turns: ...        may be nested by the thread that has it
+    with lock: ...        re-entrant
 
-A plain lock goes to whoever runs when it is let go, and that is the thread that let it go: a loop of requests on one
-thread would keep the commits of a stream waiting for ever. Cost: a microsecond.
+A plain lock goes to the thread that runs when it is released, usually the one that released it: a loop of commands on
+one thread would keep the commits of a stream waiting for ever. Cost: a microsecond.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ class FairLock:
     """A re-entrant lock, first come, first served."""
 
     def __init__(self) -> None:
-        self._inside = threading.Lock()
+        self._state = threading.Lock()  # guards the members below
         self._waiting: deque[tuple[int, threading.Lock]] = deque()
         self._owner: int | None = None
         self._depth = 0
 
     def __enter__(self) -> FairLock:
-        me = threading.get_ident()
-        with self._inside:
-            if self._owner in (me, None):
-                self._owner, self._depth = me, self._depth + 1
+        thread = threading.get_ident()
+        with self._state:
+            if self._owner in (thread, None):
+                self._owner, self._depth = thread, self._depth + 1
                 return self
             ticket = threading.Lock()
             ticket.acquire()
-            self._waiting.append((me, ticket))
+            self._waiting.append((thread, ticket))
         try:
-            ticket.acquire()  # whoever goes before lets us in
+            ticket.acquire()  # released when this thread becomes the owner
         except BaseException:
-            self._give_up(me, ticket)
+            self._withdraw(thread, ticket)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._inside:
+        with self._state:
             self._depth -= 1
             if not self._depth:
                 self._pass_on()
@@ -51,11 +51,11 @@ class FairLock:
         else:
             self._owner = None
 
-    def _give_up(self, me: int, ticket: threading.Lock) -> None:
-        """Interrupted while waiting: leave the queue, or pass on what was just given."""
-        with self._inside:
-            if (me, ticket) in self._waiting:
-                self._waiting.remove((me, ticket))
+    def _withdraw(self, thread: int, ticket: threading.Lock) -> None:
+        """Leave the queue after an interrupt, or pass on the lock if this thread has just become its owner."""
+        with self._state:
+            if (thread, ticket) in self._waiting:
+                self._waiting.remove((thread, ticket))
             else:
                 self._depth = 0
                 self._pass_on()

@@ -1,21 +1,19 @@
-"""Rows and counts as words of a frame, and back.
+"""Rows and progress counts as the words of a frame, and back.
 
     rows      dataflow, channel, shapes, the times of the message, the three blocks, new texts
     progress  for each dataflow its id and its changes: location, time, difference
 
-Text crosses by value the first time and by number after: each direction of a connection keeps which numbers the other
-end has been told, and the other end turns them into its own by one array look-up.
+A text crosses by value the first time and by its symbol after. Each end keeps the symbols that the other end knows, and
+translates received symbols into its own by one array look-up.
 """
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Sequence
 
 import numpy as np
 
-from kpg.cluster.failure import read_error, write_error
 from kpg.cluster.frames import Buffer, padded
 from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import SymbolHold, Symbols
@@ -24,15 +22,20 @@ from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import DataFrame, FailureFrame, ProgressFrame
 from kpg.errors import ProtocolError
 from kpg.progress.tracker import Change
+from kpg.protocol.error_messages import error_of, failure_of
+from kpg.protocol.message_codec import dump_json, plain, read
+from kpg.protocol.parts import FailureSpec
+from kpg.protocol.strict_decoder import build
 
-FIRST = 8  # words of a message that are looked at together
-SHAPE = 8  # words that say how large the blocks are, whether they are tidy, and how many lanes are text
+HEAD_WORDS = 8  # of a message of rows, unpacked by one call: enough for a message of one time of four coordinates
+SHAPE_WORDS = 8  # the shapes of the three blocks, whether they are tidy, and the number of text lanes
+MAX_SYMBOL = 1 << 40  # a larger one cannot be real, and would only make a huge array
 
 
 class SymbolDictionary:
-    """Which symbols the other end of a connection knows, and what its own mean here.
+    """The symbols that the other end of a connection knows, and the meaning of its symbols here.
 
-    One that is `holding` keeps all of them from being given back: for ends that cannot be told to forget.
+    A `holding` dictionary keeps its symbols from being reclaimed, for ends that do not take part in `forget`.
     """
 
     def __init__(self, symbols: Symbols, holding: bool = False) -> None:
@@ -41,52 +44,52 @@ class SymbolDictionary:
         self.forget()
 
     def forget(self) -> None:
-        """Numbers were given back, here or there: all texts cross anew. Both ends must do this at the same point."""
+        """Forget all symbols, because either end renumbers them. Both ends must do this at the same point."""
         self._held: list[SymbolHold] = []
-        self._known = np.zeros(0, np.bool_)
-        self._mine = np.full(0, NULL, np.int64)
+        self._known = np.zeros(0, np.bool_)  # by symbol of this end: whether the other end knows it
+        self._local = np.full(0, NULL, np.int64)  # by symbol of the other end: the symbol of this end
 
     def new_ids(self, lanes: Sequence[Ints]) -> Ints:
-        """The symbols in some lanes that the other end has not been told; it is taken as told now."""
+        """Return the symbols in some lanes that the other end does not know; the caller sends their texts now."""
         ids = np.unique(np.concatenate(lanes))
         ids = ids[ids >= 0]
         if len(ids) and int(ids[-1]) >= len(self._known):
             grown = np.zeros(max(int(ids[-1]) + 1, 2 * len(self._known)), np.bool_)
             grown[: len(self._known)] = self._known
             self._known = grown
-        fresh: Ints = ids[~self._known[ids]]
-        self._known[fresh] = True
-        self._hold(fresh)
-        return fresh
+        unknown: Ints = ids[~self._known[ids]]
+        self._known[unknown] = True
+        self._hold(unknown)
+        return unknown
 
     def _hold(self, ids: Ints) -> None:
         if self._holding and len(ids):
             self._held.append(self.symbols.hold(ids))
 
     def learn(self, ids: Ints, values: list[str | bytes]) -> None:
-        """The other end says what some of its numbers mean."""
+        """Intern the texts of some symbols of the other end."""
         if not len(ids):
             return
         top = int(ids.max()) + 1
-        if int(ids.min()) < 0 or top > 1 << 40:
+        if int(ids.min()) < 0 or top > MAX_SYMBOL:
             raise ProtocolError("a symbol has an impossible number")
-        if top > len(self._mine):
-            grown = np.full(max(top, 2 * len(self._mine)), NULL, np.int64)
-            grown[: len(self._mine)] = self._mine
-            self._mine = grown
-        mine = self.symbols.intern(values)
-        self._mine[ids] = mine
-        self._hold(mine)
+        if top > len(self._local):
+            grown = np.full(max(top, 2 * len(self._local)), NULL, np.int64)
+            grown[: len(self._local)] = self._local
+            self._local = grown
+        local = self.symbols.intern(values)
+        self._local[ids] = local
+        self._hold(local)
 
     def translate(self, lane: Ints) -> None:
-        """The other end's numbers in a lane as ours, in place; what is no symbol (null) stays."""
+        """Translate the other end's symbols in a lane into this end's, in place; nulls stay."""
         is_symbol = lane >= 0
         if is_symbol.all():
-            _check_known(lane, len(self._mine))
-            lane[:] = self._mine[lane]
+            _check_known(lane, len(self._local))
+            lane[:] = self._local[lane]
         else:
-            _check_known(lane[is_symbol], len(self._mine))
-            lane[is_symbol] = self._mine[lane[is_symbol]]
+            _check_known(lane[is_symbol], len(self._local))
+            lane[is_symbol] = self._local[lane[is_symbol]]
 
 
 def _check_known(ids: Ints, known: int) -> None:
@@ -94,12 +97,12 @@ def _check_known(ids: Ints, known: int) -> None:
         raise ProtocolError("a symbol came without its text")
 
 
-def encode_updates(updates: Updates, symbolic: tuple[int, ...], told: SymbolDictionary) -> list[Buffer]:
-    """The blocks of some updates, and the texts that the other end lacks."""
+def encode_updates(updates: Updates, symbolic: tuple[int, ...], dictionary: SymbolDictionary) -> list[Buffer]:
+    """Return the blocks of some updates, and the texts that the other end lacks."""
     data, times, diffs = updates.data, updates.times, updates.diffs
-    texts = encode_texts(told, [data[lane] for lane in symbolic]) if symbolic else []
+    texts = encode_texts(dictionary, [data[lane] for lane in symbolic]) if symbolic else []
     shape = struct.pack(
-        f"<{SHAPE + len(symbolic)}q",
+        f"<{SHAPE_WORDS + len(symbolic)}q",
         *data.shape,
         *times.shape,
         *diffs.shape,
@@ -110,14 +113,14 @@ def encode_updates(updates: Updates, symbolic: tuple[int, ...], told: SymbolDict
     return [shape, _words(data), _words(times), _words(diffs), *texts]
 
 
-def decode_updates(body: Ints, at: int, told: SymbolDictionary) -> tuple[Updates, int]:
-    """Some updates from the words of a frame, and where they end."""
-    if len(body) < at + SHAPE:
+def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[Updates, int]:
+    """Return the updates at a position of a frame, and where they end."""
+    if len(body) < at + SHAPE_WORDS:
         raise ProtocolError("a frame of rows is cut off")
-    shape = body[at : at + SHAPE].tolist()
+    shape = body[at : at + SHAPE_WORDS].tolist()
     lanes, n, depth, time_columns, width, diff_columns, tidy, texts = shape
     sizes = (lanes * n, depth * time_columns, width * diff_columns)
-    at += SHAPE + texts
+    at += SHAPE_WORDS + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
         raise ProtocolError("a frame of rows is cut off")
     symbolic = body[at - texts : at].tolist() if texts else ()
@@ -130,16 +133,16 @@ def decode_updates(body: Ints, at: int, told: SymbolDictionary) -> tuple[Updates
     diffs = body[at : at + sizes[2]].reshape(width, diff_columns)
     at += sizes[2]
     if symbolic:
-        at = decode_texts(body, at, told)
+        at = decode_texts(body, at, dictionary)
         for lane in symbolic:
-            told.translate(data[lane])
+            dictionary.translate(data[lane])
     return Updates(data, times, diffs, bool(tidy) and not symbolic), at
 
 
-def encode_texts(told: SymbolDictionary, lanes: Sequence[Ints]) -> list[Buffer]:
-    """The texts in some lanes that the other end lacks: count, bytes, numbers, lengths (~length for binary), text."""
-    ids = told.new_ids(lanes)
-    values = told.symbols.values(ids)
+def encode_texts(dictionary: SymbolDictionary, lanes: Sequence[Ints]) -> list[Buffer]:
+    """Return the texts that the other end lacks: count, bytes, lengths (~length for binary), symbols, text."""
+    ids = dictionary.new_ids(lanes)
+    values = dictionary.symbols.values(ids)
     raw = [value.encode() if isinstance(value, str) else value for value in values]
     lengths = [len(r) if isinstance(v, str) else ~len(r) for v, r in zip(values, raw, strict=True)]
     text = b"".join(raw)
@@ -147,8 +150,8 @@ def encode_texts(told: SymbolDictionary, lanes: Sequence[Ints]) -> list[Buffer]:
     return [head, _words(np.ascontiguousarray(ids)), padded(text)]
 
 
-def decode_texts(body: Ints, at: int, told: SymbolDictionary) -> int:
-    """Learn the texts at some place of a frame; where they end."""
+def decode_texts(body: Ints, at: int, dictionary: SymbolDictionary) -> int:
+    """Learn the texts at a position of a frame; return where they end."""
     if len(body) < at + 2:
         raise ProtocolError("a frame of texts is cut off")
     count, size = body[at : at + 2].tolist()
@@ -170,43 +173,43 @@ def decode_texts(body: Ints, at: int, told: SymbolDictionary) -> int:
         raise ProtocolError("a text is not UTF-8", detail=str(error)) from None
     if begin != size:
         raise ProtocolError("the lengths of texts do not add up")
-    told.learn(ids, values)
+    dictionary.learn(ids, values)
     return int(at + words)
 
 
 def encode_rows(
-    dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...], told: SymbolDictionary
+    dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...], dictionary: SymbolDictionary
 ) -> list[Buffer]:
-    """A message for a channel of a dataflow."""
+    """Return the words of a message for a channel of a dataflow."""
     times = [x for time in message.times for x in time]
     depth = len(message.times[0]) if message.times else 0
     head = struct.pack(f"<{4 + len(times)}q", dataflow, channel, len(message.times), depth, *times)
-    return [head, *encode_updates(message.payload, symbolic, told)]
+    return [head, *encode_updates(message.payload, symbolic, dictionary)]
 
 
 def decode_head(body: Ints) -> tuple[int, int, tuple[tuple[int, ...], ...], int]:
-    """The dataflow, channel and times of a message, and where its rows begin."""
+    """Return the dataflow, channel and times of a message, and where its rows begin."""
     if len(body) < 4:
         raise ProtocolError("a frame of rows is cut off")
-    dataflow, channel, count, depth, *flat = body[:FIRST].tolist()
+    dataflow, channel, count, depth, *flat = body[:HEAD_WORDS].tolist()
     if count < 0 or depth < 0 or len(body) < 4 + count * depth:
         raise ProtocolError("a frame of rows is cut off")
-    if count == 1 and depth <= FIRST - 4:
+    if count == 1 and depth <= HEAD_WORDS - 4:
         return dataflow, channel, (tuple(flat[:depth]),), 4 + depth
     flat = body[4 : 4 + count * depth].tolist()
     times = tuple([tuple(flat[i * depth : (i + 1) * depth]) for i in range(count)])
     return dataflow, channel, times, 4 + count * depth
 
 
-def decode_rows(body: Ints, told: SymbolDictionary) -> DataFrame:
-    """A message, its texts made ours."""
+def decode_rows(body: Ints, dictionary: SymbolDictionary) -> DataFrame:
+    """Return a message, its symbols translated."""
     dataflow, channel, times, at = decode_head(body)
-    updates, _ = decode_updates(body, at, told)
+    updates, _ = decode_updates(body, at, dictionary)
     return DataFrame(dataflow, channel, Message(times, updates))
 
 
 def encode_progress(frame: ProgressFrame) -> bytes:
-    """All count changes of a step."""
+    """Return the words of all count changes of a step."""
     words: list[int] = []
     for dataflow, changes in frame.changes:
         words += (dataflow, len(changes))
@@ -216,7 +219,7 @@ def encode_progress(frame: ProgressFrame) -> bytes:
 
 
 def decode_progress(body: Ints) -> ProgressFrame:
-    """Count changes from the words of a frame."""
+    """Return the count changes in the words of a frame."""
     words = body.tolist()
     found: list[tuple[int, list[Change]]] = []
     at = 0
@@ -224,9 +227,13 @@ def decode_progress(body: Ints) -> ProgressFrame:
         while at < len(words):
             dataflow, count = words[at], words[at + 1]
             at += 2
+            if count < 0:
+                raise ProtocolError("a frame of progress has an impossible shape")
             changes: list[Change] = []
             for _ in range(count):
                 location, difference, depth = words[at], words[at + 1], words[at + 2]
+                if depth < 0:  # else a frame could have the loop go on for ever
+                    raise ProtocolError("a frame of progress has an impossible shape")
                 at += 3 + depth
                 changes.append((location, tuple(words[at - depth : at]), difference))
             found.append((dataflow, changes))
@@ -238,22 +245,20 @@ def decode_progress(body: Ints) -> ProgressFrame:
 
 
 def encode_failure(frame: FailureFrame) -> bytes:
-    """A dataflow, and the error that ended it."""
-    said = json.dumps(write_error(frame.error)).encode()
-    return struct.pack("<2q", frame.dataflow, len(said)) + padded(said)
+    """Return the words of a dataflow and the error that ended it."""
+    text = dump_json(plain(failure_of(frame.error))).encode()
+    return struct.pack("<2q", frame.dataflow, len(text)) + padded(text)
 
 
 def decode_failure(body: Ints) -> FailureFrame:
-    """A dataflow and its error from the words of a frame."""
+    """Return the dataflow and its error in the words of a frame."""
     if len(body) < 2 or not 0 <= int(body[1]) <= 8 * (len(body) - 2):
         raise ProtocolError("a frame of failure is cut off")
     try:
-        written = json.loads(body[2:].tobytes()[: int(body[1])])
-    except ValueError as error:
-        raise ProtocolError("a failure is not JSON", detail=str(error)) from None
-    if not isinstance(written, dict):
-        raise ProtocolError("a failure is not an object")
-    return FailureFrame(int(body[0]), read_error(written))
+        text = body[2:].tobytes()[: int(body[1])].decode()
+    except UnicodeDecodeError as error:
+        raise ProtocolError("a failure is not UTF-8", detail=str(error)) from None
+    return FailureFrame(int(body[0]), error_of(build(FailureSpec, read(text, python_only=True), "$")))
 
 
 def _words(block: Ints) -> memoryview:

@@ -1,45 +1,48 @@
-"""Ranks as processes on this machine, and one more that waits to take the place of a lost one."""
+"""Ranks as processes on this machine, and a spare process that replaces a lost one."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from dataclasses import replace
 
-GRACE = 5.0  # seconds to end by themselves
+from kpg.cluster.hello_messages import RankBootstrap
+from kpg.protocol.message_codec import encode
+
+STOP_TIMEOUT_SECONDS = 5.0  # for ranks to end by themselves before they are killed
 
 
 class LocalLauncher:
     """Starts each rank as a child process that ends with this one."""
 
-    patience = 60.0
+    start_timeout_seconds = 60.0
 
     def __init__(self, spare: bool = False) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._keep_spare = spare
         self._spare: subprocess.Popen[bytes] | None = None
 
-    def start(self, rank: int, bootstrap: dict[str, Any]) -> None:
-        """Bring a rank up, in place of whatever it was before."""
-        lost = self._end(rank, 0.0)
+    def start(self, bootstrap: RankBootstrap) -> None:
+        """Start a rank; end the process that it replaces."""
+        rank = bootstrap.rank
+        replaces_another = self._end(rank, 0.0)
         child, self._spare = self._spare, None
         if child is None or child.poll() is not None:
             child = spawn([])
-        if self._keep_spare and (lost or rank == 0):
+        if self._keep_spare and (replaces_another or rank == 0):
             self._spare = spawn(["--spare"])
         assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died at once; its fate is told soon
-            child.stdin.write(json.dumps({**bootstrap, "path": sys.path}).encode() + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit status will say so
+            child.stdin.write(encode(replace(bootstrap, path=tuple(sys.path))).encode() + b"\n")
             child.stdin.flush()
         self._children[rank] = child
 
-    def fate(self, rank: int) -> str | None:
-        """How a rank ended, if it has."""
+    def exit_status(self, rank: int) -> str | None:
+        """Say how a rank ended; None while it runs."""
         child = self._children.get(rank)
         code = child.poll() if child is not None else None
         if code is None:
@@ -47,25 +50,25 @@ class LocalLauncher:
         return f"It was ended by {signal.Signals(-code).name}." if code < 0 else f"It ended with code {code}."
 
     def pid(self, rank: int) -> int:
-        """The process of a rank."""
+        """Return the process id of a rank."""
         return self._children[rank].pid
 
     def stop(self) -> None:
-        """End all ranks; returns when they are gone."""
+        """End all ranks; return when they have ended."""
         if self._spare is not None:
             self._spare.kill()
             self._close(self._spare)
-        end = time.monotonic() + GRACE
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         for rank in tuple(self._children):
-            self._end(rank, max(0.0, end - time.monotonic()))
+            self._end(rank, max(0.0, deadline - time.monotonic()))
 
-    def _end(self, rank: int, seconds: float) -> bool:
-        """End a rank, if there is one, after so many seconds; whether there was."""
+    def _end(self, rank: int, timeout_seconds: float) -> bool:
+        """Wait for a rank to end, then kill it. Return whether there was one."""
         child = self._children.pop(rank, None)
         if child is None:
             return False
         try:
-            child.wait(seconds)
+            child.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             child.kill()
         self._close(child)
@@ -79,13 +82,13 @@ class LocalLauncher:
 
 
 def spawn(arguments: list[str]) -> subprocess.Popen[bytes]:
-    """A process that waits to be told which rank it is."""
+    """Start a process that waits for the bootstrap of a rank."""
     command = [sys.executable, "-m", "kpg.cluster", *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, env=environment())
 
 
 def environment() -> dict[str, str]:
-    """The environment of a rank: ours, and the place that kpg was imported from."""
+    """Return the environment of a rank: that of this process, with the directory that kpg was imported from."""
     import kpg
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(kpg.__file__)))

@@ -1,10 +1,10 @@
-"""The connections among the ranks of one generation: one socket for each pair, rows and progress on it.
+"""The connections among the ranks of one generation: one socket for each pair, with rows and progress on it.
 
-    rank i connects to all j < i and is connected to by all j > i; each hello names rank and generation
+    rank i connects to all j < i and accepts all j > i; each hello names the rank and the generation
 
-Sending never fails for want of room: beyond `WINDOW` bytes that a peer has not taken, the sender waits, and reads
-meanwhile what others send it, so that two that fill each other's windows both go on. A peer that is gone raises
-`WorkerLost` from whatever call notices.
+Sending never fails because a buffer is full. Beyond `UNSENT_LIMIT_BYTES` to a peer, the sender waits and reads
+meanwhile what others send it, so that two ranks that fill each other's buffers both go on. Any call that notices
+the loss of a peer raises `WorkerLost`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import FailureFrame, Frame, ProgressFrame
 from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
-ROWS, PROGRESS, SWAP, FAILURE = 1, 2, 3, 4
-WINDOW = 64 << 20  # bytes on their way to one peer
-SMALL = 1 << 14
+ROWS, PROGRESS, EXCHANGE, FAILURE = 1, 2, 3, 4  # kinds of frames
+UNSENT_LIMIT_BYTES = 64 << 20  # to one peer
+FLUSH_BYTES = 1 << 14  # fewer rows are sent together with the progress message that counts them
 
 
 class Peer:
-    """One other rank."""
+    """A connection to another rank."""
 
     def __init__(self, rank: int, connection: FrameSocket, symbols: Symbols) -> None:
         self.rank = rank
         self.connection = connection
-        self.told = frame_codec.SymbolDictionary(symbols)
-        self.swapped: deque[Updates] = deque()
+        self.dictionary = frame_codec.SymbolDictionary(symbols)
+        self.exchanged: deque[Updates] = deque()  # parts that the peer has sent in `exchange`
 
 
 class Mesh:
-    """One rank's connections with all others: the transport of its worker."""
+    """A rank's connections to all others: the transport of its worker."""
 
     def __init__(self, rank: int, symbols: Symbols) -> None:
         self.rank = rank
@@ -47,7 +47,7 @@ class Mesh:
         self._arrived: deque[Frame] = deque()
 
     def add(self, rank: int, connection: FrameSocket) -> None:
-        """A connection to another rank, after its handshake."""
+        """Add a connection to another rank, after its handshake."""
         self.peers[rank] = Peer(rank, connection, self.symbols)
 
     # The transport of a worker
@@ -55,17 +55,17 @@ class Mesh:
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
     ) -> None:
-        """Send rows to a peer; waits while it has too much to take already."""
+        """Send rows to a peer. Wait while too much for it is unsent."""
         to = self.peers[peer]
-        to.connection.send(ROWS, frame_codec.encode_rows(dataflow, channel, message, symbolic, to.told))
-        if to.connection.unsent > SMALL:  # what is small leaves with the progress that counts it
+        to.connection.send(ROWS, frame_codec.encode_rows(dataflow, channel, message, symbolic, to.dictionary))
+        if to.connection.unsent > FLUSH_BYTES:
             self._flush(to)
-        while to.connection.unsent > WINDOW:
+        while to.connection.unsent > UNSENT_LIMIT_BYTES:
             frames.wait(self.connections(), 1.0)
             self.pump()
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Tell all peers what changed."""
+        """Send progress, or the failure of a dataflow, to all peers."""
         kind, words = PROGRESS, b""
         if isinstance(frame, ProgressFrame):
             words = frame_codec.encode_progress(frame)
@@ -76,7 +76,7 @@ class Mesh:
             self._flush(peer)
 
     def receive(self) -> list[Frame]:
-        """Take what has arrived, from each peer in its order."""
+        """Take the frames that have arrived, those of each peer in order."""
         self.pump()
         frames = list(self._arrived)
         self._arrived.clear()
@@ -85,11 +85,11 @@ class Mesh:
     # Sockets
 
     def connections(self) -> list[FrameSocket]:
-        """All of them, to wait for."""
+        """Return the connections to all peers."""
         return [peer.connection for peer in self.peers.values()]
 
     def pump(self) -> None:
-        """Write and read what the sockets take and have now."""
+        """Send and receive on all sockets without waiting."""
         for peer in self.peers.values():
             if peer.connection.unsent:
                 self._flush(peer)
@@ -98,14 +98,14 @@ class Mesh:
             except (Unreachable, OSError) as error:
                 raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
             for kind, body in frames:
-                if kind == SWAP:
-                    peer.swapped.append(frame_codec.decode_updates(body, 0, peer.told)[0])
+                if kind == EXCHANGE:
+                    peer.exchanged.append(frame_codec.decode_updates(body, 0, peer.dictionary)[0])
                 else:
                     self._arrived.append(self._decode(peer, kind, body))
 
     def _decode(self, peer: Peer, kind: int, body: Ints) -> Frame:
         if kind == ROWS:
-            return frame_codec.decode_rows(body, peer.told)
+            return frame_codec.decode_rows(body, peer.dictionary)
         if kind == PROGRESS:
             return frame_codec.decode_progress(body)
         if kind == FAILURE:
@@ -118,35 +118,36 @@ class Mesh:
         except (Unreachable, OSError) as error:
             raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
 
-    def swap(self, parts: list[Updates], symbolic: tuple[int, ...], beat: Callable[[], object]) -> list[Updates]:
-        """Give each rank its part and get one from each: all ranks do this at the same point of the same request."""
+    def exchange(
+        self, parts: list[Updates], symbolic: tuple[int, ...], check_abandoned: Callable[[], object]
+    ) -> list[Updates]:
+        """Send each rank its part and return one from each; all ranks do this at the same point of the same command."""
         for peer in self.peers.values():
             part = parts[peer.rank]
-            peer.connection.send(SWAP, frame_codec.encode_updates(part, symbolic, peer.told))
-        while not all(peer.swapped and not peer.connection.unsent for peer in self.peers.values()):
+            peer.connection.send(EXCHANGE, frame_codec.encode_updates(part, symbolic, peer.dictionary))
+        while not all(peer.exchanged and not peer.connection.unsent for peer in self.peers.values()):
             self.pump()
             frames.wait(self.connections(), 0.1)
-            beat()
-        given = [peer.swapped.popleft() for peer in self.peers.values()]
-        return [parts[self.rank], *given]
+            check_abandoned()
+        return [parts[self.rank], *[peer.exchanged.popleft() for peer in self.peers.values()]]
 
-    def drain(self, seconds: float) -> bool:
-        """Send all that is on its way, for at most so long; False if some is left."""
-        end = time.monotonic() + seconds
+    def drain(self, timeout_seconds: float) -> bool:
+        """Send all that is unsent. Return False if some is left when the time is over."""
+        deadline = time.monotonic() + timeout_seconds
         while any(peer.connection.unsent for peer in self.peers.values()):
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 return False
             frames.wait(self.connections(), 0.1)
             self.pump()
         return True
 
-    def forget_texts(self) -> None:
-        """Symbols are about to be renumbered on all ranks: texts cross anew."""
+    def forget_symbols(self) -> None:
+        """Forget which symbols the peers know: all ranks are about to renumber them."""
         for peer in self.peers.values():
-            peer.told.forget()
+            peer.dictionary.forget()
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for peer in self.peers.values():
             peer.connection.close()
         self.peers.clear()

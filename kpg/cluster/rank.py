@@ -1,16 +1,15 @@
-"""A rank: one worker with its db, doing what the coordinator asks, in the order it is asked.
+"""A rank: one worker with its shard of the db, which performs the coordinator's commands in order.
 
-    serve(bootstrap)   connect, greet, meet the peers, then answer requests until told to stop or left alone
+    serve(bootstrap)     connect to the coordinator, then perform commands until stopped or disconnected
 
-Every rank gets the same requests in the same order, so all build the same dataflows; a request that needs all of them
-(an advance, a read) is finished when nothing before the clock is in flight anywhere. When no request is waiting the
-rank takes part in what its peers do, and merges.
+Every rank gets the same commands in the same order, so all build the same dataflows. A command that needs all of them
+(an advance, a read) ends when nothing before the clock is in flight on any rank. Between commands a rank serves data
+connections, works on what its peers send, and merges batches.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import sys
@@ -19,76 +18,86 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from kpg.algebra.frontier import Frontier
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.cluster import frame_codec, frames, handshake, message
+from kpg.cluster import frame_codec, frames, handshake
 from kpg.cluster.authenticated_listener import AuthenticatedListener
+from kpg.cluster.command_handlers import RankGeneration
 from kpg.cluster.data_connections import DataConnection
 from kpg.cluster.frames import FrameSocket
+from kpg.cluster.hello_messages import BOOTSTRAPS, DataHello, Hello, PeerHello, RankBootstrap, RankHello
 from kpg.cluster.mesh import Mesh
+from kpg.cluster.rank_commands import (
+    COMMANDS,
+    FrontierSpec,
+    LifecycleCommand,
+    MeetCommand,
+    PrepareCommand,
+    Recoverable,
+    StopCommand,
+)
 from kpg.cluster.rank_durability import RankDurable
-from kpg.cluster.rank_requests import Handlers
+from kpg.cluster.request_frames import (
+    REFUSAL,
+    REPLY,
+    REQUEST,
+    UNNUMBERED,
+    Answer,
+    IncomingRequest,
+    decode_request,
+    encode_frame,
+    encode_refusal,
+)
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Updates
-from kpg.config import Config
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
 from kpg.kernels.warm import load
-from kpg.storage.manifest import frontier_from_json, frontier_to_json
+from kpg.protocol.message_codec import decode, encode_result
 from kpg.storage.storage import Storage
 from kpg.storage.transaction_log import Durability
 from kpg.version import __version__
 
-Request = tuple[dict[str, Any], list[Updates]]
-MEETING = 30.0  # seconds that peers have to find each other
-IDLE_AFTER = 0.005  # seconds of silence: sooner, a next request would wait for a merge that nobody needs yet
-ENDING = 20.0  # seconds that ranks of a coordinator that is gone have to notice
-BEGINNINGS = frozenset({"prepare", "meet", "stop"})
+MEETING_TIMEOUT_SECONDS = 30.0  # for all peers of a generation to connect
+IDLE_AFTER_SECONDS = 0.005  # merging sooner would delay a next command for a merge that no reader needs yet
+KERNEL_LOADING_AFTER_SECONDS = 1.0  # of silence: a later query then finds its kernels loaded
+DIRECTORY_TIMEOUT_SECONDS = 20.0  # for ranks of a coordinator that is gone to notice that and release the directory
 
 
 class Rank:
     """One worker of a cluster, connected to its coordinator."""
 
-    def __init__(self, bootstrap: dict[str, Any]) -> None:
-        self.rank = int(bootstrap["rank"])
-        self.secret = bytes.fromhex(bootstrap["secret"])
-        self.interface = str(bootstrap.get("interface", "127.0.0.1"))
-        self.door = AuthenticatedListener(self.interface, self.secret)
+    def __init__(self, bootstrap: RankBootstrap) -> None:
+        self.rank = bootstrap.rank
+        self.secret = bytes.fromhex(bootstrap.secret)
+        self.listener = AuthenticatedListener(bootstrap.interface, self.secret)
         self.control = self._connect(bootstrap)
         self.symbols = Symbols()
-        self.told = frame_codec.SymbolDictionary(self.symbols)
-        self.requests: deque[Request] = deque()
-        self.guests: list[DataConnection] = []
-        self.early: list[tuple[dict[str, Any], socket.socket]] = []  # peers that were quicker than the coordinator
+        self.dictionary = frame_codec.SymbolDictionary(self.symbols)
+        self.commands: deque[IncomingRequest] = deque()
+        self.data_connections: list[DataConnection] = []
+        self.arrived_peers: list[tuple[PeerHello, socket.socket]] = []  # of this generation or a later one
         self.mesh: Mesh | None = None
         self.storage: Storage | None = None
-        self.handlers: Handlers | None = None
-        self.broken: ClusterError | None = None  # a peer is gone: nothing can be finished in this generation
-        self._kernels = load()
+        self.generation: RankGeneration | None = None
+        self.failure: ClusterError | None = None  # a peer is lost: this generation can complete nothing more
         self.running = True
+        self._kernels = load()
 
-    def _connect(self, bootstrap: dict[str, Any]) -> FrameSocket:
-        host, port = bootstrap["coordinator"]
-        hello = {
-            "role": "rank",
-            "rank": self.rank,
-            "token": bootstrap["token"],
-            "address": list(self.door.address),
-            "version": __version__,
-            "pid": os.getpid(),
-        }
-        return FrameSocket(handshake.connect((host, int(port)), self.secret, hello))
+    def _connect(self, bootstrap: RankBootstrap) -> FrameSocket:
+        hello = RankHello(self.rank, bootstrap.token, self.listener.address, __version__, os.getpid())
+        return FrameSocket(handshake.connect(bootstrap.coordinator, self.secret, hello))
 
     # Serving
 
     def serve(self) -> None:
-        """Answer requests until told to stop, or until the coordinator is gone."""
-        be_patient()
+        """Perform commands until stopped, or until the coordinator is gone."""
+        avoid_preempting_waker()
         try:
             while self.running:
-                self._listen()
-                if self.requests:
-                    self._answer(*self.requests.popleft())
-                elif not self._serve_guests():
+                self._pump()
+                if self.commands:
+                    self._answer(self.commands.popleft())
+                elif not self._serve_data_connection():
                     self._idle()
         except KpgError:
             if not self.control.closed:
@@ -96,215 +105,222 @@ class Rank:
         finally:
             self.close()
 
-    def _listen(self) -> None:
-        """Take in requests and put out replies, without waiting."""
+    def _pump(self) -> None:
+        """Receive commands, connections and data requests, and send replies, without waiting."""
         if self.control.unsent:
             self.control.flush()
         for kind, body in self.control.receive():
-            if kind != message.REQUEST:
+            if kind != REQUEST:
                 raise ProtocolError(f"the coordinator sent a frame of unknown kind {kind}")
-            self.requests.append(message.decode(body, self.told))
-        while (found := self.door.take()) is not None:
-            self._receive(*found)
-        for guest in tuple(self.guests):
-            if not guest.listen():
-                self.guests.remove(guest)
+            self.commands.append(decode_request(body, self.dictionary, COMMANDS))
+        while (arrival := self.listener.take()) is not None:
+            self._admit(*arrival)
+        for connection in tuple(self.data_connections):
+            if not connection.pump():
+                self.data_connections.remove(connection)
 
-    def _receive(self, hello: dict[str, Any], sock: socket.socket) -> None:
-        """Somebody who knows the secret has come: a peer, or a guest with rows or questions."""
-        if hello.get("role") == "peer":
-            self.early.append((hello, sock))
-        elif hello.get("role") == "guest" and hello.get("version") == __version__:
-            self.guests.append(DataConnection(sock, self.symbols))
+    def _admit(self, hello: Hello, sock: socket.socket) -> None:
+        if isinstance(hello, PeerHello):
+            self.arrived_peers.append((hello, sock))
+        elif isinstance(hello, DataHello) and hello.version == __version__:
+            self.data_connections.append(DataConnection(sock, self.symbols))
         else:
             sock.close()
 
-    def _serve_guests(self) -> bool:
-        """Do one thing that a guest asks for; False when none asks."""
-        for guest in self.guests:
-            if guest.requests:
-                request, blocks = guest.requests.popleft()
-                if self.broken is not None or self.handlers is None:
-                    gone = self.broken or ProtocolError("the workers have not met yet")
-                    guest.reply({"id": request.get("id"), "error": message.write_error(gone)}, [])
+    def _serve_data_connection(self) -> bool:
+        """Perform one request of a data connection. Return False if there is none."""
+        for connection in self.data_connections:
+            if connection.requests:
+                incoming = connection.requests.popleft()
+                if self.failure is not None or self.generation is None:
+                    connection.refuse(incoming, self.failure or ProtocolError("the workers have not met yet"))
                 else:
-                    guest.answer(self.handlers.outside, request, blocks)
+                    connection.answer(self.generation.data_service, incoming)
                 return True
         return False
 
-    def _answer(self, request: dict[str, Any], blocks: list[Updates]) -> None:
-        reply: dict[str, Any] = {"id": request.get("id")}
-        rows: list[message.Rows] = []
+    def _answer(self, incoming: IncomingRequest) -> None:
+        """Perform a command and send its reply; a command without a number is answered only if it fails."""
         try:
-            action = request["do"]
-            if action == "prepare":
-                reply["value"] = self._prepare(request)
-            elif action == "meet":
-                reply["value"] = self._meet(request)
-            elif action == "stop":
-                self.running = False
-            elif self.broken is not None:
-                raise self.broken
-            elif self.handlers is None:
-                raise ProtocolError("a rank was asked before it met its peers")
-            else:
-                value, rows = self.handlers.handle(request, blocks)
-                reply["value"] = value
-        except WorkerLost as error:
-            self.broken = error
-            reply["error"] = message.write_error(error)
+            answer = self._perform(incoming)
+            if incoming.number != UNNUMBERED:
+                text = encode_result(answer.value)
+                self.control.send(REPLY, encode_frame(incoming.number, text, answer.blocks, self.dictionary))
         except Exception as error:
-            reply["error"] = message.write_error(error)
-        if request.get("id") is not None or "error" in reply:
-            self.control.send(message.REPLY, message.encode(reply, rows, self.told))
-            self.control.flush()
+            if isinstance(error, WorkerLost):
+                self.failure = error
+            text = encode_refusal(error)
+            self.control.send(REFUSAL, encode_frame(incoming.number, text, (), self.dictionary))
+        self.control.flush()
+
+    def _perform(self, incoming: IncomingRequest) -> Answer[Any]:
+        match incoming.request:
+            case ProtocolError() as error:
+                raise error
+            case PrepareCommand() as command:
+                return Answer(self._prepare(command))
+            case MeetCommand() as command:
+                return Answer(self._meet(command))
+            case StopCommand():
+                self.running = False
+                return Answer(None)
+            case command:
+                if self.failure is not None:
+                    raise self.failure
+                if self.generation is None:
+                    raise ProtocolError("a rank got a command before it met its peers")
+                return self.generation.perform(command, incoming.blocks)
 
     def _idle(self) -> None:
-        """Take part in what peers do; merge; wait for something to come."""
-        waiting: list[frames.Waitable] = [self.control, self.door, *[guest.connection for guest in self.guests]]
-        if self.mesh is not None and self.handlers is not None and self.broken is None:
+        """Work on what peers have sent; merge; wait for something to arrive."""
+        waiting = self._connections()
+        if self.mesh is not None and self.generation is not None and self.failure is None:
             waiting += self.mesh.connections()
+            db = self.generation.db
             try:
-                self.handlers.db.worker.run()
+                db.worker.run()
             except WorkerLost as error:
-                self.broken = error
+                self.failure = error
                 return
-            policy, worker = self.handlers.db.merge_policy, self.handlers.db.worker
-            if not frames.wait(waiting, IDLE_AFTER) and worker.idle_merge(policy.idle_fuel, policy.idle_operators):
-                return
-            self.handlers.outside.staged.expire()
-        if not frames.wait(waiting, 1.0):  # a second of silence: whatever query comes will find its kernels loaded
+            if not frames.wait(waiting, IDLE_AFTER_SECONDS):
+                if db.worker.idle_merge(db.merge_policy.idle_fuel, db.merge_policy.idle_operators):
+                    return
+            self.generation.data_service.staged.expire()
+        if not frames.wait(waiting, KERNEL_LOADING_AFTER_SECONDS):
             while next(self._kernels, None) is not None and not frames.wait(waiting, 0):
                 pass
 
-    # A generation
+    def _connections(self) -> list[frames.Waitable]:
+        """Return all connections but those to peers."""
+        return [self.control, self.listener, *[connection.connection for connection in self.data_connections]]
 
-    def _forget(self) -> None:
-        """Let go of all that belongs to a generation."""
+    # Generations
+
+    def _end_generation(self) -> None:
         if self.mesh is not None:
             self.mesh.close()
-        if self.handlers is not None:
-            self.handlers.close()
+        if self.generation is not None:
+            self.generation.close()
         if self.storage is not None:
             self.storage.close()
-        self.mesh = self.handlers = self.storage = self.broken = None
+        self.mesh = self.generation = self.storage = self.failure = None
 
-    def _prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Forget all that was, and say what is on disk."""
-        self._forget()
-        place = f"{str(request['place']).rstrip('/')}/rank-{self.rank}"
-        self.storage = self._claim(place, request["durability"])
-        return {
-            "durable": frontier_to_json(self.storage.durable_frontier()),
-            "checkpoints": [frontier_to_json(frontier) for frontier in self.storage.checkpoints()],
-        }
+    def _prepare(self, command: PrepareCommand) -> Recoverable:
+        """End the generation, open the rank's part of the directory, and return what it can recover."""
+        self._end_generation()
+        self.storage = self._open_storage(f"{command.place.rstrip('/')}/rank-{self.rank}", command.durability)
+        checkpoints = tuple(frontier.elements for frontier in self.storage.checkpoints())
+        return Recoverable(self.storage.durable_frontier().elements, checkpoints)
 
-    def _claim(self, place: str, durability: Durability) -> Storage:
-        """Open our part of the directory. Whoever has it open is a rank whose coordinator is gone: it ends soon."""
-        end = time.monotonic() + ENDING
+    def _open_storage(self, place: str, durability: Durability) -> Storage:
+        """Open a directory. If another process has it open, that is a rank whose coordinator is gone: it ends soon."""
+        deadline = time.monotonic() + DIRECTORY_TIMEOUT_SECONDS
         while True:
             try:
                 return Storage(place, durability=durability)
             except InUse:
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     raise
-            self.heed()
+            self.check_abandoned()
             time.sleep(0.05)
 
-    def _meet(self, request: dict[str, Any]) -> list[list[int]]:
-        """Begin anew with the peers of a generation, from what is on disk if anything is; the time that is open."""
+    def _meet(self, command: MeetCommand) -> FrontierSpec:
+        """Begin a generation with its peers, from what is on disk if anything is; return the open time."""
         storage, self.storage = self.storage, None
-        self._forget()
+        self._end_generation()
         self.storage = storage
         try:
-            return self._begin(request)
+            return self._begin_generation(command)
         except BaseException:
-            self._forget()
+            self._end_generation()
             raise
 
-    def _begin(self, request: dict[str, Any]) -> list[list[int]]:
-        generation = int(request["generation"])
-        addresses = {int(rank): tuple(address) for rank, address in request["peers"].items()}
+    def _begin_generation(self, command: MeetCommand) -> FrontierSpec:
+        ranks = len(command.peers)
         mesh = Mesh(self.rank, self.symbols)
-        for rank in sorted(addresses):
-            if rank < self.rank:
-                host, port = addresses[rank]
-                hello = {"role": "peer", "rank": self.rank, "generation": generation}
-                mesh.add(rank, FrameSocket(handshake.connect((host, int(port)), self.secret, hello, MEETING)))
-        expected = {rank for rank in addresses if rank > self.rank}
-        end = time.monotonic() + MEETING
-        while expected:
-            self._accept(mesh, generation, expected)
-            self.heed()
-            if time.monotonic() > end:
-                raise WorkerLost(f"ranks {sorted(expected)} did not come within {MEETING:.0f} s")
-        self.mesh = mesh  # closed with all else if what follows fails
-        config = Config(**request["config"])
-        start = (0,) * config.coordinates
-        worker = Worker(self.rank, len(addresses), mesh if len(addresses) > 1 else None, start)
-        db = EmbeddedDatabase(config, worker, self.symbols, self._recover(request, mesh))
-        self.handlers = Handlers(db, mesh, self._others, self.told)
-        return [list(time) for time in db.time]
+        for rank in range(self.rank):
+            hello = PeerHello(self.rank, command.generation)
+            sock = handshake.connect(command.peers[rank], self.secret, hello, MEETING_TIMEOUT_SECONDS)
+            mesh.add(rank, FrameSocket(sock))
+        missing = set(range(self.rank + 1, ranks))
+        deadline = time.monotonic() + MEETING_TIMEOUT_SECONDS
+        while missing:
+            self._accept_peers(mesh, command.generation, missing)
+            self.check_abandoned()
+            if time.monotonic() > deadline:
+                raise WorkerLost(f"ranks {sorted(missing)} did not connect within {MEETING_TIMEOUT_SECONDS:.0f} s")
+        self.mesh = mesh  # closed with the generation if a later step fails
+        start = (0,) * command.config.coordinates
+        worker = Worker(self.rank, ranks, mesh if ranks > 1 else None, start)
+        db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh))
+        self.generation = RankGeneration(db, mesh, self._connections_while_settling, self.dictionary)
+        return db.time.elements
 
-    def _recover(self, request: dict[str, Any], mesh: Mesh) -> RankDurable | None:
+    def _recover(self, command: MeetCommand, mesh: Mesh) -> RankDurable | None:
         if self.storage is None:
             return None
-        found = self.storage.recover(
+        assert command.upto is not None and command.checkpoint is not None
+        recovered = self.storage.recover(
             self.symbols,
-            upto=frontier_from_json(request["upto"]),
-            generation=int(request["generation"]),
-            checkpoint=frontier_from_json(request["checkpoint"]),
+            upto=Frontier(command.upto),
+            generation=command.generation,
+            checkpoint=Frontier(command.checkpoint),
         )
-        return RankDurable(self.storage, found, self.symbols, mesh, self.heed)
+        return RankDurable(self.storage, recovered, self.symbols, mesh, self.check_abandoned)
 
-    def heed(self) -> None:
-        """While waiting for peers: give up if the coordinator has begun something else, or is gone."""
-        self._listen()
-        if any(request.get("do") in BEGINNINGS for request, _ in self.requests):
-            raise WorkerLost("the coordinator has given this generation up")
+    def check_abandoned(self) -> None:
+        """Give up waiting for peers if the coordinator has begun another generation or is gone."""
+        self._pump()
+        if any(isinstance(incoming.request, LifecycleCommand) for incoming in self.commands):
+            raise WorkerLost("the coordinator has given up this generation")
 
-    def _accept(self, mesh: Mesh, generation: int, expected: set[int]) -> None:
-        """Let in who has come; ranks of other generations are turned away."""
-        found = self.door.take(0.1) if not self.early else None
-        if found is not None:
-            self._receive(*found)
-        for hello, sock in self.early:
-            rank = hello.get("rank")
-            if hello.get("generation") == generation and rank in expected:
-                mesh.add(rank, FrameSocket(sock))
-                expected.discard(rank)
-            elif int(hello.get("generation", -1)) <= generation:
+    def _accept_peers(self, mesh: Mesh, generation: int, missing: set[int]) -> None:
+        """Add peers that have connected; close connections of earlier generations, keep those of later ones."""
+        arrival = self.listener.take(0.1) if not self.arrived_peers else None
+        if arrival is not None:
+            self._admit(*arrival)
+        later = []
+        for hello, sock in self.arrived_peers:
+            if hello.generation == generation and hello.rank in missing:
+                mesh.add(hello.rank, FrameSocket(sock))
+                missing.discard(hello.rank)
+            elif hello.generation <= generation:
                 sock.close()
-        self.early = [each for each in self.early if int(each[0].get("generation", -1)) > generation]
+            else:
+                later.append((hello, sock))
+        self.arrived_peers = later
 
-    def _others(self) -> list[frames.Waitable]:
-        """What to watch beside the peers while waiting for them: the coordinator, which may be gone, and guests."""
-        self.heed()
-        return [self.control, self.door, *[guest.connection for guest in self.guests]]
+    def _connections_while_settling(self) -> list[frames.Waitable]:
+        """Return what to watch beside the peers while work is in flight; the coordinator may be gone."""
+        self.check_abandoned()
+        return self._connections()
 
     def close(self) -> None:
-        """End all connections."""
-        self.door.close()
-        for guest in self.guests:
-            guest.connection.close()
-        self._forget()
+        """Close all connections and the db."""
+        self.listener.close()
+        for connection in self.data_connections:
+            connection.connection.close()
+        self._end_generation()
         self.control.close()
 
 
-def be_patient() -> None:
-    """Ask the system not to interrupt whoever wakes us: else the process that sends a request to each rank is put aside
-    by the first one, for milliseconds, before the next one hears of it."""
+def avoid_preempting_waker() -> None:
+    """Have the system not preempt the process that wakes this one.
+
+    Otherwise the coordinator, which sends a command to one rank after another, is set aside by the first rank for
+    milliseconds before the next one gets the command.
+    """
     if hasattr(os, "SCHED_BATCH"):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def serve(bootstrap: dict[str, Any]) -> None:
-    """Run a rank until its coordinator lets it go."""
-    sys.path[:0] = [path for path in bootstrap.get("path", []) if path not in sys.path]
+def serve(bootstrap: RankBootstrap) -> None:
+    """Run a rank until its coordinator stops it."""
+    sys.path[:0] = [path for path in bootstrap.path if path not in sys.path]
     Rank(bootstrap).serve()
 
 
-def main(read: Callable[[], str] = sys.stdin.readline) -> None:
-    """A rank as a process: what it must know comes over standard input, since arguments are for all to see."""
-    serve(json.loads(read()))
+def main(read_line: Callable[[], str] = sys.stdin.readline) -> None:
+    """Run a rank as a process. Its bootstrap comes over standard input: arguments are visible to other users."""
+    serve(decode(read_line(), BOOTSTRAPS))

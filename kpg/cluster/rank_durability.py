@@ -1,10 +1,11 @@
-"""A rank's part of a durable cluster: it logs the rows it was given, and finds again those it owned.
+"""The storage of a rank: it logs the rows that it receives, and recovers those that it owned.
 
-    what was given to a rank is in that rank's log; what a rank owns is in that rank's checkpoint
+    rows that a rank received are in its log; rows that a rank owns are in its checkpoint
 
-Rows are given to any rank and exchanged, so all ranks make checkpoints together, at one frontier, and all recover from
-the same one. What a rank finds may belong to another by now (another index came first this time): when the arrangement
-of a relation is made, the ranks swap what each found for what each owns, as one step of the request that makes it.
+Any rank may receive a row, and ranks exchange rows by owner. All ranks therefore write checkpoints together, at one
+frontier, and all recover from the same one. A recovered row may belong to another rank now, if another arrangement came
+first this time. When a relation is arranged, the ranks exchange what each recovered for what each owns, as one step of
+the command that arranges it.
 """
 
 from __future__ import annotations
@@ -37,46 +38,46 @@ class RankDurable(DurableStore):
     """The storage of one rank."""
 
     def __init__(
-        self, storage: Storage, found: Recovered, symbols: Symbols, mesh: Mesh, beat: Callable[[], object]
+        self, storage: Storage, found: Recovered, symbols: Symbols, mesh: Mesh, check_abandoned: Callable[[], object]
     ) -> None:
         super().__init__(storage, found, symbols, checkpoint_bytes=2**62)
         self._mesh = mesh
-        self._beat = beat
+        self._check_abandoned = check_abandoned
 
     def checkpoint_if_due(self, db: EmbeddedDatabase) -> None:
-        """Checkpoints are made when the coordinator says so, by all ranks together."""
+        """Do nothing: all ranks write checkpoints together, on a command of the coordinator."""
 
     def unwrite(self, db: EmbeddedDatabase) -> None:
-        """Another rank could not write its part of a transaction: take back ours, if we have written it."""
+        """Remove this rank's part of a transaction from the log, because another rank could not write its part."""
         pending = self._pending
         if pending is not None:
             self.wait()
             self.storage.undo(db.time, pending.transaction.origins)
 
     def restore(self, name: str, source: Source, installed: InstalledArrangement, now: tuple[Time, ...]) -> None:
-        """Put the rows that all ranks found into the new arrangement of a relation, each where it belongs."""
+        """Insert the rows that all ranks recovered into the new arrangement of a relation, each at its owner."""
         relation = self.storage.take_relation(name)
-        batch_complete_updates(
-            relation, relation.later, Frontier(now)
-        )  # the clock may have passed some, here or on another rank
+        # The clock may have passed some of them, here or on another rank.
+        batch_complete_updates(relation, relation.later, Frontier(now))
         lanes = [relation.order.index(column) for column in installed.schema.names]
         spine = installed.handle.spine
         kept = [reorder_lanes(batch.updates, lanes) for batch in relation.batches]
-        mine = self._swap(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
+        owned = self._exchange(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
         since = self.found.since.get(name, Frontier.start(len(now[0])))
         description = Description(spine.upper, Frontier(now), since)
-        spine.insert(Batch(consolidate(mine), len(installed.keys), description))
+        spine.insert(Batch(consolidate(owned), len(installed.keys), description))
         installed.publisher.upper = spine.upper
         for later in relation.later:
             source.dataflow.feed(source, Message(now, reorder_lanes(later, lanes)))
 
-    def _swap(self, installed: InstalledArrangement, found: Updates) -> Updates:
-        """Give each rank what it owns of what was found here; what all of them give us."""
+    def _exchange(self, installed: InstalledArrangement, recovered: Updates) -> Updates:
+        """Send each rank the recovered rows that it owns, and return those that this rank owns."""
         schema = installed.schema
         symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
         is_text = tuple(schema.types[lane].is_symbolic for lane in range(len(installed.keys)))
         ranks = 1 + len(self._mesh.peers)
-        parts = partition(found, is_text, self._symbols, ranks) if len(found) else [None] * ranks
-        empty = Updates(found.data[:, :0], found.times[:, :1], found.diffs[:, :1])
-        given = self._mesh.swap([part if part is not None else empty for part in parts], symbolic, self._beat)
-        return concatenate([part for part in given if len(part)] or [empty])
+        parts = partition(recovered, is_text, self._symbols, ranks) if len(recovered) else [None] * ranks
+        empty = Updates(recovered.data[:, :0], recovered.times[:, :1], recovered.diffs[:, :1])
+        sent = [part if part is not None else empty for part in parts]
+        received = self._mesh.exchange(sent, symbolic, self._check_abandoned)
+        return concatenate([part for part in received if len(part)] or [empty])

@@ -1,9 +1,9 @@
-"""Named holds of those who read from outside: a trace keeps its history from a time on until they let go.
+"""Named holds of external readers: a trace keeps its history from a time on until the reader releases the hold.
 
-    put(name, installed, time)   times from `time` on can be told apart from now on; it only moves forward
-    between(…, start, end)       the updates at times in [start, end), as they were, if `start` is beyond the hold
+    put(name, installed, time)   readers can distinguish times from `time` on; a hold only moves forward
+    between(…, start, end)       the updates at times in [start, end), unchanged if `start` is beyond the hold
 
-A reader that has seen everything before `start` holds start - 1: what is earlier may be advanced to that, never to
+A reader that has read everything before `start` holds start - 1: earlier times may be advanced to start - 1, never to
 `start` itself. Times have one coordinate here.
 """
 
@@ -32,7 +32,7 @@ class ReaderHold(NamedTuple):
 
     @property
     def since(self) -> int:
-        """The first time that can be told apart."""
+        """The first time that readers can distinguish."""
         return first_of(self.handle.since)
 
 
@@ -43,7 +43,7 @@ class ReaderHolds:
         self._holds: dict[str, ReaderHold] = {}
 
     def put(self, name: str, installed: InstalledArrangement, time: int | None) -> int:
-        """Begin a hold or move it forward; where it is now. No time: as far back as can be read, or where it was."""
+        """Begin a hold or move it forward; return its time. No time: as far back as can be read, or unchanged."""
         hold = self._holds.get(name)
         if hold is None or hold.installed is not installed:
             if hold is not None:
@@ -59,13 +59,13 @@ class ReaderHolds:
             raise TimeTooEarly(
                 f"{installed.name} cannot be followed from time {time + 1} any more",
                 detail=f"Its history is kept since {since}.",
-                hint="Give the reader a name, so that history waits for it, or open the db with history=; "
-                "to go on from what is there now, begin with a new checkpoint.",
+                hint="Give the reader a name, so that its history is kept, or open the db with history=; "
+                "to continue from the current rows, begin with a new checkpoint.",
             )
         return hold.since
 
     def find(self, name: str) -> ReaderHold:
-        """The hold of that name."""
+        """Return a hold by its name."""
         if name not in self._holds:
             raise UndefinedName(f"there is no reader {name}", hint="Its hold has ended: read again.")
         return self._holds[name]
@@ -77,27 +77,27 @@ class ReaderHolds:
             hold.handle.release()
 
     def names(self) -> list[str]:
-        """Who holds something."""
+        """Return the names of all holds."""
         return sorted(self._holds)
 
 
 def between(hold: ReaderHold, schema: Schema, start: int, end: int) -> Updates:
-    """The updates at times in [start, end), lanes as in `schema`; a start at the since or before it means all."""
+    """Return the updates at times in [start, end), lanes as in `schema`; a start at or before the since means all."""
     parts = [within(batch.updates, start, end, hold.since) for batch in _overlapping(hold, start, end)]
-    found = concatenate([part for part in parts if len(part)] or [no_updates(len(schema), 1)])
+    updates = concatenate([part for part in parts if len(part)] or [no_updates(len(schema), 1)])
     order = [hold.installed.schema.index(name) for name in schema.names]
-    return consolidate(Updates(np.ascontiguousarray(found.data[order]), found.times, found.diffs))
+    return consolidate(Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs))
 
 
 def counts_between(hold: ReaderHold, start: int, end: int) -> tuple[Ints, Ints]:
-    """Times in [start, end) that have updates, and how many each."""
+    """Return the times in [start, end) that have updates, and the number of updates at each."""
     parts = [within(batch.updates, start, end, hold.since) for batch in _overlapping(hold, start, end)]
     times = [spread(part.times, len(part))[0] for part in parts if len(part)]
     return np.unique(np.concatenate(times), return_counts=True) if times else (np.empty(0, np.int64),) * 2
 
 
 def within(updates: Updates, start: int, end: int, since: int) -> Updates:
-    """The updates at times in [start, end), times before the since advanced to it."""
+    """Return the updates at times in [start, end), times before the since advanced to it."""
     times = np.maximum(updates.times, since) if start <= since else updates.times
     advanced = Updates(updates.data, times, updates.diffs)
     if times.shape[1] == 1:
@@ -118,5 +118,5 @@ def _overlapping(hold: ReaderHold, start: int, end: int) -> list[Batch]:
 
 
 def first_of(frontier: Frontier) -> int:
-    """The one time of a frontier of one coordinate."""
+    """Return the one time of a frontier of one coordinate; a number beyond all times for the empty frontier."""
     return int(frontier.elements[0][0]) if frontier else 1 << 62

@@ -1,67 +1,76 @@
-"""What a new generation of ranks must be told so that it is where the last one was.
+"""The commands that a new generation of ranks must repeat to be where the last one was.
 
-    structure   the requests that made inputs, indexes, answers and probes, in their order, without those undone since
-    open        the rows of the transaction that is open, and which rank got them
+    structure   the commands that made inputs, arrangements, outputs and probes, in order, without those undone since
+    open_rows   the rows of the open transaction, and the rank that got them
 
-With what is on disk, that is everything: a rank that is lost takes nothing with it that was acknowledged.
+Together with the directory, that is everything: a lost rank loses nothing that was acknowledged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kpg.cluster.message import Rows
+from kpg.cluster import rank_commands as commands
+from kpg.cluster.rank_commands import Command
+from kpg.cluster.request_frames import RowBlock
 
-MAKING = frozenset({"input", "arrangement", "output", "probe"})
-UNDOING = frozenset({"release", "drop_input", "close_input"})
-STRUCTURAL = MAKING | UNDOING | {"base"}
+ALL_RANKS = -1
 
 
 class InsertedRows(NamedTuple):
-    """Rows that one rank was given, or that all were asked to make (rank −1)."""
+    """A command of the open transaction: rows that one rank got, or a command to all ranks that made rows."""
 
     rank: int
-    request: dict[str, Any]
-    blocks: tuple[Rows, ...]
+    command: commands.InsertCommand | commands.MakeRowsCommand
+    blocks: tuple[RowBlock, ...]
 
 
 class RequestHistory:
-    """The requests so far that still matter."""
+    """The commands that are still in effect."""
 
     def __init__(self) -> None:
-        self.structure: list[dict[str, Any]] = []
-        self.open: list[InsertedRows] = []
+        self.structure: list[Command[None]] = []
+        self.open_rows: list[InsertedRows] = []
 
-    def tell(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows]) -> None:
-        """Rows of the open transaction were sent."""
-        self.open.append(InsertedRows(rank, request, tuple(blocks)))
+    def record_rows(self, rank: int, command: commands.InsertCommand, blocks: Sequence[RowBlock]) -> None:
+        """Record rows of the open transaction that were sent to a rank."""
+        self.open_rows.append(InsertedRows(rank, command, tuple(blocks)))
 
-    def done(self, request: dict[str, Any]) -> None:
-        """A request was answered by all ranks."""
-        action = request["do"]
-        if action == "advance":
-            self.open.clear()
-        elif action == "make":
-            self.tell(-1, request, ())
-        elif action == "release" and request["kind"] in ("output", "probe"):
-            self._undo(request["kind"], request["name"])
-        elif action == "drop_input":
-            self._undo("input", request["name"])
-            self.structure = [each for each in self.structure if not self._of_input(each, request["name"])]
-            self.open = [told for told in self.open if told.request["name"] != request["name"]]
-        elif action in STRUCTURAL:
-            self.structure.append(request)
+    def record(self, command: Command[Any]) -> None:
+        """Record a command that all ranks have performed."""
+        match command:
+            case commands.AdvanceCommand():
+                self.open_rows.clear()
+            case commands.MakeRowsCommand():
+                self.open_rows.append(InsertedRows(ALL_RANKS, command, ()))
+            case commands.ReleaseOutputCommand(name):
+                self._remove(lambda past: isinstance(past, commands.InstallOutputCommand) and past.name == name)
+            case commands.ReleaseProbeCommand(number):
+                self._remove(lambda past: isinstance(past, commands.InstallProbeCommand) and past.number == number)
+            case commands.DropInputCommand(name):
+                self._drop_input(name)
+            case commands.StructuralCommand():
+                self.structure.append(command)
 
-    def _undo(self, kind: str, name: Any) -> None:
-        label = "number" if kind == "probe" else "name"
-        self.structure = [each for each in self.structure if (each["do"], each.get(label)) != (kind, name)]
+    def _remove(self, undone: Callable[[Command[None]], bool]) -> None:
+        self.structure = [past for past in self.structure if not undone(past)]
 
-    def _of_input(self, request: dict[str, Any], name: str) -> bool:
-        """Whether a request only made sense with a relation that is gone."""
-        if request["do"] in ("close_input", "base"):
-            return bool(request["name"] == name)
-        gone = {each["number"] for each in self.structure if each["do"] == "arrangement" and each["of"] == name}
-        if request["do"] == "arrangement":
-            return request["number"] in gone
-        return request["do"] == "release" and request["name"] in gone
+    def _drop_input(self, name: str) -> None:
+        """Remove an input, its rows, and the commands that make no sense without it."""
+        arrangements = {
+            past.number
+            for past in self.structure
+            if isinstance(past, commands.InstallArrangementCommand) and past.of == name
+        }
+
+        def depends_on_input(past: Command[None]) -> bool:
+            match past:
+                case commands.CreateInputCommand() | commands.CloseInputCommand() | commands.ArrangeInputCommand():
+                    return past.name == name
+                case commands.InstallArrangementCommand() | commands.ReleaseArrangementCommand():
+                    return past.number in arrangements
+            return False
+
+        self._remove(depends_on_input)
+        self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]

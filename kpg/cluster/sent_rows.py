@@ -11,10 +11,10 @@ Rows that Spark has staged are not pending: they belong to no relation until the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kpg.algebra.order import Time, join, least
-from kpg.cluster.message import Rows
+from kpg.cluster.rank_commands import InsertCommand
+from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 
 
@@ -33,10 +33,10 @@ class SentRows:
         self._names[name] = None
         self._latest[name] = join(self.latest(name), time)
 
-    def keep_copy(self, rank: int, request: dict[str, Any], blocks: Sequence[Rows]) -> None:
+    def keep_copy(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock]) -> None:
         """Keep a copy of rows that one worker receives, if the db must be able to send them again."""
         if self._keep_copies:
-            self._history.tell(rank, request, blocks)
+            self._history.record_rows(rank, command, blocks)
 
     def latest(self, name: str) -> Time:
         """Return the join of all times at which an input ever had rows."""
@@ -45,7 +45,7 @@ class SentRows:
     def discard(self) -> None:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
-        self._history.open.clear()
+        self._history.open_rows.clear()
 
     def take(self, name: str) -> None:
         """Note that the pending rows of an input are part of the open epoch."""

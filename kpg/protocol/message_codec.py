@@ -108,12 +108,17 @@ def marks_in(shape: Any) -> set[Any]:
     return notes.union(*(marks_in(inner) for inner in getattr(shape, "__args__", ())))
 
 
+def encode_result(value: Any) -> str:
+    """Return the result of a typed request as JSON text: a dataclass, or tuples, dicts and scalars."""
+    return dump_json(plain_thing(value))
+
+
 # Decoding
 
 
 def decode(text: str, kinds: MessageKinds[Kind]) -> Kind:
     """Return the message that a text holds, of one of some kinds."""
-    given = read(text)
+    given = read(text, kinds.python_only)
     if type(given) is not dict:
         raise refused("$", "a message is a JSON object", 'For example {"type": "ping", "id": 1}.')
     known = kinds.by_name
@@ -137,11 +142,13 @@ def identify(text: str) -> int | None:
     return number if type(number) is int and 0 <= number <= EXACT else None
 
 
-def read(text: str) -> Any:
-    """Parse JSON, strictly: refuse what other readers would refuse or understand differently."""
+def read(text: str, python_only: bool = False) -> Any:
+    """Parse JSON, strictly: refuse what other readers would refuse or understand differently.
+
+    From another process of the same db (`python_only`) bare NaN and infinities are accepted.
+    """
     try:
-        parse = PARSE if len(text) < MAX_DIGITS or not LONG_NUMBER.search(text) else PARSE_LONG_NUMBERS
-        value = parse(text)
+        value = parser_for(text, python_only)(text)
         if "\\u" in text and HALF_CHARACTER.search(text):
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -153,6 +160,13 @@ def read(text: str) -> Any:
         raise refused("$", "a text holds half of a character", "Escapes from d800 to dfff come in pairs.") from None
     except RecursionError:
         raise refused("$", "lists and objects are nested too deep") from None
+
+
+def parser_for(text: str, python_only: bool) -> Callable[[str], Any]:
+    """Choose a parser: counting the digits of each number takes a call for each, so most texts avoid it."""
+    if python_only:
+        return PARSE_PYTHON
+    return PARSE if len(text) < MAX_DIGITS or not LONG_NUMBER.search(text) else PARSE_LONG_NUMBERS
 
 
 def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -177,9 +191,9 @@ def short_number(digits: str) -> int:
     return int(digits)
 
 
-# A parser is made once: json.loads would make one for each call. Counting the digits of each number needs a call for
-# each, so that is done only for texts in which a run of digits is that long.
+# Parsers are made once: json.loads would make one for each call.
 PARSE: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated, parse_constant=refuse_constant).decode
+PARSE_PYTHON: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated).decode
 PARSE_LONG_NUMBERS: Final = json.JSONDecoder(
     object_pairs_hook=refuse_repeated, parse_constant=refuse_constant, parse_int=short_number
 ).decode

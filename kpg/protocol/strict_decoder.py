@@ -5,7 +5,7 @@
 A message is what its class declares and nothing else. A member that is missing, unknown or of another type is refused
 with its path (`$.changes[0].rows[2]`) and a hint. Supported annotations are str, int, float, bool, Literal, `X | None`,
 unions of scalars, `tuple[X, ...]`, `tuple[X, Y]`, `dict[str, X]`, dataclasses, `Annotated` with a bound, and the marks
-VALUE, ROWS, ANY_JSON and INT64. The same annotations make the JSON schema (`kpg.protocol.json_schema`).
+VALUE, ROWS, ANY_JSON, TRUSTED_JSON and INT64. The same annotations make the JSON schema (`kpg.protocol.json_schema`).
 
 Each annotation is compiled into a function once and cached. Decoding a small message costs a few microseconds beyond
 parsing its JSON; rows of plain numbers and texts cost one type test for each value.
@@ -59,11 +59,13 @@ class Mark:
 VALUE = Mark("value")
 ROWS = Mark("rows")
 ANY_JSON = Mark("json")
+TRUSTED_JSON = Mark("trusted json")
 INT64 = Mark("int64")
 
 Value = Annotated[Any, VALUE]  # a value of a row, as `kpg.protocol.value_codec` writes it
 Rows = Annotated[tuple[tuple[Any, ...], ...], ROWS]
 Json = Annotated[Any, ANY_JSON]
+TrustedJson = Annotated[Any, TRUSTED_JSON]  # of any depth: only from a process of the same db
 Int64 = Annotated[int, INT64]  # beyond 2^53: only for messages that no other language reads
 Name = Annotated[str, Size(1, 1_000)]
 Count = Annotated[int, Between(0, EXACT)]
@@ -145,6 +147,7 @@ def annotated_decoder(arguments: tuple[Any, ...]) -> Decoder:
     inner, *notes = arguments
     marks: dict[Any, Decoder] = {
         VALUE: decode_value, ROWS: decode_rows, ANY_JSON: decode_any_json, INT64: decode_int64,
+        TRUSTED_JSON: accept,
     }  # fmt: skip
     for note in notes:
         if note in marks:
@@ -274,6 +277,11 @@ def decode_float(given: Any, path: str) -> Any:
     if type(given) is int:
         return float(given) if abs(given) <= EXACT else decode_value(given, path)
     require(given, float, path, SCALARS[float])
+    return given
+
+
+def accept(given: Any, path: str) -> Any:
+    """Accept any JSON."""
     return given
 
 

@@ -5,8 +5,8 @@
     spark.read.format("kpg").option("relation", "answer").option("as_of", 7).load()
     spark.readStream.format("kpg").option("relation", "answer").option("changes", True).load()
 
-Spark makes these objects in processes of its own, beside the driver and in executors; which db is meant is in the class
-that was registered for the session (see `bound`), so no option names it.
+Spark makes these objects in processes of its own, beside the driver and in executors. The class that was registered for
+the session knows its db (see `source_class`), so no option names it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from kpg.cluster.rank_commands import StagingKey
 from kpg.errors import InputError, NotAuthorised, ProgramError
-from kpg.spark.client import Client, client_of
-from kpg.spark.row_pusher import Pusher, RowKind
+from kpg.spark.driver_requests import DiscardStagedRequest, PublishAttemptsRequest, StagedAttempt
+from kpg.spark.row_pusher import RowKind, RowPusher
 from kpg.spark.schemas import check_fits, spark_schema
 from kpg.spark.site import RelationPlacement, Site
+from kpg.spark.task_client import TaskClient, client_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -42,44 +44,44 @@ OPTIONS = {
 
 
 class KpgSource(DataSource):
-    """Relations and answers of the db that the class is bound to."""
+    """Relations and answers of the db of the class."""
 
     site: ClassVar[Site | None] = None
-    called: ClassVar[str] = NAME
+    format_name: ClassVar[str] = NAME
 
     @classmethod
     def name(cls) -> str:
-        """As in format("kpg")."""
-        return cls.called
+        """Return the name for format(...)."""
+        return cls.format_name
 
     def schema(self) -> StructType:
-        """The columns of what is read."""
-        place = self.client().place(self.text("relation"))
-        return spark_schema(place.schema, changes=self.flag("changes"))
+        """Return the columns of a read."""
+        placement = self.client().placement(self.text("relation"))
+        return spark_schema(placement.schema, changes=self.flag("changes"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """For df.write."""
+        """Return the writer of df.write."""
         if overwrite:
             raise InputError("kpg cannot overwrite a relation", hint='Use mode("append"), or drop the relation first.')
         return BatchWriter(self, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """For stream.writeStream."""
+        """Return the writer of stream.writeStream."""
         return StreamWriter(self, schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For spark.read."""
+        """Return the reader of spark.read."""
         from kpg.spark.batch_reader import BatchReader
 
         return BatchReader(self)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """For spark.readStream."""
+        """Return the reader of spark.readStream."""
         from kpg.spark.stream_reader import StreamReader
 
         if not self.flag("changes"):
             raise ProgramError(
-                "a stream of kpg is one of changes",
+                "a stream of kpg is a stream of changes",
                 detail="Its rows have the columns _time and _diff, which Spark must know before it begins.",
                 hint='Add option("changes", True), or use answer.to_spark_stream().',
             )
@@ -87,8 +89,8 @@ class KpgSource(DataSource):
 
     # Options
 
-    def client(self) -> Client:
-        """The db, from here."""
+    def client(self) -> TaskClient:
+        """Return this process's connections to the db; refuse unknown options."""
         if self.site is None:
             raise NotAuthorised(
                 "this session is not connected to a kpg db",
@@ -100,82 +102,82 @@ class KpgSource(DataSource):
         return client_of(self.site)
 
     def text(self, name: str) -> str:
-        """An option that must be there."""
-        found = self.options.get(name)
-        if not found:
-            raise ProgramError(f"option {name!r} is missing", hint=f'Say it: option("{name}", ...).')
-        return str(found)
+        """Return a required option."""
+        value = self.options.get(name)
+        if not value:
+            raise ProgramError(f"option {name!r} is missing", hint=f'Add option("{name}", ...).')
+        return str(value)
 
     def flag(self, name: str) -> bool:
-        """An option that is true or false."""
-        found = str(self.options.get(name, "false")).lower()
-        if found not in ("true", "false"):
-            raise ProgramError(f"option {name!r} is true or false, not {found!r}")
-        return found == "true"
+        """Return an option that is true or false."""
+        value = str(self.options.get(name, "false")).lower()
+        if value not in ("true", "false"):
+            raise ProgramError(f"option {name!r} is true or false, not {value!r}")
+        return value == "true"
 
     def number(self, name: str) -> int | None:
-        """An option that is a whole number."""
-        found = self.options.get(name)
-        if found is None:
+        """Return an option that is a whole number."""
+        value = self.options.get(name)
+        if value is None:
             return None
-        if not str(found).isdecimal():
-            raise ProgramError(f"option {name!r} is a whole number, not {found!r}")
-        return int(found)
+        if not str(value).isdecimal():
+            raise ProgramError(f"option {name!r} is a whole number, not {value!r}")
+        return int(value)
 
-    def change(self) -> RowKind:
-        """What written rows do."""
+    def row_kind(self) -> RowKind:
+        """Return the effect of written rows."""
         return RowKind(self.options.get("diff"), self.flag("upsert"))
 
     def target(self, schema: StructType) -> RelationPlacement:
-        """The relation that is written to, if rows of that schema fit it."""
-        place = self.client().place(self.text("relation"))
-        check_fits(place, self.change(), schema)
-        return place
+        """Return the relation to write to; refuse a schema that does not fit it."""
+        placement = self.client().placement(self.text("relation"))
+        check_fits(placement, self.row_kind(), schema)
+        return placement
 
 
-def bound(site: Site, name: str = NAME) -> type[KpgSource]:
-    """The data source of one db, as format(name). The class travels by value, and the secret inside it."""
+def source_class(site: Site, name: str = NAME) -> type[KpgSource]:
+    """Return the data source of one db, for format(name). The class travels by value, and the secret inside it."""
 
-    class Bound(KpgSource):
+    class SiteSource(KpgSource):
         pass
 
-    Bound.site = site
-    Bound.called = name
-    return Bound
+    SiteSource.site = site
+    SiteSource.format_name = name
+    return SiteSource
 
 
 class StagedMessage(WriterCommitMessage):
-    """What a task has staged."""
+    """The rows that a task has staged, and the stream that they belong to."""
 
-    def __init__(self, attempt: dict[str, Any], origin: str | None) -> None:
+    def __init__(self, attempt: StagedAttempt, origin: str | None) -> None:
         self.attempt = attempt
         self.origin = origin
 
 
 class RowWriter:
-    """What both writers share: tasks stage, the commit publishes."""
+    """The common part of both writers: tasks stage rows, the commit publishes them."""
 
     def __init__(self, source: KpgSource, schema: StructType) -> None:
         assert source.site is not None or source.client()
         self.relation = source.target(schema).name
-        self.change = source.change()
+        self.row_kind = source.row_kind()
         self.site = source.site
         self.shared, self.late = source.flag("shared"), source.flag("late")
 
-    def client(self) -> Client:
-        """The db, from here."""
+    def client(self) -> TaskClient:
+        """Return this process's connections to the db."""
         assert self.site is not None
         return client_of(self.site)
 
-    def stage(self, batches: Iterator[Any], prefix: list[Any], origin: str | None) -> StagedMessage:
-        """Bring the rows of a task to the ranks."""
+    def stage(self, batches: Iterator[Any], prefix: StagingKey, origin: str | None) -> StagedMessage:
+        """Stage the rows of a task with the ranks."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        key = [*prefix, context.partitionId(), context.taskAttemptId()]
+        key = (*prefix, context.partitionId(), context.taskAttemptId())
         client = self.client()
-        pusher = Pusher(client, client.place(self.relation), key, self.change)
+        pusher = RowPusher(client, client.placement(self.relation), key, self.row_kind)
         for batch in batches:
             pusher.push(batch)
         return StagedMessage(pusher.finish(), origin)
@@ -186,29 +188,27 @@ class BatchWriter(RowWriter, DataSourceArrowWriter):
 
     def __init__(self, source: KpgSource, schema: StructType) -> None:
         super().__init__(source, schema)
-        self.prefix = ["write", uuid4().hex]
+        self.prefix = ("write", uuid4().hex)
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """In a task."""
+        """Stage the rows of a partition, in a task."""
         return self.stage(iterator, self.prefix, None)
 
     def commit(self, messages: list[Any]) -> None:
-        """After all tasks."""
-        attempts = [message.attempt for message in messages if message is not None]
-        self.client().ask(
-            "publish", relation=self.relation, attempts=attempts, prefix=self.prefix, replacing=self.change.upsert
-        )
+        """Publish the rows of all tasks."""
+        attempts = tuple(message.attempt for message in messages if message is not None)
+        self.client().ask(PublishAttemptsRequest(self.relation, attempts, self.prefix, replacing=self.row_kind.upsert))
 
     def abort(self, messages: list[Any]) -> None:
-        """After a task has failed for good."""
-        self.client().ask("discard", prefix=self.prefix)
+        """Drop the staged rows, after a task has failed for good."""
+        self.client().ask(DiscardStagedRequest(self.prefix))
 
 
 class StreamWriter(RowWriter, DataSourceStreamArrowWriter):
     """stream.writeStream: each micro-batch one transaction, once."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """In a task, which knows its query and batch only from its local properties."""
+        """Stage the rows of a partition, in a task. Only its local properties name the query and the batch."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -217,20 +217,26 @@ class StreamWriter(RowWriter, DataSourceStreamArrowWriter):
         batch = context.getLocalProperty("streaming.sql.batchId")
         if query is None or batch is None:
             raise InputError("a task of a stream knows neither its query nor its batch", hint="Use Spark 4.3.")
-        return self.stage(iterator, [query, int(batch)], query)
+        return self.stage(iterator, (query, int(batch)), query)
 
     def commit(self, messages: list[Any], batchId: int) -> None:
-        """After all tasks of a batch; may come again after a crash."""
+        """Publish the rows of a batch; Spark may repeat this after a crash."""
         staged = [message for message in messages if message is not None]
         if staged:
             origin = staged[0].origin
-            self.client().ask(
-                "publish", relation=self.relation, attempts=[each.attempt for each in staged],
-                prefix=[origin, batchId], query=origin, batch=batchId, replacing=self.change.upsert,
-                shared=self.shared, late=self.late,
-            )  # fmt: skip
+            request = PublishAttemptsRequest(
+                relation=self.relation,
+                attempts=tuple(message.attempt for message in staged),
+                prefix=(origin, batchId),
+                query=origin,
+                batch=batchId,
+                replacing=self.row_kind.upsert,
+                shared=self.shared,
+                late=self.late,
+            )
+            self.client().ask(request)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
-        """The batch has failed; it may come again, so what is staged is forgotten, not refused."""
+        """Drop the staged rows of a failed batch. Spark may repeat the batch, so later rows of it are not refused."""
         for origin in {message.origin for message in messages if message is not None}:
-            self.client().ask("discard", prefix=[origin, batchId], final=False)
+            self.client().ask(DiscardStagedRequest((origin, batchId), final=False))

@@ -1,20 +1,20 @@
-"""Where a db is, as it travels with tasks: the address of its coordinator and the secret.
+"""The address and secret of a db, as they travel with tasks, and the placement of a relation's rows.
 
-It goes inside pickled functions and objects, and as a conf key that Spark redacts; never as an
-option, which plans show.
+A site travels inside pickled functions and objects, and as a conf key that Spark redacts; never as an option, which
+plans show.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from kpg.columns.schema import Schema
+from kpg.spark.driver_requests import RelationDescription
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Who to ask, and how to prove that one may."""
+    """The address of a db's coordinator, and the secret of the db."""
 
     host: str
     port: int
@@ -22,35 +22,35 @@ class Site:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Of the coordinator."""
+        """The address of the coordinator."""
         return self.host, self.port
 
 
 @dataclass(frozen=True, slots=True)
 class RelationPlacement:
-    """A relation or answer, as the coordinator describes it."""
+    """A relation or answer, and where its rows are."""
 
     name: str
     writable: bool
     schema: Schema
     key: tuple[str, ...]
-    placed: tuple[str, ...]  # the columns whose hash says which rank has a row
+    placed: tuple[str, ...]  # the columns whose hash chooses the rank of a row
     ranks: tuple[tuple[str, int], ...]
     generation: int
     epoch: int
 
     @classmethod
-    def read(cls, name: str, told: dict[str, Any]) -> RelationPlacement:
-        """From what the coordinator said."""
+    def of(cls, name: str, description: RelationDescription) -> RelationPlacement:
+        """Return the placement that the driver describes."""
         from kpg.plan.plan_values import read_schema
 
         return cls(
             name,
-            bool(told["writable"]),
-            read_schema(told["schema"]),
-            tuple(told["key"]),
-            tuple(told["placed"]),
-            tuple((host, int(port)) for host, port in told["ranks"]),
-            int(told["generation"]),
-            int(told["epoch"]),
+            description.writable,
+            read_schema(description.schema),
+            description.key,
+            description.placed,
+            description.ranks,
+            description.generation,
+            description.epoch,
         )

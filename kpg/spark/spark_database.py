@@ -10,7 +10,6 @@ Rows go directly from tasks to workers; the driver only learns which task attemp
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,10 +17,13 @@ from uuid import uuid4
 from kpg.cluster.cluster_database import ClusterDatabase
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_output import ClusterOutput
-from kpg.cluster.message import read_error, write_error
+from kpg.cluster.rank_commands import StagingKey
 from kpg.config import Config
 from kpg.errors import KpgError, ProgramError
-from kpg.spark.data_source import bound
+from kpg.protocol.error_messages import error_of, failure_of
+from kpg.protocol.message_codec import decode, encode
+from kpg.spark.data_source import source_class
+from kpg.spark.driver_requests import TASK_RESULTS, FailedAttempt, PublishAttemptsRequest, StagedAttempt
 from kpg.spark.driver_service import DriverService
 from kpg.spark.residents import SparkResidents
 from kpg.spark.row_pusher import RowKind
@@ -37,19 +39,21 @@ if TYPE_CHECKING:
 class SparkDatabase(ClusterDatabase):
     """A db on workers in Spark; `kpg.open(spark=spark, workers=N)` returns one."""
 
-    def __init__(self, config: Config, workers: int, spark: SparkSession, home: ClusterDirectory | None = None) -> None:
+    def __init__(
+        self, config: Config, workers: int, spark: SparkSession, directory: ClusterDirectory | None = None
+    ) -> None:
         check_session(spark)
         if config.coordinates != 1:
             raise ProgramError("times have one coordinate on Spark")
         check_slots(spark, workers)
         self.spark = spark
-        super().__init__(config, workers, SparkResidents(spark), interface_of(spark), home, SparkOutput)
-        host, port = self.coordinator.door.address
+        super().__init__(config, workers, SparkResidents(spark), interface_of(spark), directory, SparkOutput)
+        host, port = self.coordinator.listener.address
         self.site = Site(host, port, self.coordinator.secret.hex())
         self.service = DriverService(self)
-        self.coordinator.services["client"] = self.service.attend
+        self.coordinator.driver_service = self.service.serve
         self.format = f"kpg_{port}"  # always this db, while format("kpg") means the db that was opened last
-        spark.dataSource.register(bound(self.site, self.format))
+        spark.dataSource.register(source_class(self.site, self.format))
         self._before = {name: spark.conf.get(name, None) for name in (ADDRESS, SECRET)}
         spark.conf.set(SECRET, self.site.secret)
         spark.conf.set(ADDRESS, f"{host}:{port}")
@@ -69,22 +73,24 @@ class SparkDatabase(ClusterDatabase):
         """
         change = RowKind(diff, upsert)
         self._target(name, frame, key, change)
-        prefix = ["load", uuid4().hex]
+        prefix = ("load", uuid4().hex)
         body = loader(self.site, name, prefix, change)
         try:
-            attempts = [json.loads(row[0]) for row in frame.mapInArrow(body, "told string").collect()]
-            failure = next((attempt["error"] for attempt in attempts if "error" in attempt), None)
-            if failure is not None:
-                raise read_error(failure)
-            return self._publish(name, attempts, prefix, upsert)
+            rows = frame.mapInArrow(body, "result string").collect()
+            attempts = []
+            for result in [decode(row[0], TASK_RESULTS) for row in rows]:
+                if isinstance(result, FailedAttempt):
+                    raise error_of(result.failure)
+                attempts.append(result)
+            return self._publish(PublishAttemptsRequest(name, tuple(attempts), prefix, replacing=upsert))
         except BaseException:
             with contextlib.suppress(KpgError):
                 self.service.discard(prefix)
             raise
 
-    def _publish(self, name: str, attempts: list[dict[str, Any]], prefix: list[Any], replacing: bool) -> int:
+    def _publish(self, request: PublishAttemptsRequest) -> int:
         with self.coordinator.lock:
-            return self.service.publish(name, attempts, prefix, replacing=replacing)
+            return self.service.publish(request)
 
     def stream(
         self,
@@ -126,7 +132,7 @@ class SparkDatabase(ClusterDatabase):
             self.input(name, schema, key=key)
         elif key is not None:
             raise ProgramError(f"{name} exists already, with its key", hint="Leave key= out.")
-        check_fits(RelationPlacement.read(name, self.service.describe(name)), change, frame.schema)
+        check_fits(RelationPlacement.of(name, self.service.describe(name)), change, frame.schema)
 
     # Out
 
@@ -174,7 +180,7 @@ def connect(spark: SparkSession) -> None:
     if not address or not secret:
         raise ProgramError(f"the session names no db: {ADDRESS} and {SECRET} are not set")
     host, port = address.rsplit(":", 1)
-    spark.dataSource.register(bound(Site(host, int(port), secret)))
+    spark.dataSource.register(source_class(Site(host, int(port), secret)))
 
 
 def restore(spark: SparkSession, before: dict[str, str | None]) -> None:
@@ -188,26 +194,26 @@ def restore(spark: SparkSession, before: dict[str, str | None]) -> None:
         connect(spark)
 
 
-def loader(site: Site, name: str, prefix: list[Any], change: RowKind) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def loader(site: Site, name: str, prefix: StagingKey, change: RowKind) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return the function of a load's tasks: it stages the rows and yields their key, or the error of a bad row."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from kpg.spark.client import client_of
-        from kpg.spark.row_pusher import Pusher
+        from kpg.spark.row_pusher import RowPusher
+        from kpg.spark.task_client import client_of
 
         context, client = TaskContext.get(), client_of(site)
         assert context is not None
         try:
-            key = [*prefix, context.partitionId(), context.taskAttemptId()]
-            pusher = Pusher(client, client.place(name), key, change)
+            key = (*prefix, context.partitionId(), context.taskAttemptId())
+            pusher = RowPusher(client, client.placement(name), key, change)
             for batch in batches:
                 pusher.push(batch)
-            attempt = pusher.finish()
+            result: StagedAttempt | FailedAttempt = pusher.finish()
         except KpgError as error:
-            attempt = {"error": write_error(error)}
-        yield pa.RecordBatch.from_pydict({"told": [json.dumps(attempt)]})
+            result = FailedAttempt(failure_of(error))
+        yield pa.RecordBatch.from_pydict({"result": [encode(result)]})
 
     return run

@@ -33,7 +33,7 @@ def block(rows: int) -> Message:
 
 def test_a_sender_waits_beyond_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is sent, no more than a window and a frame waits in memory."""
-    monkeypatch.setattr(meshes, "WINDOW", 1 << 20)
+    monkeypatch.setattr(meshes, "UNSENT_LIMIT_BYTES", 1 << 20)
     ours, theirs = ends()
     most, sent = 0, []
 
@@ -58,7 +58,7 @@ def test_a_sender_waits_beyond_the_window(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_two_that_send_at_once_both_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes what the other sends while it waits for room: no deadlock."""
-    monkeypatch.setattr(meshes, "WINDOW", 1 << 18)
+    monkeypatch.setattr(meshes, "UNSENT_LIMIT_BYTES", 1 << 18)
     found: list[int] = []
 
     def talk(mesh: Mesh, peer: int) -> None:

@@ -12,7 +12,7 @@ from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
 from kpg.server.session_limits import SessionLimits
 from kpg.service import Limits
-from tests.protocol.test_values import VALUES
+from tests.protocol.test_value_codec import VALUES
 from tests.server.serving import ADMIN, PATIENCE, USER, served
 
 NAMES = st.sampled_from(["a", "a", "base", "base", "p", "q", ":n", "query", "b", "up", "nothing", "@x", ""])

@@ -5,9 +5,9 @@ import sys
 
 import pyarrow as pa
 import pytest
+from kpg.spark.client import Client
 
 import kpg
-from kpg.spark.client import Client
 from kpg.spark.ledger import check_order, is_repeated, origin_of
 from kpg.spark.residents import reason_of, resident
 from kpg.spark.row_pusher import Pusher, RowKind

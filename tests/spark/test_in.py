@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pytest
+from kpg.spark.client import Client
 
 import kpg
 from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
 from kpg.operators.exchange import owners_of
-from kpg.spark.client import Client
 from kpg.spark.ledger import origin_of, origin_prefix
 from kpg.spark.row_pusher import Pusher, RowKind
 from tests.spark.streams import ended, going

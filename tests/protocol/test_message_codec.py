@@ -17,7 +17,7 @@ from kpg.protocol.parts import BlockSpec, FailureSpec, PositionSpec
 from kpg.protocol.replies import PUSHED, REPLIES, ChangesMessage
 from kpg.protocol.requests import REQUESTS, QueryRequest, TransactRequest
 from kpg.protocol.strict_decoder import ANY_JSON, ROWS, VALUE, Between, Size, members
-from tests.protocol.test_values import VALUES
+from tests.protocol.test_value_codec import VALUES
 
 ALL = REQUESTS | REPLIES | PUSHED
 CHECK = jsonschema.Draft202012Validator(schema())

@@ -19,6 +19,8 @@ import kpg
 from kpg import col
 from kpg.cluster import generations
 from kpg.cluster.data_connections import DataClient
+from kpg.cluster.data_requests import UpdatesRequest
+from kpg.cluster.rank_commands import HoldCommand, ReleaseHoldCommand
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import spread
 from kpg.storage.storage import Storage
@@ -116,7 +118,7 @@ def test_a_client_that_is_killed_finds_what_it_was_told(tmp_path: Path) -> None:
 def test_fifty_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of a load, an epoch, a merge, a checkpoint, a recovery: the answers are the oracle's throughout."""
     chance = random.Random(7)
-    monkeypatch.setattr(generations, "ATTEMPTS", 50)  # a slow machine may meet them all while it does one thing
+    monkeypatch.setattr(generations, "MAX_ATTEMPTS", 50)  # a slow machine may meet them all while it does one thing
     killed: set[int] = set()
     stop = threading.Event()
 
@@ -268,13 +270,12 @@ def test_a_reader_that_is_behind_finds_its_history_after_a_loss(tmp_path: Path) 
     expected: Counter[Any] = Counter()
 
     def read(db: Any) -> Counter[Any]:
-        hold = {"do": "hold", "reader": "r", "name": "answer", "time": 1, "lasting": True}
-        assert {reply.value for reply in db.ask(hold)} == {1}
-        request = {"do": "updates", "name": "answer", "hold": "r", "start": 2, "end": 7}
+        assert {reply.value for reply in db.ask(HoldCommand("r", "answer", 1, lasting=True))} == {1}
+        request = UpdatesRequest("answer", "r", 2, 7)
         found: Counter[Any] = Counter()
         for member in db.coordinator.members.values():
-            with DataClient(member.address, db.coordinator.secret, Symbols()) as visit:
-                updates = visit.ask(request)[1][0]
+            with DataClient(member.address, db.coordinator.secret, Symbols()) as client:
+                updates = client.ask(request)[1][0]
             times, diffs = spread(updates.times, len(updates))[0], spread(updates.diffs, len(updates))[0]
             rows = zip(*updates.data.tolist(), strict=True)
             for row, when, diff in zip(rows, times.tolist(), diffs.tolist(), strict=True):
@@ -300,7 +301,7 @@ def test_a_reader_that_is_behind_finds_its_history_after_a_loss(tmp_path: Path) 
     with kpg.open(tmp_path / "db", workers=2) as db:
         answer = db.input("numbers", n=int).distinct().output("answer")
         assert read(db) == expected and len(answer.rows()) == 14
-        db.ask({"do": "let_go", "reader": "r"})
+        db.ask(ReleaseHoldCommand("r"))
         db.advance()
         with pytest.raises(kpg.TimeTooEarly):
             read(db)

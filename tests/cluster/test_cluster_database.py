@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -21,10 +22,14 @@ import kpg
 from kpg import col
 from kpg.cluster import handshake
 from kpg.cluster.data_connections import DataClient
-from kpg.cluster.message import Rows, symbolic_lanes
+from kpg.cluster.data_requests import StageRequest
+from kpg.cluster.hello_messages import DataHello, Hello, RankHello
+from kpg.cluster.rank_commands import PublishCommand, TimeCommand
+from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
+from kpg.protocol.definitions import MessageKinds, message
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
@@ -379,20 +384,26 @@ def test_an_error_that_one_worker_makes_another_takes_back(clusters: Clusters) -
     words.drop(), gone.drop()
 
 
+@message("stranger", MessageKinds())
+class StrangerHello(Hello):
+    """A hello that no version of kpg has."""
+
+
 def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> None:
     """A rank that was replaced holds an old token; one of another version is refused by name."""
     coordinator = clusters(2).coordinator
     before = dict(coordinator.members)
     token = coordinator._tokens[1]
-    hello = {"role": "rank", "rank": 1, "address": ["127.0.0.1", 1], "pid": 1, "version": __version__}
-    for said in ({**hello, "token": "0" * 32}, {**hello, "token": token, "version": "0.0"}, {"role": "guest"}, {}):
-        sock = handshake.connect(coordinator.door.address, coordinator.secret, said)
+    hello = RankHello(1, token, ("127.0.0.1", 1), __version__, pid=1)
+    refused = (replace(hello, token="0" * 32), replace(hello, version="0.0"), DataHello(__version__), StrangerHello())
+    for said in refused:
+        sock = handshake.connect(coordinator.listener.address, coordinator.secret, said)
         sock.settimeout(60)
         assert sock.recv(1) == b""  # closed from the other side
         sock.close()
     assert coordinator.members == before
-    assert "runs kpg 0.0" in str(coordinator._refusal)
-    coordinator._refusal = None
+    assert "runs kpg 0.0" in str(coordinator._version_error)
+    coordinator._version_error = None
 
 
 def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
@@ -409,38 +420,37 @@ def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
                 )  # more each time, without end
                 db.advance()
         epoch = db.epoch
-        assert {tuple(reply.value[0]) for reply in db.ask({"do": "time"})} == {(epoch,)}  # here as there
+        assert {reply.value[0] for reply in db.ask(TimeCommand())} == {(epoch,)}  # here as there
         with contextlib.suppress(kpg.OverBudget):
             db.advance()
         assert db.epoch == epoch + 1
         answer.release()
 
 
-def test_texts_that_only_guests_know_survive_a_reclaim(clusters: Clusters) -> None:
-    """Rows that wait to be published have their texts, and a guest's numbers still mean what they meant."""
+def test_texts_that_only_data_clients_know_survive_a_reclaim(clusters: Clusters) -> None:
+    """Staged rows keep their texts, and the symbols of a data client keep their meaning."""
     db = clusters(2)
     words = db.input("staged words", n=int, word=str)
     answer = words.output("staged answer")
     schema = words.schema
     mine = Symbols()
 
-    def block(rows: list[tuple[int, str]]) -> Rows:
-        return Rows(Updates(encode(schema, rows, mine), constant((0,)), constant((1,))), symbolic_lanes(schema))
+    def block(rows: list[tuple[int, str]]) -> RowBlock:
+        return RowBlock(Updates(encode(schema, rows, mine), constant((0,)), constant((1,))), symbolic_lanes(schema))
 
-    with DataClient(db.coordinator.members[0].address, db.coordinator.secret, mine) as visit:
-        stage = {"do": "stage", "name": words.name}
-        visit.ask({**stage, "key": ["a", 1]}, [block([(1, "first"), (2, "second")])])
+    with DataClient(db.coordinator.members[0].address, db.coordinator.secret, mine) as client:
+        client.ask(StageRequest(words.name, ("a", 1)), [block([(1, "first"), (2, "second")])])
         db.reclaim()
         words.insert([(n, f"another {n}") for n in range(50)])  # would take the numbers of what was given back
         db.advance()
-        visit.ask({**stage, "key": ["a", 2]}, [block([(3, "first"), (4, "third")])])
-        request = {"name": words.name, "keys": [["a", 1], ["a", 2]], "prefix": ["a"]}
+        client.ask(StageRequest(words.name, ("a", 2)), [block([(3, "first"), (4, "third")])])
+        command = PublishCommand(words.name, (("a", 1), ("a", 2)), ("a",))
         with pytest.raises(kpg.Unavailable, match="1 of 5 rows"):  # nothing of it is visible, and it may come again
-            db.publish(request, 5)
+            db.publish(command, 5)
         assert all("another" in word for _, word in answer.rows())
-        visit.ask({**stage, "key": ["a", 1]}, [block([(1, "first"), (2, "second")])])
-        visit.ask({**stage, "key": ["a", 2]}, [block([(3, "first"), (4, "third")])])
-        assert db.publish(request, 4) == db.epoch - 1
+        client.ask(StageRequest(words.name, ("a", 1)), [block([(1, "first"), (2, "second")])])
+        client.ask(StageRequest(words.name, ("a", 2)), [block([(3, "first"), (4, "third")])])
+        assert db.publish(command, 4) == db.epoch - 1
     found = sorted((n, word) for n, word in answer.rows() if "another" not in word)
     assert found == [(1, "first"), (2, "second"), (3, "first"), (4, "third")]
     answer.release()

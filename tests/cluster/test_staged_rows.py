@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.cluster.message import Rows
+from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.staged_rows import KEPT_SECONDS, StagedRows
 from kpg.columns.updates import Updates, constant
 
 
-def rows(count: int) -> list[Rows]:
-    return [Rows(Updates(np.arange(count).reshape(1, count), constant((0,)), constant((1,))), ())]
+def rows(count: int) -> list[RowBlock]:
+    return [RowBlock(Updates(np.arange(count).reshape(1, count), constant((0,)), constant((1,))), ())]
 
 
 class Clock:
