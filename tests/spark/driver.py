@@ -85,10 +85,10 @@ def read_on(reader: Any, begin: int) -> tuple[int, list[tuple[Edge, int]]]:
 
 def reader_of(db: Any) -> Any:
     """The named reader, as Spark makes it for a stream."""
-    from kpg.spark.data_source import bound
+    from kpg.spark.data_source import source_class
     from kpg.spark.stream_reader import StreamReader
 
-    return StreamReader(bound(db.site)({"relation": "reach", "changes": "true", "name": "archiver"}))
+    return StreamReader(source_class(db.site)({"relation": "reach", "changes": "true", "name": "archiver"}))
 
 
 def say(text: str) -> None:

@@ -2,17 +2,19 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from kpg.spark.client import Client
 
 import kpg
+from kpg.spark.driver_requests import DescribeRelationRequest, DiscardStagedRequest, PublishAttemptsRequest
 from kpg.spark.ledger import check_order, is_repeated, origin_of
 from kpg.spark.residents import reason_of, resident
-from kpg.spark.row_pusher import Pusher, RowKind
+from kpg.spark.row_pusher import RowKind, RowPusher
 from kpg.spark.site import Site
 from kpg.spark.spark_session import check_session
+from kpg.spark.task_client import TaskClient
 from tests.spark.streams import ended
 
 
@@ -50,7 +52,7 @@ def test_the_secret_is_in_no_plan_and_is_redacted(db, spark):
 def test_a_wrong_secret_gets_nowhere(db):
     site = Site(db.site.host, db.site.port, "00" * 32)
     with pytest.raises(kpg.errors.NotAuthorised):
-        Client(site).ask("describe", name="narrow")
+        TaskClient(site).ask(DescribeRelationRequest("narrow"))
 
 
 def test_sessions_of_spark_connect_are_refused():
@@ -106,24 +108,25 @@ def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_p
 
 def test_what_was_staged_before_a_loss_cannot_be_published(db):
     db.input("lost", k=int)
-    client = Client(db.site)
-    pusher = Pusher(client, client.place("lost"), ["w", 0], RowKind())
+    client = TaskClient(db.site)
+    pusher = RowPusher(client, client.placement("lost"), ("w", 0), RowKind())
     pusher.push(pa.RecordBatch.from_pydict({"k": [1]}))
-    attempt = {**pusher.finish(), "generation": 0}
+    attempt = replace(pusher.finish(), generation=0)
     with pytest.raises(kpg.errors.WorkerLost, match="before a worker was lost"):
-        client.ask("publish", relation="lost", attempts=[attempt], prefix=["w"])
-    client.ask("discard", prefix=["w"])
+        client.ask(PublishAttemptsRequest("lost", (attempt,), ("w",)))
+    client.ask(DiscardStagedRequest(("w",)))
 
 
 def test_an_executor_with_another_version_is_named():
-    run = resident({"rank": 0, "interface": "127.0.0.1"}, "0.0.0")
+    run = resident("", (), "0.0.0")
     with pytest.raises(RuntimeError, match="has kpg .*, the driver 0.0.0") as caught:
         run(None)
     assert reason_of(f"Traceback\n  RuntimeError: {caught.value}\n\tat org.x.Y").startswith("the executor on")
 
 
 def test_an_executor_that_lacks_numba_is_named():
-    code = "import sys; sys.modules['numba'] = None\nfrom kpg.spark.residents import resident\nresident({}, '0')(None)"
+    imports = "import sys; sys.modules['numba'] = None\nfrom kpg.spark.residents import resident"
+    code = f"{imports}\nresident('', (), '0')(None)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "cannot run a worker: import of numba halted" in reason_of(done.stderr), done.stderr
     assert "spark.archives" in reason_of(done.stderr)

@@ -8,14 +8,16 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pytest
-from kpg.spark.client import Client
 
 import kpg
+from kpg.cluster.rank_commands import FiguresCommand, LatestBatchesCommand
 from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
 from kpg.operators.exchange import owners_of
+from kpg.spark.driver_requests import PublishAttemptsRequest
 from kpg.spark.ledger import origin_of, origin_prefix
-from kpg.spark.row_pusher import Pusher, RowKind
+from kpg.spark.row_pusher import RowKind, RowPusher
+from kpg.spark.task_client import TaskClient
 from tests.spark.streams import ended, going
 
 
@@ -122,7 +124,7 @@ def test_a_batch_that_comes_again_after_a_crash_counts_once(db, spark, tmp_path)
         last = max((name for name in os.listdir(commits) if name.isdecimal()), key=int)
         for name in (last, f".{last}.crc"):
             (commits / name).unlink(missing_ok=True)
-    (last,) = db.ask({"do": "writers", "prefix": origin_prefix("again")})[0].value.items()
+    (last,) = db.ask(LatestBatchesCommand(origin_prefix("again")))[0].value.items()
     assert last == (origin_of("again", query.id), 1)
 
 
@@ -130,14 +132,14 @@ def test_rows_of_tasks_that_run_twice_are_published_once(db):
     """Retries and speculation stage the same partition under two attempts; the commit names one of them."""
     twice = db.input("twice", v=int)
     before = staged(db)  # what a stream of another test was stopped amid is not ours
-    client = Client(db.site)
+    client = TaskClient(db.site)
     attempts = []
     for attempt in (1, 2):
-        pusher = Pusher(client, client.place("twice"), ["q", 0, 0, attempt], RowKind())
+        pusher = RowPusher(client, client.placement("twice"), ("q", 0, 0, attempt), RowKind())
         pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
         attempts.append(pusher.finish())
-    client.ask("publish", relation="twice", attempts=attempts[1:], prefix=["q", 0])
-    pusher = Pusher(client, client.place("twice"), ["q", 0, 0, 3], RowKind())  # a straggler, after the commit
+    client.ask(PublishAttemptsRequest("twice", tuple(attempts[1:]), ("q", 0)))
+    pusher = RowPusher(client, client.placement("twice"), ("q", 0, 0, 3), RowKind())  # a straggler, after the commit
     pusher.push(pa.RecordBatch.from_pydict({"v": [1, 2, 3]}))
     pusher.finish()
     assert twice.output().rows() == [(1,), (2,), (3,)]
@@ -146,7 +148,7 @@ def test_rows_of_tasks_that_run_twice_are_published_once(db):
 
 def staged(db):
     """How many rows wait to be published, on each worker."""
-    return [reply.value["staged_rows"] for reply in db.ask({"do": "figures"})]
+    return [reply.value.staged_rows for reply in db.ask(FiguresCommand())]
 
 
 def test_rows_go_straight_to_the_rank_that_owns_them(db):

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import kpg
-from kpg.spark.data_source import bound
+from kpg.cluster.rank_commands import FiguresCommand, ReleaseHoldCommand
+from kpg.spark.data_source import source_class
 from kpg.spark.stream_reader import StreamReader
 from tests.spark.streams import ended, going
 
@@ -23,7 +24,7 @@ def sales(db):
 
 def readers(db):
     """Who holds history, on any worker."""
-    return {reader for reply in db.ask({"do": "figures"}) for reader in reply.value["readers"]}
+    return {reader for reply in db.ask(FiguresCommand()) for reader in reply.value.readers}
 
 
 def test_an_answer_is_read_as_of_the_last_complete_time(db, sales):
@@ -60,10 +61,10 @@ def test_a_filter_on_the_key_is_a_look_up(db, sales, spark):
     # what Spark's planner does: one rank is asked, for one key
     from pyspark.sql.datasource import EqualTo
 
-    reader = BatchReader(bound(db.site)({"relation": "sales"}))
+    reader = BatchReader(source_class(db.site)({"relation": "sales"}))
     reader.pushFilters([EqualTo(("id",), 17)])
     (partition,) = reader.partitions()
-    assert partition.request["keys"] == ["id"]
+    assert partition.request.keys == ("id",)
     (batch,) = reader.read(partition)
     assert batch.num_rows == 1
 
@@ -126,7 +127,7 @@ def test_a_reader_that_had_read_everything_outlives_a_worker(spark, tmp_path):
         answer = source.output("lived out")
         source.insert([(1,)])
         durable.advance()
-        reader = StreamReader(bound(durable.site)({"relation": "lived out", "changes": "true", "name": "r"}))
+        reader = StreamReader(source_class(durable.site)({"relation": "lived out", "changes": "true", "name": "r"}))
         end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
         reader.commit(end)
         os.kill(durable.coordinator.members[1].pid, signal.SIGKILL)
@@ -140,7 +141,7 @@ def test_a_reader_that_had_read_everything_outlives_a_worker(spark, tmp_path):
 
 def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
     for reader in readers(db):  # of other tests, for whom all history would be kept
-        db.ask({"do": "let_go", "reader": reader})
+        db.ask(ReleaseHoldCommand(reader))
     source = db.input("forgotten", k=int)
     for n in range(5):
         source.insert([(n,)])
