@@ -1,174 +1,111 @@
-"""The connection that is awaited: `kpg.connect_async`. The same methods as the one that waits, as coroutines.
+"""The connection that is awaited: `kpg.connect_async`. It has the methods of the blocking one, as coroutines.
 
     async with await kpg.connect_async("ws://localhost:8340", token=...) as db:
         t = await db.insert("edge", [(1, 2)])
         async for step in await db.interest("path"): ...
 
-One task reads the socket and sorts what comes; any number of tasks may ask and follow at the same time.
+One task reads the socket; any number of tasks may send requests and follow answers at the same time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, TypeVar
 
 from kpg.client import calls
-from kpg.client.change_feed import Feed, Followed, Row, Step
-from kpg.client.conversation import NOT_YET, Call, Conversation
-from kpg.client.end_reasons import ended, unreachable
+from kpg.client.change_feed import ChangeFeed, Step
+from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
+from kpg.client.conversation import Call, Conversation
+from kpg.client.driven_methods import AwaitingDriver
+from kpg.client.end_reasons import unreachable
+from kpg.client.procedures import Procedure, Receive, Send, ask
 from kpg.client.server_address import address, token_of, trust
-from kpg.errors import Closed, KpgError, UndefinedName
+from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
-Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-def awaits(function: Callable[Given, Call[Result]]) -> Callable[Concatenate[AsyncConnection, Given], Awaitable[Result]]:
-    """A method that asks; await it for the result."""
-
-    @wraps(function)
-    async def method(self: AsyncConnection, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        return await self.run(function(*given, **named))
-
-    return method
-
-
-class AsyncConnection:
-    """A server, as one client sees it; made by `kpg.connect_async`."""
+class AsyncConnection(ConnectionMethods, AwaitingDriver):
+    """A client's connection to a server; made by `kpg.connect_async`."""
 
     welcome: WelcomeReply
 
     def __init__(self, url: str, socket: ClientConnection) -> None:
         self.url = url
+        self.conversation = Conversation()
         self._socket = socket
-        self._talk = Conversation()
-        self._news = asyncio.Event()
+        self._received = asyncio.Event()
         self._end: KpgError | None = None
-        self._reader = asyncio.create_task(self._read_all())
-
-    ping = awaits(calls.ping)
-    create_relation = awaits(calls.create_relation)
-    create_attribute = awaits(calls.create_attribute)
-    transact = awaits(calls.transact)
-    insert = awaits(calls.insert)
-    remove = awaits(calls.remove)
-    register = awaits(calls.register)
-    unregister = awaits(calls.unregister)
-    query = awaits(calls.query)
-    explain = awaits(calls.explain)
-    catalog = awaits(calls.catalog)
-    observe = awaits(calls.observe)
-    advance = awaits(calls.advance)
-    close_input = awaits(calls.close_input)
-    sink = awaits(calls.sink)
-    uninterest = awaits(calls.uninterest)
-    shutdown = awaits(calls.shutdown)
-
-    async def interest(
-        self,
-        name: str,
-        *,
-        arguments: calls.Arguments | None = None,
-        sharing: str = "auto",
-        joins: str = "auto",
-        granularity: float | None = None,
-        log: bool = True,
-        credit: int = 8,
-    ) -> AsyncSubscription:
-        """Follow a rule or relation; `credit` steps may come ahead of what is read."""
-        made = await self.run(
-            calls.follow(
-                name, arguments=arguments, sharing=sharing, joins=joins, granularity=granularity, log=log, credit=credit
-            )
-        )
-        return AsyncSubscription(self, self._talk.feeds[made.interest])
+        self._reader = asyncio.create_task(self._read_socket())
 
     async def run(self, call: Call[Result]) -> Result:
-        """Ask, and wait for the result."""
-        number, text = self._talk.ask(call)
+        """Send the request of a call and wait for its result."""
+        return await self.drive(ask(self.conversation, call))
+
+    def subscription(self, feed: ChangeFeed) -> AsyncSubscription:
+        """Return the subscription of an answer that is followed."""
+        return AsyncSubscription(self, feed)
+
+    async def drive(self, procedure: Procedure[Result]) -> Result:
+        """Perform a procedure; other tasks run meanwhile."""
         try:
-            await self._send(text)
-            while (found := self._talk.result(number, call)) is NOT_YET:
-                await self._more()
-        except BaseException:
-            self._talk.give_up(number)
-            raise
-        return found  # type: ignore[return-value]
+            instruction = next(procedure)
+            while True:
+                try:
+                    await self._perform(instruction)
+                except BaseException as error:
+                    instruction = procedure.throw(error)
+                else:
+                    instruction = next(procedure)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            self._wake()  # a task may wait for changes of an interest that this procedure has ended
 
-    async def next_step(self, feed: Feed) -> Step:
-        """The next step of an answer."""
-        while not feed.waiting:
-            if feed.ended:
-                raise ended(feed)
-            await self._more()
-        return await self._read(feed)
+    async def _perform(self, instruction: Send | Receive) -> None:
+        if isinstance(instruction, Send):
+            await self._send(instruction.text)
+        else:
+            await self._wait(instruction.deadline)
 
-    async def catch_up(self, feed: Feed) -> None:
-        """Read all there is of an answer, up to now."""
-        await self._ask_of(feed, calls.take(feed.interest))
-        while feed.waiting:
-            await self._read(feed)
-
-    async def drop(self, feed: Feed) -> None:
-        """Follow an answer no longer."""
-        if self._talk.feeds.get(feed.interest) is feed:
-            await self._ask_of(feed, calls.uninterest(feed.interest))
-            self._talk.drop(feed)
-        feed.ended = feed.ended or True
-        self._tell()
-
-    async def _ask_of(self, feed: Feed, call: Call[Any]) -> None:
-        """Ask something of an interest, unless it has ended, be it while we ask."""
-        if feed.ended:
-            return
-        try:
-            await self.run(call)
-        except UndefinedName:
-            if not feed.ended:
-                raise
-
-    async def _read(self, feed: Feed) -> Step:
-        step = self._talk.read(feed)
-        for text in self._talk.outgoing():
-            await self._send(text)
-        return step
-
-    async def _read_all(self) -> None:
-        """Sort what comes until the end."""
+    async def _read_socket(self) -> None:
+        """Receive messages until the connection ends."""
         from websockets.exceptions import ConnectionClosed
 
         try:
             while True:
-                self._talk.receive(await self._socket.recv())
-                self._tell()
+                self.conversation.receive(await self._socket.recv())
+                self._wake()
         except ConnectionClosed as error:
             self._end = unreachable(self.url, error)
         except KpgError as error:
             self._end = error
         finally:
-            self._tell()
+            self._wake()
 
-    def _tell(self) -> None:
-        """Wake all who wait for something."""
-        self._news.set()
-        self._news = asyncio.Event()
+    def _wake(self) -> None:
+        """Wake all tasks that wait for something to arrive."""
+        self._received.set()
+        self._received = asyncio.Event()
 
-    async def _more(self) -> None:
-        """Wait until something comes."""
+    async def _wait(self, deadline: float | None) -> None:
+        """Wait until something arrives."""
         if self._end is not None:
             raise self._end
-        await self._news.wait()
+        try:
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                await self._received.wait()
+        except TimeoutError:
+            raise TimeNotReached("no change came in time", hint="Wait longer, or without a timeout.") from None
 
     async def _send(self, text: str) -> None:
         from websockets.exceptions import ConnectionClosed
@@ -179,7 +116,7 @@ class AsyncConnection:
             raise self._end or unreachable(self.url, error) from None
 
     async def close(self) -> None:
-        """End the connection; all that was followed ends. May be repeated."""
+        """Close the connection and end its interests; may be repeated."""
         await self._socket.close()
         self._reader.cancel()
         with suppress(asyncio.CancelledError):
@@ -197,16 +134,16 @@ class AsyncConnection:
         return f"AsyncConnection({self.url!r})"
 
 
-class AsyncSubscription(Followed):
-    """An answer that is followed: iterate for each step, or await the rows of now."""
+class AsyncSubscription(SubscriptionMethods, AwaitingDriver):
+    """An answer that a client follows: iterate for each step, or await the current rows."""
 
-    def __init__(self, connection: AsyncConnection, feed: Feed) -> None:
-        super().__init__(feed)
+    def __init__(self, connection: AsyncConnection, feed: ChangeFeed) -> None:
+        super().__init__(connection.conversation, feed)
         self._connection = connection
 
-    async def next(self) -> Step:
-        """The next step."""
-        return await self._connection.next_step(self._feed)
+    async def drive(self, procedure: Procedure[Result]) -> Result:
+        """Perform a procedure on the connection."""
+        return await self._connection.drive(procedure)
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         while True:
@@ -215,52 +152,26 @@ class AsyncSubscription(Followed):
             except Closed:
                 return
 
-    async def add(self, arguments: calls.Arguments) -> None:
-        """Ask for more arguments: an update on the server, not a new dataflow."""
-        await self._connection.run(calls.add_arguments(self.id, arguments))
-
-    async def remove(self, arguments: calls.Arguments) -> None:
-        """Ask for fewer arguments; the rows that go come as changes."""
-        await self._connection.run(calls.remove_arguments(self.id, arguments))
-
-    async def rows(self) -> list[Row]:
-        """The rows of now, each as often as it is there; reads all steps that wait."""
-        await self._connection.catch_up(self._feed)
-        return self._feed.rows()
-
-    async def table(self) -> pa.Table:
-        """The same as an Arrow table."""
-        await self._connection.catch_up(self._feed)
-        return self._feed.table()
-
-    async def to_pandas(self) -> Any:
-        """The same as a pandas frame."""
-        return (await self.table()).to_pandas()
-
-    async def close(self) -> None:
-        """Follow no longer; may be repeated."""
-        await self._connection.drop(self._feed)
-
 
 async def connect_async(
     url: str, *, token: str | None = None, timeout: float = 10.0, authorities: str | Path | None = None
 ) -> AsyncConnection:
-    """Connect to a server; what is given means the same as for `kpg.connect`."""
+    """Connect to a server; the parameters are those of `kpg.connect`."""
     from websockets.asyncio.client import connect as open_socket
     from websockets.exceptions import WebSocketException
 
-    place = address(url)
+    full = address(url)
     try:
         socket = await open_socket(
-            place, ssl=trust(place, authorities), open_timeout=timeout, compression=None, max_size=None,
+            full, ssl=trust(full, authorities), open_timeout=timeout, compression=None, max_size=None,
             max_queue=None, proxy=None,
         )  # fmt: skip
     except (OSError, WebSocketException) as error:
         raise unreachable(url, error) from None
-    made = AsyncConnection(url, socket)
+    connection = AsyncConnection(url, socket)
     try:
-        made.welcome = await made.run(calls.hello(token_of(token)))
+        connection.welcome = await connection.run(calls.hello(token_of(token)))
     except BaseException:
-        await made.close()
+        await connection.close()
         raise
-    return made
+    return connection

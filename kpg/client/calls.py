@@ -1,6 +1,6 @@
-"""What can be asked of a server: each a function that says which request it is and what the reply means.
+"""The calls of a client: functions that make a request and say how to read its replies.
 
-Both connections, the one that waits and the one that is awaited, take their methods from here.
+Both connections, the blocking and the awaited one, have a method for each. The docstrings describe those methods.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
 
 
 def hello(token: str | None) -> Call[replies.WelcomeReply]:
-    """Begin."""
-    return Call(lambda id: requests.HelloRequest(id, VERSION, token), only)
+    """Open the session."""
+    return Call(lambda id: requests.HelloRequest(id, VERSION, token), last_reply)
 
 
-def only(found: Sequence[Any]) -> Any:
-    """The one reply."""
-    return found[-1]
+def last_reply(answers: Sequence[Any]) -> Any:
+    """Return the last reply."""
+    return answers[-1]
 
 
-def time_of(found: Sequence[replies.DoneReply]) -> int | None:
-    """The time that a reply says."""
-    return found[-1].time
+def time_of(answers: Sequence[replies.DoneReply]) -> int | None:
+    """Return the time of the last reply."""
+    return answers[-1].time
 
 
 def ping() -> Call[int | None]:
-    """The last complete time; the engine is there if this returns."""
+    """Return the last complete time; the engine is alive if this returns."""
     return Call(requests.PingRequest, time_of)
 
 
@@ -51,45 +51,45 @@ def create_relation(
     key: str | Sequence[str] | None = None,
     order: str | None = None,
 ) -> Call[int | None]:
-    """Make a relation; columns are given as names and types, Python's or by name."""
-    made = tuple(parts.ColumnSpec(column, type_name(spec)) for column, spec in columns.items())
+    """Create a relation; columns map names to types, Python's or by name."""
+    specs = tuple(parts.ColumnSpec(column, type_name(spec)) for column, spec in columns.items())
     keys = (key,) if isinstance(key, str) else None if key is None else tuple(key)
-    return Call(lambda id: requests.CreateRelationRequest(id, name, made, semantics, keys, order), time_of)
+    return Call(lambda id: requests.CreateRelationRequest(id, name, specs, semantics, keys, order), time_of)
 
 
 def type_name(spec: Any) -> str:
-    """A type as it is written in messages."""
+    """Return a type as messages write it."""
     return spec if isinstance(spec, str) else str(parse_type(spec))
 
 
 def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "distinct") -> Call[int | None]:
-    """Make an attribute, like `:person/name`, whose values have this type."""
+    """Create an attribute, like `:person/name`, whose values have this type."""
     return Call(lambda id: requests.CreateAttributeRequest(id, name, type_name(value), semantics), time_of)
 
 
 def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None) -> Call[int]:
-    """Changes at one time, all or none: (relation, row) or (relation, row, diff). Returns that time."""
-    given = [change if len(change) == 3 else (*change, 1) for change in changes]
+    """Apply changes at one time, all or none: (relation, row) or (relation, row, diff). Return that time."""
+    triples = [change if len(change) == 3 else (*change, 1) for change in changes]
     blocks = tuple(
         parts.BlockSpec(relation, tuple(tuple(row) for _, row, _ in group), diff)
-        for (relation, diff), group in groupby(given, key=lambda change: (change[0], change[2]))
+        for (relation, diff), group in groupby(triples, key=lambda change: (change[0], change[2]))
     )
     source = parts.OriginSpec(*origin) if origin is not None else None
-    return Call(lambda id: requests.TransactRequest(id, blocks, source), lambda found: int(found[-1].time))
+    return Call(lambda id: requests.TransactRequest(id, blocks, source), lambda answers: int(answers[-1].time))
 
 
 def insert(relation: str, rows: Any) -> Call[int]:
-    """Put rows into a relation at one time: tuples, an Arrow table, or a pandas or polars frame. Returns the time."""
+    """Insert rows at one time: tuples, an Arrow table, or a pandas or polars frame. Return the time."""
     return transact([(relation, row, 1) for row in as_rows(rows)])
 
 
 def remove(relation: str, rows: Any) -> Call[int]:
-    """Take rows out of a relation at one time; returns the time."""
+    """Remove rows at one time; return the time."""
     return transact([(relation, row, -1) for row in as_rows(rows)])
 
 
 def as_rows(rows: Any) -> Iterable[Sequence[Any]]:
-    """Rows of tuples or of a table, by position."""
+    """Return rows as tuples, from tuples or a table."""
     if hasattr(rows, "to_arrow"):  # polars
         rows = rows.to_arrow()
     elif hasattr(rows, "to_records") and hasattr(rows, "columns"):  # pandas
@@ -102,19 +102,21 @@ def as_rows(rows: Any) -> Iterable[Sequence[Any]]:
 
 
 def register(text: Any, *, language: parts.Language = "datalog", name: str | None = None) -> Call[tuple[str, ...]]:
-    """Store rules, in Datalog, EDN or as plans (a dict); returns what can be asked for. Nothing is computed yet."""
+    """Store rules, in Datalog, EDN or as plans (a dict); return their names. Nothing is computed yet."""
     plan = None if isinstance(text, str) else text
     words = None if plan is not None else text
-    said: parts.Language = "plan" if plan is not None else language
-    return Call(lambda id: requests.RegisterRequest(id, words, plan, said, name), lambda found: found[-1].names)
+    written_in: parts.Language = "plan" if plan is not None else language
+    return Call(
+        lambda id: requests.RegisterRequest(id, words, plan, written_in, name), lambda answers: answers[-1].names
+    )
 
 
 def unregister(name: str) -> Call[int | None]:
-    """Forget rules that nobody is interested in."""
+    """Remove a rule that has no interests."""
     return Call(lambda id: requests.UnregisterRequest(id, name), time_of)
 
 
-def follow(
+def interest(
     name: str,
     *,
     arguments: Arguments | None = None,
@@ -124,27 +126,27 @@ def follow(
     log: bool = True,
     credit: int = 8,
 ) -> Call[replies.InterestedReply]:
-    """Follow a rule or relation."""
-    given = as_arguments(arguments)
+    """Follow a rule or relation; the server sends at most `credit` steps ahead of those that were read."""
+    rows = as_arguments(arguments)
     return Call(
-        lambda id: requests.InterestRequest(id, name, given, sharing, joins, granularity, log, credit=credit), only
+        lambda id: requests.InterestRequest(id, name, rows, sharing, joins, granularity, log, credit=credit), last_reply
     )  # fmt: skip
 
 
-def as_arguments(given: Arguments | None) -> tuple[dict[str, Any], ...] | None:
-    """One argument or many, as messages have them."""
-    if given is None:
+def as_arguments(arguments: Arguments | None) -> tuple[dict[str, Any], ...] | None:
+    """Return one argument or many, as messages have them."""
+    if arguments is None:
         return None
-    return tuple(dict(each) for each in ([given] if isinstance(given, Mapping) else given))
+    return tuple(dict(row) for row in ([arguments] if isinstance(arguments, Mapping) else arguments))
 
 
 def add_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
-    """Ask an interest for more arguments."""
+    """Add arguments to an interest."""
     return Call(lambda id: requests.AddArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
 
 
 def remove_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
-    """Ask an interest for fewer arguments."""
+    """Remove arguments from an interest."""
     return Call(lambda id: requests.RemoveArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
 
 
@@ -159,14 +161,13 @@ def sink(
     log: bool = True,
 ) -> Call[int]:
     """Have the server write an answer to a file in its directory for sinks: `file` its changes, as jsonl or csv, or
-    `latency`, the milliseconds of each epoch. Returns the number of the interest. Needs the role admin."""
-    kind: Any = type
-    given = as_arguments(arguments)
-    written: Any = format
-    place = parts.SinkSpec(kind, path, written)
+    `latency`, the milliseconds of each epoch. Return the number of the interest. Needs the role admin."""
+    sink_type: Any = type
+    sink_format: Any = format
+    rows, target = as_arguments(arguments), parts.SinkSpec(sink_type, path, sink_format)
     return Call(
-        lambda id: requests.InterestRequest(id, name, given, granularity=granularity, log=log, sink=place),
-        lambda found: int(found[-1].interest),
+        lambda id: requests.InterestRequest(id, name, rows, granularity=granularity, log=log, sink=target),
+        lambda answers: int(answers[-1].interest),
     )
 
 
@@ -176,7 +177,7 @@ def uninterest(interest: int) -> Call[int | None]:
 
 
 def take(interest: int) -> Call[int | None]:
-    """Have everything that waits of an interest sent."""
+    """Have the server send all unsent changes of an interest."""
     return Call(lambda id: requests.TakeRequest(id, interest), time_of)
 
 
@@ -188,13 +189,16 @@ def query(
     as_of: int | None = None,
     limit: int | None = None,
 ) -> Call[pa.Table]:
-    """The rows of an answer, by name or text; as of a time, for which it waits. A cut one says so in its metadata."""
-    given = as_arguments(arguments)
-    return Call(lambda id: requests.QueryRequest(id, text, language, given, as_of, limit), gathered)
+    """Return the rows of an answer, by name or text; as of a time, for which the server waits.
+
+    The metadata of the table has the `time`, and whether a limit `cut` the rows.
+    """
+    rows = as_arguments(arguments)
+    return Call(lambda id: requests.QueryRequest(id, text, language, rows, as_of, limit), joined_pages)
 
 
-def gathered(pages: Sequence[replies.RowsReply]) -> pa.Table:
-    """The pages of an answer as one table; `time` and `cut` are in its metadata."""
+def joined_pages(pages: Sequence[replies.RowsReply]) -> pa.Table:
+    """Return the pages of an answer as one table; `time` and `cut` are in its metadata."""
     schema = schema_from(pages[0].columns)
     table = table_of(schema, [row for page in pages for row in page.rows])
     last = pages[-1]
@@ -202,28 +206,28 @@ def gathered(pages: Sequence[replies.RowsReply]) -> pa.Table:
 
 
 def explain(name: str) -> Call[str]:
-    """How a rule is or would be computed."""
-    return Call(lambda id: requests.ExplainRequest(id, name), lambda found: str(found[-1].text))
+    """Explain how a rule is or would be computed."""
+    return Call(lambda id: requests.ExplainRequest(id, name), lambda answers: str(answers[-1].text))
 
 
 def catalog() -> Call[tuple[parts.RelationSpec, ...]]:
-    """The relations, attributes and rules there are."""
-    return Call(requests.CatalogRequest, lambda found: found[-1].relations)
+    """Return the relations, attributes and rules of the server."""
+    return Call(requests.CatalogRequest, lambda answers: answers[-1].relations)
 
 
 def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:
-    """Have the engine's events as attributes; returns those that are new. Needs the role admin."""
+    """Offer the engine's events as attributes; return the new ones. Needs the role admin."""
     wanted = None if attributes is None else tuple(attributes)
-    return Call(lambda id: requests.ObserveRequest(id, wanted, every), lambda found: found[-1].names)
+    return Call(lambda id: requests.ObserveRequest(id, wanted, every), lambda answers: answers[-1].names)
 
 
 def advance(to: int | None = None) -> Call[int | None]:
-    """Move the clock; returns the last complete time. Needs the role admin."""
+    """Move the clock; return the last complete time. Needs the role admin."""
     return Call(lambda id: requests.AdvanceRequest(id, to), time_of)
 
 
 def close_input(relation: str) -> Call[int | None]:
-    """No more changes will come to a relation. Needs the role admin."""
+    """Close a relation: it accepts no more changes. Needs the role admin."""
     return Call(lambda id: requests.CloseInputRequest(id, relation), time_of)
 
 

@@ -1,9 +1,9 @@
-"""What a client knows of an answer it follows: steps that wait to be read, and the rows that those read add up to.
+"""The state of an answer that a client follows: steps that have arrived, and the rows that the steps read add up to.
 
     rows()  ==  the answer at all times below `upto`          after each step that was read
 
-A step is the changes from one complete time to the next, however many messages it took. Each is read once, one by one
-or all together; only then is the server told that there is room for more.
+A step is the changes from one complete time to the next, however many messages it took. Each step is read once, one by
+one or all together, and acknowledged when it is read; the server sends no more than `credit` steps ahead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Step:
     upto: int
     changes: tuple[tuple[Row, int, int], ...]
     schema: Schema
-    failed: KpgError | None = None  # why the answer has no value now; it heals with a later step
+    failed: KpgError | None = None  # why the answer has no value now; a later step may give it one again
 
     def __iter__(self) -> Iterator[tuple[Row, int, int]]:
         return iter(self.changes)
@@ -41,23 +41,23 @@ class Step:
         return len(self.changes)
 
     def to_arrow(self) -> pa.Table:
-        """The rows with columns `_time` and `_diff`."""
+        """Return the rows as an Arrow table, with columns `_time` and `_diff`."""
         table = table_of(self.schema, [row for row, _, _ in self.changes])
         table = table.append_column("_time", pa.array([time for _, time, _ in self.changes], pa.int64()))
         return table.append_column("_diff", pa.array([diff for _, _, diff in self.changes], pa.int64()))
 
     def to_pandas(self) -> Any:
-        """The same as a pandas frame."""
+        """Return the rows as a pandas DataFrame, with columns `_time` and `_diff`."""
         return self.to_arrow().to_pandas()
 
 
-class Feed:
+class ChangeFeed:
     """One interest of a client."""
 
-    def __init__(self, made: InterestedReply) -> None:
-        self.interest = made.interest
-        self.name = made.name
-        self.schema = schema_from(made.columns)
+    def __init__(self, reply: InterestedReply) -> None:
+        self.interest = reply.interest
+        self.name = reply.name
+        self.schema = schema_from(reply.columns)
         self.upto = 0
         self.ended: FailureSpec | bool = False
         self.failed: KpgError | None = None
@@ -66,7 +66,7 @@ class Feed:
         self._partial: list[tuple[Row, int, int]] = []
 
     def receive(self, message: ChangesMessage | EndedMessage) -> None:
-        """A message of this interest came."""
+        """Take in a message of this interest."""
         if isinstance(message, EndedMessage):
             self.ended = message.reason or True
             return
@@ -79,11 +79,11 @@ class Feed:
 
     @property
     def waiting(self) -> int:
-        """How many steps wait to be read."""
+        """The number of unread steps."""
         return len(self._steps)
 
     def read(self) -> Step:
-        """The next step, added to the rows."""
+        """Remove the next step and add it to the rows."""
         step = self._steps.popleft()
         for row, _, diff in step.changes:
             count = self._counts.get(row, 0) + diff
@@ -95,7 +95,7 @@ class Feed:
         return step
 
     def rows(self) -> list[Row]:
-        """The rows of what was read, each as often as it is there."""
+        """Return the rows of the steps that were read, each as often as its count."""
         if isinstance(self.ended, FailureSpec):
             raise error_of(self.ended)
         if self.failed is not None:
@@ -103,35 +103,5 @@ class Feed:
         return [row for row, count in self._counts.items() for _ in range(count)]
 
     def table(self) -> pa.Table:
-        """The same as an Arrow table."""
+        """Return the rows of the steps that were read as an Arrow table."""
         return table_of(self.schema, self.rows())
-
-
-class Followed:
-    """What a subscription of either driver says of itself."""
-
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
-
-    @property
-    def name(self) -> str:
-        """What is followed."""
-        return self._feed.name
-
-    @property
-    def id(self) -> int:
-        """The number of the interest."""
-        return self._feed.interest
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self._feed.schema.names
-
-    @property
-    def upto(self) -> int:
-        """What was read is exact at all times below this one."""
-        return self._feed.upto
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, upto={self.upto})"

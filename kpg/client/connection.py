@@ -1,4 +1,4 @@
-"""The connection that waits: `kpg.connect`.
+"""The connection that blocks: `kpg.connect`.
 
     with kpg.connect("ws://localhost:8340", token=...) as db:
         db.create_relation("edge", {"x": int, "y": int})
@@ -6,149 +6,78 @@
         path = db.interest("path")
         db.insert("edge", [(1, 2), (2, 3)])
         path.rows()                         # exact as of now
-        for step in path: ...               # each change as it comes
+        for step in path: ...               # each change as it arrives
 
-A connection may be used from several threads, one call at a time. When it ends, calls raise Unreachable; connecting
-again is up to you, and what was followed is then followed anew.
+Several threads may use a connection, one call at a time. When it ends, calls raise Unreachable. Reconnecting is up to
+the caller, who then asks for its interests again.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, TypeVar
 
 from kpg.client import calls
-from kpg.client.change_feed import Feed, Followed, Row, Step
-from kpg.client.conversation import NOT_YET, Call, Conversation
-from kpg.client.end_reasons import ended, unreachable
+from kpg.client.change_feed import ChangeFeed, Step
+from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
+from kpg.client.conversation import Call, Conversation
+from kpg.client.driven_methods import BlockingDriver
+from kpg.client.end_reasons import unreachable
+from kpg.client.procedures import Procedure, Receive, Send, ask
 from kpg.client.server_address import address, token_of, trust
-from kpg.errors import Closed, TimeNotReached, UndefinedName
+from kpg.errors import Closed, TimeNotReached
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-Given = ParamSpec("Given")
 Result = TypeVar("Result")
+LAST_WORDS_SECONDS = 0.1  # to read what the server sent before it closed the connection
 
 
-def waits(function: Callable[Given, Call[Result]]) -> Callable[Concatenate[Connection, Given], Result]:
-    """A method that asks and waits for the result."""
-
-    @wraps(function)
-    def method(self: Connection, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        return self.run(function(*given, **named))
-
-    return method
-
-
-class Connection:
-    """A server, as one client sees it; made by `kpg.connect`."""
+class Connection(ConnectionMethods, BlockingDriver):
+    """A client's connection to a server; made by `kpg.connect`."""
 
     def __init__(self, url: str, socket: ClientConnection, token: str | None) -> None:
         self.url = url
+        self.conversation = Conversation()
         self._socket = socket
-        self._talk = Conversation()
         self._lock = threading.RLock()
         self.welcome: WelcomeReply = self.run(calls.hello(token))
 
-    ping = waits(calls.ping)
-    create_relation = waits(calls.create_relation)
-    create_attribute = waits(calls.create_attribute)
-    transact = waits(calls.transact)
-    insert = waits(calls.insert)
-    remove = waits(calls.remove)
-    register = waits(calls.register)
-    unregister = waits(calls.unregister)
-    query = waits(calls.query)
-    explain = waits(calls.explain)
-    catalog = waits(calls.catalog)
-    observe = waits(calls.observe)
-    advance = waits(calls.advance)
-    close_input = waits(calls.close_input)
-    sink = waits(calls.sink)
-    uninterest = waits(calls.uninterest)
-    shutdown = waits(calls.shutdown)
-
-    def interest(
-        self,
-        name: str,
-        *,
-        arguments: calls.Arguments | None = None,
-        sharing: str = "auto",
-        joins: str = "auto",
-        granularity: float | None = None,
-        log: bool = True,
-        credit: int = 8,
-    ) -> Subscription:
-        """Follow a rule or relation; `credit` steps may come ahead of what is read."""
-        made = self.run(
-            calls.follow(
-                name, arguments=arguments, sharing=sharing, joins=joins, granularity=granularity, log=log, credit=credit
-            )
-        )
-        return Subscription(self, self._talk.feeds[made.interest])
-
     def run(self, call: Call[Result]) -> Result:
-        """Ask, and wait for the result."""
+        """Send the request of a call and wait for its result."""
+        return self.drive(ask(self.conversation, call))
+
+    def subscription(self, feed: ChangeFeed) -> Subscription:
+        """Return the subscription of an answer that is followed."""
+        return Subscription(self, feed)
+
+    def drive(self, procedure: Procedure[Result]) -> Result:
+        """Perform a procedure; other threads wait meanwhile."""
         with self._lock:
-            number, text = self._talk.ask(call)
             try:
-                self._send(text)
-                while (found := self._talk.result(number, call)) is NOT_YET:
-                    self._receive(None)
-            except BaseException:
-                self._talk.give_up(number)
-                raise
-            return found  # type: ignore[return-value]
+                instruction = next(procedure)
+                while True:
+                    try:
+                        self._perform(instruction)
+                    except BaseException as error:
+                        instruction = procedure.throw(error)
+                    else:
+                        instruction = next(procedure)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
 
-    def next_step(self, feed: Feed, timeout: float | None) -> Step:
-        """The next step of an answer; wait for it."""
-        until = None if timeout is None else time.monotonic() + timeout
-        with self._lock:
-            while not feed.waiting:
-                if feed.ended:
-                    raise ended(feed)
-                self._receive(None if until is None else max(0.0, until - time.monotonic()))
-            return self._read(feed)
-
-    def catch_up(self, feed: Feed) -> None:
-        """Read all there is of an answer, up to now."""
-        with self._lock:
-            self._ask_of(feed, calls.take(feed.interest))
-            while feed.waiting:
-                self._read(feed)
-
-    def drop(self, feed: Feed) -> None:
-        """Follow an answer no longer."""
-        with self._lock:
-            if self._talk.feeds.get(feed.interest) is feed:
-                self._ask_of(feed, calls.uninterest(feed.interest))
-                self._talk.drop(feed)
-            feed.ended = feed.ended or True
-
-    def _ask_of(self, feed: Feed, call: Call[Any]) -> None:
-        """Ask something of an interest, unless it has ended, be it while we ask."""
-        if feed.ended:
-            return
-        try:
-            self.run(call)
-        except UndefinedName:
-            if not feed.ended:
-                raise
-
-    def _read(self, feed: Feed) -> Step:
-        step = self._talk.read(feed)
-        for text in self._talk.outgoing():
-            self._send(text)
-        return step
+    def _perform(self, instruction: Send | Receive) -> None:
+        if isinstance(instruction, Send):
+            self._send(instruction.text)
+        else:
+            deadline = instruction.deadline
+            self._receive(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     def _send(self, text: str) -> None:
         from websockets.exceptions import ConnectionClosed
@@ -156,31 +85,31 @@ class Connection:
         try:
             self._socket.send(text)
         except ConnectionClosed as error:
-            self._drain()
+            self._receive_last_words()
             raise unreachable(self.url, error) from None
 
     def _receive(self, timeout: float | None) -> None:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            self._talk.receive(self._socket.recv(timeout))
+            self.conversation.receive(self._socket.recv(timeout))
         except TimeoutError:
             raise TimeNotReached("no change came in time", hint="Wait longer, or without a timeout.") from None
         except ConnectionClosed as error:
             raise unreachable(self.url, error) from None
 
-    def _drain(self) -> None:
-        """What the server said before it hung up; it may say why."""
+    def _receive_last_words(self) -> None:
+        """Receive what the server sent before it closed the connection; it may say why."""
         from websockets.exceptions import ConnectionClosed
 
         try:
             while True:
-                self._talk.receive(self._socket.recv(0.1))
+                self.conversation.receive(self._socket.recv(LAST_WORDS_SECONDS))
         except (ConnectionClosed, TimeoutError):
             return
 
     def close(self) -> None:
-        """End the connection; all that was followed ends. May be repeated."""
+        """Close the connection and end its interests; may be repeated."""
         self._socket.close()
 
     def __enter__(self) -> Connection:
@@ -193,16 +122,16 @@ class Connection:
         return f"Connection({self.url!r})"
 
 
-class Subscription(Followed):
-    """An answer that is followed: iterate for each step, or ask for the rows of now."""
+class Subscription(SubscriptionMethods, BlockingDriver):
+    """An answer that a client follows: iterate for each step, or ask for the current rows."""
 
-    def __init__(self, connection: Connection, feed: Feed) -> None:
-        super().__init__(feed)
+    def __init__(self, connection: Connection, feed: ChangeFeed) -> None:
+        super().__init__(connection.conversation, feed)
         self._connection = connection
 
-    def next(self, timeout: float | None = None) -> Step:
-        """The next step; with a timeout in seconds, TimeNotReached if none comes."""
-        return self._connection.next_step(self._feed, timeout)
+    def drive(self, procedure: Procedure[Result]) -> Result:
+        """Perform a procedure on the connection."""
+        return self._connection.drive(procedure)
 
     def __iter__(self) -> Iterator[Step]:
         while True:
@@ -210,32 +139,6 @@ class Subscription(Followed):
                 yield self.next()
             except Closed:
                 return
-
-    def add(self, arguments: calls.Arguments) -> None:
-        """Ask for more arguments: an update on the server, not a new dataflow."""
-        self._connection.run(calls.add_arguments(self.id, arguments))
-
-    def remove(self, arguments: calls.Arguments) -> None:
-        """Ask for fewer arguments; the rows that go come as changes."""
-        self._connection.run(calls.remove_arguments(self.id, arguments))
-
-    def rows(self) -> list[Row]:
-        """The rows of now, each as often as it is there; reads all steps that wait."""
-        self._connection.catch_up(self._feed)
-        return self._feed.rows()
-
-    def table(self) -> pa.Table:
-        """The same as an Arrow table."""
-        self._connection.catch_up(self._feed)
-        return self._feed.table()
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas frame."""
-        return self.table().to_pandas()
-
-    def close(self) -> None:
-        """Follow no longer; may be repeated."""
-        self._connection.drop(self._feed)
 
     def __enter__(self) -> Subscription:
         return self
@@ -250,19 +153,19 @@ def connect(
     """Connect to a server.
 
     url           ws://host:port, or wss:// if it has a certificate
-    token         what the server wants to see; that of KPG_TOKEN if not given
+    token         the token that the server demands; that of KPG_TOKEN if not given
     timeout       seconds to wait for the connection
-    authorities   a file of certificates to trust beside none of the system's
+    authorities   a file of certificates to trust, instead of the system's
     """
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect as open_socket
 
-    place = address(url)
+    full = address(url)
     try:
         socket = open_socket(
-            place, ssl=trust(place, authorities), open_timeout=timeout, compression=None, max_size=None,
+            full, ssl=trust(full, authorities), open_timeout=timeout, compression=None, max_size=None,
             max_queue=None, proxy=None,
-        ).__enter__()  # fmt: skip  # as a context: releases differ in what a bare call gives
+        ).__enter__()  # fmt: skip  # as a context: releases of websockets differ in what a bare call returns
     except (OSError, WebSocketException) as error:
         raise unreachable(url, error) from None
     try:

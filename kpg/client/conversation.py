@@ -1,8 +1,8 @@
-"""A client's side of the protocol without any I/O: requests become text, texts become replies and steps.
+"""A client's state in the protocol, without I/O: requests become texts, texts become results and steps.
 
 number, text = conversation.ask(call)       send the text
-conversation.receive(text)                  for whatever comes
-conversation.result(number, call)           NOT_YET, or the result; raises what the server refused
+conversation.receive(text)                  for each text that arrives
+conversation.result(number, call)           NOT_YET, or the result; raises the server's refusal
 conversation.outgoing()                     acknowledgements to send
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from kpg.client.change_feed import Feed, Step
+from kpg.client.change_feed import ChangeFeed, Step
 from kpg.errors import ProtocolError
 from kpg.protocol.definitions import MessageKinds
 from kpg.protocol.error_messages import error_of
@@ -37,52 +37,54 @@ FROM_SERVER: Final[MessageKinds[AnyReply]] = REPLIES | PUSHED
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
-    """A request to be, and what its replies come to."""
+    """A request without its id, and the function that makes a result from its replies."""
 
     make: Callable[[int], AnyRequest]
     finish: Callable[[Sequence[Any]], Result]
 
 
 class Conversation:
-    """What was asked, what came, what is followed."""
+    """The open requests, their replies, and the feeds of a client."""
 
     def __init__(self) -> None:
-        self.feeds: dict[int, Feed] = {}
+        self.feeds: dict[int, ChangeFeed] = {}  # by the number of the interest
         self._numbers = itertools.count()
         self._replies: dict[int, list[AnyReply]] = {}
         self._complete: set[int] = set()
-        self._acks: list[str] = []
+        self._acknowledgements: list[str] = []
 
     def ask(self, call: Call[Any]) -> tuple[int, str]:
-        """The number of a request and its text."""
+        """Open a request; return its number and its text."""
         number = next(self._numbers)
         text = encode(call.make(number))
         self._replies[number] = []
         return number, text
 
     def receive(self, text: str | bytes) -> None:
-        """Something came."""
+        """Take in a message of the server."""
         if isinstance(text, bytes):
-            raise ProtocolError("the server sent a binary message", hint="The same version of kpg at both ends?")
+            raise ProtocolError(
+                "the server sent a binary message", hint="Check that both ends run the same version of kpg."
+            )
         message = decode(text, FROM_SERVER)
         if isinstance(message, ChangesMessage | EndedMessage):
             feed = self.feeds.get(message.interest)
-            if feed is not None:  # else it was on its way when the interest ended
+            if feed is not None:  # else it was sent before the server learned that the interest has ended
                 feed.receive(message)
             return
         if message.id is None:
             assert isinstance(message, ErrorReply)
             raise error_of(message.failure)
         if message.id not in self._replies:
-            return  # whoever asked has given up
+            return  # the caller has given up
         self._replies[message.id].append(message)
-        if isinstance(message, InterestedReply):  # its changes may follow at once
-            self.feeds[message.interest] = Feed(message)
+        if isinstance(message, InterestedReply):  # its changes may follow immediately
+            self.feeds[message.interest] = ChangeFeed(message)
         if not (isinstance(message, RowsReply) and message.more):
             self._complete.add(message.id)
 
     def result(self, number: int, call: Call[Result]) -> Result | object:
-        """What a request came to, once."""
+        """Return the result of a request, once, or NOT_YET; raise the error that the server replied."""
         if number not in self._complete:
             return NOT_YET
         self._complete.discard(number)
@@ -93,21 +95,21 @@ class Conversation:
         return call.finish(replies)
 
     def give_up(self, number: int) -> None:
-        """Nobody waits for this reply any more."""
+        """Close a request; its reply will be ignored."""
         self._replies.pop(number, None)
         self._complete.discard(number)
 
-    def read(self, feed: Feed) -> Step:
-        """The next step of an answer; the server may send one more."""
+    def read(self, feed: ChangeFeed) -> Step:
+        """Read the next step of an answer and acknowledge it, so that the server may send one more."""
         step = feed.read()
-        self._acks.append(encode(AckRequest(feed.interest)))
+        self._acknowledgements.append(encode(AckRequest(feed.interest)))
         return step
 
-    def drop(self, feed: Feed) -> None:
-        """Follow no longer."""
+    def drop(self, feed: ChangeFeed) -> None:
+        """Remove a feed; its further messages are ignored."""
         self.feeds.pop(feed.interest, None)
 
     def outgoing(self) -> list[str]:
-        """What is to be sent beside requests."""
-        found, self._acks = self._acks, []
-        return found
+        """Take the acknowledgements to send."""
+        texts, self._acknowledgements = self._acknowledgements, []
+        return texts

@@ -1,4 +1,4 @@
-"""Addresses of servers: `ws://host:port`, `wss://...`, or just `host:port`; and the trust for TLS."""
+"""Addresses of servers: `ws://host:port`, `wss://...`, or just `host:port`; certificates and tokens."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from urllib.parse import urlsplit
 from kpg.errors import InputError, Unavailable
 
 PORT = 8340
+HINT = f"Write ws://localhost:{PORT}, or wss:// with TLS."
 SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
 
 
 def address(url: str) -> str:
-    """A full address."""
+    """Return the full address of a server."""
     parts = urlsplit(url if "://" in url else f"ws://{url}")
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise InputError(f"this is not an address: {url!r}", hint=f"Write ws://localhost:{PORT}, or wss:// with TLS.")
+        raise InputError(
+            f"not the address of a server: {url!r}", hint=f"Write ws://localhost:{PORT}, or wss:// with TLS."
+        )
     try:
         port = parts.port or PORT
     except ValueError:
-        raise InputError(f"the port of {url!r} is not one", hint=f"Write ws://localhost:{PORT}.") from None
+        raise InputError(
+            f"not the address of a server: {url!r} has no valid port", hint=f"Write ws://localhost:{PORT}."
+        ) from None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{SCHEMES[parts.scheme]}://{host}:{port}/"
 
 
 def is_address(text: str) -> bool:
-    """Whether a text means a server rather than a directory."""
+    """Return whether a text names a server rather than a directory."""
     return "://" in text
 
 
 def trust(url: str, authorities: str | Path | None) -> ssl.SSLContext | None:
-    """The certificates to trust; the system's if not said."""
+    """Return the certificates to trust; the system's if none are given."""
     if not url.startswith("wss:"):
         return None
     try:
@@ -42,5 +47,5 @@ def trust(url: str, authorities: str | Path | None) -> ssl.SSLContext | None:
 
 
 def token_of(token: str | None) -> str | None:
-    """The token given, else that of KPG_TOKEN."""
+    """Return the token given, or else that of KPG_TOKEN."""
     return token if token is not None else os.environ.get("KPG_TOKEN") or None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.client import calls
-from kpg.client.change_feed import Feed
+from kpg.client.change_feed import ChangeFeed
 from kpg.client.conversation import NOT_YET, Conversation
 from kpg.client.server_address import address
 from kpg.protocol import parts, replies, requests
@@ -65,7 +65,7 @@ STEPS = st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1]))
 def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
     """A14.4: however steps are cut into messages and whenever they are read, rows are the sum of whole steps."""
     talk = Conversation()
-    call = calls.follow("n")
+    call = calls.interest("n")
     number, _ = talk.ask(call)
     talk.receive(encode(replies.InterestedReply(number, 5, "n", COLUMNS)))
     talk.result(number, call)
@@ -94,7 +94,7 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
 
 def test_what_comes_of_an_interest_that_was_dropped_is_passed_over():
     talk = Conversation()
-    feed = Feed(replies.InterestedReply(0, 5, "n", COLUMNS))
+    feed = ChangeFeed(replies.InterestedReply(0, 5, "n", COLUMNS))
     talk.feeds[5] = feed
     talk.drop(feed)
     talk.receive(encode(replies.ChangesMessage(5, 1, ((1,),), (0,), (1,))))
@@ -113,7 +113,7 @@ def test_a_session_and_a_conversation_understand_each_other():
         calls.ping(), calls.create_relation("e", {"x": int, "y": "string?"}, key="x", semantics="cardinality-one"),
         calls.create_attribute(":a", float), calls.transact([("e", (1, "a")), ("e", (2, None), -1)], origin=("w", 1)),
         calls.insert("e", [(2**60, "ü")]), calls.register("p(x) :- e(x, _)."), calls.register({"rules": []}),
-        calls.unregister("p"), calls.follow("p", arguments={"x": 1}, granularity=0.5), calls.query("p", as_of=3),
+        calls.unregister("p"), calls.interest("p", arguments={"x": 1}, granularity=0.5), calls.query("p", as_of=3),
         calls.explain("p"), calls.catalog(), calls.advance(4), calls.close_input("e"), calls.shutdown(),
         calls.sink("p", "p.log", type="latency"),
     ]  # fmt: skip

@@ -229,7 +229,7 @@ def test_the_same_calls_can_be_awaited(server, names):
 def test_a_server_that_is_not_there_and_one_that_goes_are_unreachable():
     with pytest.raises(kpg.Unreachable, match="cannot reach") as caught:
         kpg.connect("ws://127.0.0.1:1")
-    assert caught.value.hint == "Is kpg serve running there?"
+    assert caught.value.hint == "Check that kpg serve is running there."
     with served() as server:
         db = kpg.connect(server.url, token=USER)
     with pytest.raises(kpg.Unreachable) as caught:
