@@ -18,15 +18,11 @@ def address(url: str) -> str:
     """Return the full address of a server."""
     parts = urlsplit(url if "://" in url else f"ws://{url}")
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise InputError(
-            f"not the address of a server: {url!r}", hint=f"Write ws://localhost:{PORT}, or wss:// with TLS."
-        )
+        raise InputError(f"{url!r} is not the address of a server", hint=HINT)
     try:
         port = parts.port or PORT
     except ValueError:
-        raise InputError(
-            f"not the address of a server: {url!r} has no valid port", hint=f"Write ws://localhost:{PORT}."
-        ) from None
+        raise InputError(f"{url!r} has no valid port", hint=HINT) from None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{SCHEMES[parts.scheme]}://{host}:{port}/"
 

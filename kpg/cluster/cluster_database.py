@@ -322,6 +322,10 @@ class ClusterDatabase(Database):
 
     # Introspection
 
+    def call_workers(self, function: str, **options: Any) -> list[Any]:
+        """Call `function(db, **options)` on each worker and return the results; for measurements and tests."""
+        return [reply.value for reply in self.ask(commands.CallCommand(function, options))]
+
     def explain(self) -> str:
         return self.explain_workers(None)
 

@@ -45,8 +45,7 @@ class WorkersLog:
         self._ask("end")
 
     def _ask(self, what: str) -> list[Any]:
-        replies = self.db.ask({"do": "call", "function": f"kpg.observe.worker_figures:{what}", "options": {}})
-        return [reply.value for reply in replies]
+        return list(self.db.call_workers(f"kpg.observe.worker_figures:{what}"))
 
     def __enter__(self) -> WorkersLog:
         return self

@@ -52,7 +52,7 @@ class SparkDatabase(ClusterDatabase):
         self.site = Site(host, port, self.coordinator.secret.hex())
         self.service = DriverService(self)
         self.coordinator.driver_service = self.service.serve
-        self.format = f"kpg_{port}"  # always this db, while format("kpg") means the db that was opened last
+        self.format = f"kpg_{port}"  # always this db; format("kpg") means the one opened last
         spark.dataSource.register(source_class(self.site, self.format))
         self._before = {name: spark.conf.get(name, None) for name in (ADDRESS, SECRET)}
         spark.conf.set(SECRET, self.site.secret)

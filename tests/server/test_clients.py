@@ -235,7 +235,7 @@ def test_a_server_that_is_not_there_and_one_that_goes_are_unreachable():
     with pytest.raises(kpg.Unreachable) as caught:
         db.ping()
     assert "the server ends" in str(caught.value)
-    with pytest.raises(kpg.InputError, match="not an address"):
+    with pytest.raises(kpg.InputError, match="is not the address of a server"):
         kpg.connect("ftp://host")
 
 

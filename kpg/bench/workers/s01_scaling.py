@@ -79,8 +79,7 @@ def run(run: Run) -> None:
 
 def call_workers(db: kpg.Database, function: Callable[..., Any], **options: Any) -> list[Any]:
     """Call a function on each worker and return its values."""
-    request = {"do": "call", "function": name_of_function(function), "options": options}
-    return [reply.value for reply in db.ask(request)]  # type: ignore[attr-defined]
+    return db.call_workers(name_of_function(function), **options)  # type: ignore[attr-defined, no-any-return]
 
 
 def measure_kernels(run: Run, db: kpg.Database) -> None:

@@ -19,9 +19,9 @@ import kpg
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import wall_stopwatch
 from kpg.bench.run import Run
+from kpg.cluster.command_handlers import SPIN_SECONDS
 from kpg.cluster.frames import FrameSocket, SocketPoller
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.rank_requests import SPIN
 from kpg.columns.functions import col
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
@@ -117,7 +117,7 @@ def receive(mesh: Mesh) -> None:
     while frames < 2:
         frames += len(mesh.receive())
         if frames < 2:
-            poller.wait_soon(1.0, SPIN)
+            poller.wait_soon(1.0, SPIN_SECONDS)
 
 
 EXPERIMENT = engine_experiment(
