@@ -41,7 +41,7 @@ from kpg.plan.rendered import Context
 from kpg.storage.applied_batches import AppliedBatches
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
-from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, PRESETS
+from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, policy_for
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class EmbeddedDatabase(Database):
         self.symbols = Symbols() if symbols is None else symbols  # an empty table is false
         self.failures = ErrorRows(self.symbols)
         self.worker = worker or Worker(start=(0,) * config.coordinates)
-        self.merge_policy = PRESETS[config.effort]
+        self.merge_policy = policy_for(config.effort)
         self.context = Context(self.symbols, self.failures, self.merge_policy, config.coordinates)
         self.installer = EmbeddedInstaller(self)
         self.inputs = {}

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kpg.config import Effort
+from kpg.errors import InputError
 
 IDLE_CALL_FUEL = 1_000_000  # rows merged by one call of `db.idle()`, which a program makes when it has time
 ALL_OPERATORS = 1_000_000  # more operators than any worker has
@@ -86,3 +87,11 @@ PRESETS: dict[Effort, MergePolicy] = {
     "lazy": MergePolicy(fuel_per_row=4),
 }
 DEFAULT = PRESETS["default"]
+
+
+def policy_for(effort: Effort) -> MergePolicy:
+    """Return the preset for the option `effort` of `kpg.open()`."""
+    policy = PRESETS.get(effort)
+    if policy is None:
+        raise InputError(f"there is no effort {effort!r}", hint=f"Use one of: {', '.join(PRESETS)}.")
+    return policy

@@ -13,9 +13,10 @@ From newest to oldest, a spine consists of
 
 If the result of a merge is too large for its level, it moves up, and begins a merge there if that level is occupied.
 
-`kpg.trace.merge_policy` decides how much fuel an insert pays and why every merge is done before the next batch reaches
-its level; the spine asserts that where a batch moves up. Cost: merges read each row a logarithmic number of times. An
-insert does work proportional to its own size for each merge in progress.
+`kpg.trace.merge_policy` decides how much fuel an insert pays, and explains why every merge is done before the next
+batch reaches its level. The spine asserts that where a batch moves up.
+Cost: merges read each row a logarithmic number of times. An insert does work proportional to its own size for each
+merge in progress.
 
 Idle work (`exert`) finishes merges, restores geometric sizes, merges where retractions may cancel an eighth of the rows
 or more, and compacts each batch once more after the since has passed its upper. Then nothing is left to do until the

@@ -209,7 +209,7 @@ def test_an_input_ends_when_every_worker_has_closed_it(data, peers, noise):
     for db in cluster.databases:
         joins = [op for flow in db.worker.dataflows.values() for op in flow.operators if op.name == "join"]
         assert all(side.handle is None for join in joins for side in join.sides)  # type: ignore[attr-defined]
-    found = [(row, as_time(time), diff) for output in outputs for row, time, diff in output.changes()]
+    changes = [(row, as_time(time), diff) for output in outputs for row, time, diff in output.changes()]
 
     def denotation(a, b):
         counts: dict[int, int] = {}
@@ -217,4 +217,4 @@ def test_an_input_ends_when_every_worker_has_closed_it(data, peers, noise):
             counts[y] = counts.get(y, 0) + sum(n * m for (z, _), m in b.items() if z == x)
         return {(y, n): 1 for y, n in counts.items() if n}
 
-    assert_agrees(summed(found), denotation, streams["a"], streams["b"])
+    assert_agrees(summed(changes), denotation, streams["a"], streams["b"])

@@ -167,8 +167,8 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
 
     late = cluster.build(sharing)
     cluster.settle()
-    found = [row for output in late for row, _, _ in output.changes()]
-    assert sorted(found) == [(node, node + 1, node + 1) for node in range(30)]
+    answered = [row for output in late for row, _, _ in output.changes()]
+    assert sorted(answered) == [(node, node + 1, node + 1) for node in range(30)]
     rows_of = {name for name, _ in crossed}
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 

@@ -49,10 +49,10 @@ class Reduce:
         outputs = naive.key_history(self.outputs, self.out_lanes, self.depth)
         flat = naive.block([t for one in seeds for t in one], self.depth)
         asked = corrections.interesting_times(naive.offsets(seeds), flat, inputs, outputs, upper)
-        made = self.evaluate(asked, inputs, outputs)
+        result = self.evaluate(asked, inputs, outputs)
         corrected: list[list[naive.Update]] = [[] for _ in range(KEYS)]
-        blocks = (made.data, made.times, made.diffs)
-        for key, value, time, diff in zip(made.key_index, *map(naive.columns, blocks), strict=True):
+        blocks = (result.data, result.times, result.diffs)
+        for key, value, time, diff in zip(result.key_index, *map(naive.columns, blocks), strict=True):
             assert lower.beyond(time) and not upper.beyond(time)
             corrected[key].append((value, time, diff))
         waiting = naive.columns(asked.pending_times)

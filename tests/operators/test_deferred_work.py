@@ -44,7 +44,7 @@ def test_a_step_ends_after_about_one_slice_and_the_remaining_times_stay_held(sen
     queue.append([rows(0, 12), rows(12, 12), rows(24, 3)], ((4,),))
     queue.append([rows(27, 1)], ((2,),))
     step(queue, sent)
-    assert [len(found) for found, _ in sent] == [12, 12] and queue.times() == ((2,),)
+    assert [len(slice_) for slice_, _ in sent] == [12, 12] and queue.times() == ((2,),)
     step(queue, sent)
-    assert sorted(row for found, _ in sent for row in found) == list(range(28))
+    assert sorted(row for slice_, _ in sent for row in slice_) == list(range(28))
     assert not queue

@@ -85,15 +85,15 @@ class Caller:
         for index, time in zip(result.pending_keys.tolist(), map(tuple, result.pending_times.T.tolist()), strict=True):
             assert upper.beyond(time)
             self.pending.add((int(keys[0, index]), time))
-        found = result.corrections
-        all_times, all_diffs = spread(found.times, len(found)), spread(found.diffs, len(found))
-        order = [(k, *v, *t) for k, v, t in zip(found.key_index, found.data.T, all_times.T, strict=True)]
+        produced = result.corrections
+        all_times, all_diffs = spread(produced.times, len(produced)), spread(produced.diffs, len(produced))
+        order = [(k, *v, *t) for k, v, t in zip(produced.key_index, produced.data.T, all_times.T, strict=True)]
         assert order == sorted(order), "corrections come sorted, as a batch needs them"
         corrections = [
             ((int(keys[0, k]), *value), time, (diff,))
             for k, value, time, diff in zip(
-                found.key_index.tolist(),
-                map(tuple, found.data.T.tolist()),
+                produced.key_index.tolist(),
+                map(tuple, produced.data.T.tolist()),
                 map(tuple, all_times.T.tolist()),
                 all_diffs[0].tolist(),
                 strict=True,
@@ -128,11 +128,11 @@ def simulate(data: st.DataObject, tactic: Tactic, f: object, depth: int, out_val
         log += caller.call(news, lower, upper)
         for key in (0, 1):
             mine = [(d[1:], t, r) for d, t, r in everything if d[0] == key]
-            made = [(d[1:], t, r) for d, t, r in log if d[0] == key]
-            seen = [t for _, t, _ in mine + made]
+            output = [(d[1:], t, r) for d, t, r in log if d[0] == key]
+            seen = [t for _, t, _ in mine + output]
             for time in naive.closure(seen, seen):
                 if not upper.beyond(time):
-                    have = {v: d for v, (d,) in naive.collection(made, time).items()}
+                    have = {v: d for v, (d,) in naive.collection(output, time).items()}
                     assert have == f(naive.collection(mine, time)), f"key {key} at {time}, upper {upper}"  # type: ignore[operator]
     assert not caller.pending
 
@@ -210,9 +210,9 @@ def test_the_first_value_stays_where_only_larger_ones_are_inserted_and_deleted(m
 
     def counted(caller: Caller) -> set[int]:
         nonlocal left_out
-        found = unaffected(caller)
-        left_out += len(found)
-        return found
+        keys = unaffected(caller)
+        left_out += len(keys)
+        return keys
 
     monkeypatch.setattr(one_pass_tactic, "MIN_KEYS_FOR_MINIMUM", 1)
     monkeypatch.setattr(Caller, "unaffected", counted)

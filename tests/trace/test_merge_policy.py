@@ -2,7 +2,8 @@
 
 import pytest
 
-from kpg.trace.merge_policy import DEFAULT, PRESETS, MergePolicy
+from kpg.errors import InputError
+from kpg.trace.merge_policy import DEFAULT, PRESETS, MergePolicy, policy_for
 
 
 def test_a_batch_belongs_to_the_lowest_level_that_holds_it():
@@ -33,3 +34,9 @@ def test_presets_differ_only_in_fuel_and_in_completing_merges():
     assert PRESETS["eager"] == MergePolicy(completes_merges=True)
     assert PRESETS["default"] == MergePolicy()
     assert PRESETS["lazy"] == MergePolicy(fuel_per_row=4)
+
+
+def test_an_unknown_effort_is_an_error_that_lists_the_presets():
+    with pytest.raises(InputError, match="there is no effort 'keen'") as raised:
+        policy_for("keen")
+    assert raised.value.hint == "Use one of: eager, default, lazy."

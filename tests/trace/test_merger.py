@@ -29,13 +29,13 @@ def adjacent(draw: st.DrawFn, lanes: int, depth: int) -> tuple[Batch, Batch]:
             max_size=30,
         )
     )
-    made = []
+    batches = []
     for lower, upper in ((start, middle), (middle, end)):
         here = [row for row in rows if lower.beyond(row[1]) and not upper.beyond(row[1])]
         since = draw(st.sampled_from([start, draw(frontiers(depth, 2, min_size=1))]))
         compact = naive.merge_runs(here, [], since)
-        made.append(Batch(naive.updates(compact, lanes, depth), min(lanes, 1), Description(lower, upper, since)))
-    return made[0], made[1]
+        batches.append(Batch(naive.updates(compact, lanes, depth), min(lanes, 1), Description(lower, upper, since)))
+    return batches[0], batches[1]
 
 
 @given(st.data(), st.integers(0, 2), depths(), st.sampled_from([1, 3, 1 << 62]), st.sampled_from([1, 1 << 14]))
@@ -50,15 +50,15 @@ def test_a_merge_is_both_batches_compacted(data, lanes, depth, fuel, small):
         while not merge.done:
             read += merge.work(fuel)
         assert read <= len(before)
-    made = merge.result()
-    assert made.description == Description(older.lower, newer.upper, since) and made.key_lanes == older.key_lanes
-    after = naive.rows(made.updates)
+    merged = merge.result()
+    assert merged.description == Description(older.lower, newer.upper, since) and merged.key_lanes == older.key_lanes
+    after = naive.rows(merged.updates)
     assert after == (naive.merge_runs(before, [], since) if since else [])
     ones = [[(d, t, r[0]) for d, t, r in rows] for rows in (before, after)]
     for time in {join(t, f) for _, t, _ in before for f in since}:
         assert accumulate(ones[1], time) == accumulate(ones[0], time)
-    for part in (made.updates.times, made.updates.diffs):
-        assert part.flags.c_contiguous and (len(made) <= 1 or len(set(naive.columns(part))) > 1 or part.shape[1] == 1)
+    for part in (merged.updates.times, merged.updates.diffs):
+        assert part.flags.c_contiguous and (len(merged) <= 1 or len(set(naive.columns(part))) > 1 or part.shape[1] == 1)
 
 
 @given(st.data(), depths())
@@ -79,23 +79,23 @@ def long_batch(n: int, lower: int, upper: int, start: int = 0) -> Batch:
 
 def test_compacted_rows_take_sixteen_bytes_and_nothing_more():
     """Equal times and equal diffs become constants."""
-    made = merge_now(long_batch(50_000, 0, 1), long_batch(50_000, 1, 2, 50_000), Frontier.at((2,)))
-    assert made.nbytes == 100_000 * 16 + 16 and made.updates.times.tolist() == [[2]]
+    merged = merge_now(long_batch(50_000, 0, 1), long_batch(50_000, 1, 2, 50_000), Frontier.at((2,)))
+    assert merged.nbytes == 100_000 * 16 + 16 and merged.updates.times.tolist() == [[2]]
 
 
 def test_memory_of_what_cancelled_is_given_back():
     older, newer = long_batch(50_000, 0, 1), long_batch(40_000, 1, 2, 5_000)
     minus = Batch(Updates(newer.updates.data, newer.updates.times, constant((-1,))), 1, newer.description)
-    made = merge_now(older, minus, Frontier.at((2,)))
-    assert len(made) == 10_000
-    owner = made.updates.data if made.updates.data.base is None else made.updates.data.base
+    merged = merge_now(older, minus, Frontier.at((2,)))
+    assert len(merged) == 10_000
+    owner = merged.updates.data if merged.updates.data.base is None else merged.updates.data.base
     assert isinstance(owner, np.ndarray) and owner.nbytes == 10_000 * 16
 
 
 def test_compaction_alone_of_one_time_shares_the_data():
     older = long_batch(1000, 0, 1)
-    made = merge_now(older, empty_after(older), Frontier.at((9,)))
-    assert made.updates.data is older.updates.data and made.updates.times.tolist() == [[9]]
+    merged = merge_now(older, empty_after(older), Frontier.at((9,)))
+    assert merged.updates.data is older.updates.data and merged.updates.times.tolist() == [[9]]
 
 
 def test_fuel_bounds_each_step():
@@ -116,5 +116,5 @@ def test_a_datum_with_many_times_is_not_quadratic():
     data = np.zeros((1, moments.shape[1]), np.int64)
     start = Frontier.start(2)
     older = Batch(Updates(data, moments, constant((1,))), 1, Description(start, Frontier.at((3, 0)), start))
-    made = merge_now(older, empty_after(older), Frontier.at((3, 0)))
-    assert len(made) == len(np.unique(moments[1])) and int(made.updates.diffs.sum()) == moments.shape[1]
+    merged = merge_now(older, empty_after(older), Frontier.at((3, 0)))
+    assert len(merged) == len(np.unique(moments[1])) and int(merged.updates.diffs.sum()) == moments.shape[1]
