@@ -1,9 +1,9 @@
-"""What a Datalog program means, computed slowly and plainly: the oracle for the query layer.
+"""A naive evaluator of Datalog programs: the oracle for the query layer.
 
     evaluate(parse(text), {"edge": {(1, 2)}})  ==  {"path": {(1, 2)}, ...}
 
-Sets of tuples, rules applied until nothing new comes, level by level. It works on programs as they were parsed and
-shares nothing with the rewrites or the lowering.
+It applies rules to sets of tuples until no new row appears, stratum by stratum. It works on programs as parsed and
+shares no code with the rewrites or the lowering.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class NotReady(Exception):
     """A term has a variable without a value yet."""
 
 
-def evaluate(program: Program, given: Mapping[str, Iterable[tuple[Any, ...]]]) -> dict[str, Rows]:
-    """Every relation of a program, on some inputs."""
-    db: dict[str, Rows] = {relation.name: set(given.get(relation.name, ())) for relation in program.relations}
+def evaluate(program: Program, inputs: Mapping[str, Iterable[tuple[Any, ...]]]) -> dict[str, Rows]:
+    """Return every relation of a program, given some inputs."""
+    db: dict[str, Rows] = {relation.name: set(inputs.get(relation.name, ())) for relation in program.relations}
     for fact in program.facts:
-        db[fact.relation].add(converted(program, fact.relation, fact.values))
+        db[fact.relation].add(convert_row(program, fact.relation, fact.values))
     levels = levels_of(program)
     for level in sorted(set(levels.values())):
         rules = [rule for rule in program.rules if levels[rule.heads[0].relation] == level]
@@ -50,10 +50,10 @@ def evaluate(program: Program, given: Mapping[str, Iterable[tuple[Any, ...]]]) -
 
 
 def fixpoint(program: Program, rules: list[Rule], db: dict[str, Rows]) -> None:
-    """Apply rules until nothing new comes."""
+    """Apply rules until no new row appears."""
     while True:
-        found = [each for rule in rules for each in derive(rule, db)]
-        new = [(name, converted(program, name, row)) for name, row in found]
+        derived = [row for rule in rules for row in derive(rule, db)]
+        new = [(name, convert_row(program, name, row)) for name, row in derived]
         before = sum(map(len, db.values()))
         for name, row in new:
             db[name].add(row)
@@ -61,21 +61,26 @@ def fixpoint(program: Program, rules: list[Rule], db: dict[str, Rows]) -> None:
             return
 
 
-def converted(program: Program, name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row with floats where the relation has them."""
+def convert_row(program: Program, name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row with floats where the relation has float columns."""
     kinds = [column.kind for column in program.by_name()[name].columns]
     return tuple(float(value) if kind == "float" else value for value, kind in zip(row, kinds, strict=True))
 
 
 def levels_of(program: Program) -> dict[str, int]:
-    """For each relation the number of negations and aggregates that must be complete before it; heads share one."""
+    """Return, for each relation, the number of negations and aggregates that must be complete before it.
+
+    The heads of a rule share one level.
+    """
     levels = {relation.name: 0 for relation in program.relations}
     for _ in range(len(levels) * len(levels) + 1):
         changed = False
         for rule in program.rules:
-            needed = max((levels[name] + strict for name, strict in reads(rule.body, 0)), default=0)
+            needed = max((levels[name] + strict for name, strict in relations_read(rule.body, 0)), default=0)
             needed = max([needed, *(levels[head.relation] for head in rule.heads)])
-            needed = max([needed, *(levels[n] + s for head in rule.heads for n, s in reads_of_terms(head))])
+            needed = max(
+                [needed, *(levels[n] + s for head in rule.heads for n, s in relations_read_by_aggregates(head))]
+            )
             for head in rule.heads:
                 if levels[head.relation] < needed:
                     levels[head.relation], changed = needed, True
@@ -84,65 +89,65 @@ def levels_of(program: Program) -> dict[str, int]:
     raise ValueError("not stratified")
 
 
-def reads(formula: Formula, strict: int) -> Iterator[tuple[str, int]]:
-    """The relations a formula reads, and whether each must be complete before."""
+def relations_read(formula: Formula, strict: int) -> Iterator[tuple[str, int]]:
+    """Yield the relations that a formula reads, and whether each must be complete before."""
     match formula:
         case Atom():
             yield formula.relation, strict
         case Negation():
-            yield from reads(formula.formula, 1)
+            yield from relations_read(formula.formula, 1)
         case Conjunction() | Disjunction():
             for part in formula.parts:
-                yield from reads(part, strict)
+                yield from relations_read(part, strict)
     if not isinstance(formula, (Conjunction, Disjunction, Negation)):
-        yield from reads_of_terms(formula)
+        yield from relations_read_by_aggregates(formula)
 
 
-def reads_of_terms(formula: Formula) -> Iterator[tuple[str, int]]:
-    """The relations that the aggregates of a formula read."""
+def relations_read_by_aggregates(formula: Formula) -> Iterator[tuple[str, int]]:
+    """Yield the relations that the aggregates of a formula read."""
     for aggregate in aggregates(formula):
-        yield from reads(aggregate.body, 1)
+        yield from relations_read(aggregate.body, 1)
 
 
 def derive(rule: Rule, db: dict[str, Rows]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """What a rule derives now."""
-    outer = {each.name for part in (*rule.heads, rule.body) for each in variables(part)}
+    """Yield the rows that a rule derives from the current relations."""
+    outer = {variable.name for part in (*rule.heads, rule.body) for variable in variables(part)}
     for env in solve([rule.body], {}, db, outer):
         for head in rule.heads:
             choices: list[list[Any]] = [list(values(term, env, db, outer)) for term in head.arguments]
-            for row in product(choices):
+            for row in combinations(choices):
                 yield head.relation, row
 
 
-def product(choices: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Every way to choose."""
+def combinations(choices: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield every combination of one value of each list."""
     if not choices:
         yield ()
         return
     for first in choices[0]:
-        for rest in product(choices[1:]):
+        for rest in combinations(choices[1:]):
             yield (first, *rest)
 
 
 def solve(parts: list[Formula], env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[Env]:
-    """Every way to make all parts hold."""
+    """Yield every binding under which all parts hold."""
     if not parts:
         yield env
         return
-    for place, part in enumerate(parts):
-        rest = parts[:place] + parts[place + 1 :]
+    for position, part in enumerate(parts):
+        rest = parts[:position] + parts[position + 1 :]
         try:
-            ways = list(step(part, env, db, outer))
+            branches = list(solve_part(part, env, db, outer))
         except NotReady:
             continue
-        for more, found in ways:
-            yield from solve([*more, *rest], found, db, outer)
+        for remaining, bindings in branches:
+            yield from solve([*remaining, *rest], bindings, db, outer)
         return
     raise ValueError(f"unsafe: {parts}")
 
 
-def step(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
-    """What is left of one part, and the bindings it makes."""
+def solve_part(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
+    """Yield the remaining formulas of one part, with the bindings it makes."""
     match part:
         case Truth():
             yield from [([], env)] if part.holds else []
@@ -152,16 +157,16 @@ def step(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Itera
             for choice in part.parts:
                 yield [choice], env
         case Negation():
-            yield from negated(part.formula, env, db, outer)
+            yield from solve_negation(part.formula, env, db, outer)
         case Atom():
             for row in db[part.relation]:
-                found = matched(part.arguments, row, env, db, outer)
-                if found is not None:
-                    yield [], found
+                bindings = match_row(part.arguments, row, env, db, outer)
+                if bindings is not None:
+                    yield [], bindings
         case Comparison():
-            yield from compared(part, env, db, outer)
+            yield from solve_comparison(part, env, db, outer)
         case Test():
-            pattern, text = (one(term, env, db, outer) for term in part.arguments)
+            pattern, text = (single_value(term, env, db, outer) for term in part.arguments)
             holds = pattern in text if part.name == "contains" else is_match(pattern, text)
             if holds == part.positive:
                 yield [], env
@@ -174,8 +179,10 @@ def is_match(pattern: str, text: str) -> bool:
         return False
 
 
-def negated(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
-    """A formula that must not hold, its negation moved inward."""
+def solve_negation(
+    part: Formula, env: Env, db: dict[str, Rows], outer: set[str]
+) -> Iterator[tuple[list[Formula], Env]]:
+    """Yield the remaining formulas of a formula that must not hold, its negation moved inward."""
     opposite = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     match part:
         case Truth():
@@ -183,25 +190,28 @@ def negated(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> It
         case Negation():
             yield [part.formula], env
         case Conjunction():
-            yield [Disjunction(tuple(Negation(each) for each in part.parts))], env
+            yield [Disjunction(tuple(Negation(argument) for argument in part.parts))], env
         case Disjunction():
-            yield [Negation(each) for each in part.parts], env
+            yield [Negation(argument) for argument in part.parts], env
         case Comparison():
             yield [Comparison(opposite[part.op], part.left, part.right)], env
         case Test():
             yield [Test(part.name, part.arguments, not part.positive)], env
         case Atom():
-            wanted = [None if isinstance(each, WildcardTerm) else one(each, env, db, outer) for each in part.arguments]
-            if not any(fits(row, wanted) for row in db[part.relation]):
+            wanted = [
+                None if isinstance(argument, WildcardTerm) else single_value(argument, env, db, outer)
+                for argument in part.arguments
+            ]
+            if not any(row_fits(row, wanted) for row in db[part.relation]):
                 yield [], env
 
 
-def fits(row: tuple[Any, ...], wanted: list[Any]) -> bool:
+def row_fits(row: tuple[Any, ...], wanted: list[Any]) -> bool:
     return all(want is None or want == value for want, value in zip(wanted, row, strict=True))
 
 
-def matched(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, outer: set[str]) -> Env | None:
-    """The bindings under which terms are a row."""
+def match_row(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, outer: set[str]) -> Env | None:
+    """Return the bindings under which terms equal a row, or None."""
     env = dict(env)
     later = []
     for term, value in zip(terms, row, strict=True):
@@ -210,11 +220,11 @@ def matched(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, ou
                 return None
         elif not isinstance(term, WildcardTerm):
             later.append((term, value))
-    return env if all(one(term, env, db, outer) == value for term, value in later) else None
+    return env if all(single_value(term, env, db, outer) == value for term, value in later) else None
 
 
-def compared(part: Comparison, env: Env, db: Any, outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
-    """A comparison of values, or an equation that binds."""
+def solve_comparison(part: Comparison, env: Env, db: Any, outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
+    """Yield the bindings of a comparison of values, or of an equation that binds a variable."""
     if part.op == "=":
         for this, that in ((part.left, part.right), (part.right, part.left)):
             if isinstance(this, VariableTerm) and this.name not in env:
@@ -242,14 +252,14 @@ def compare(op: str, left: Any, right: Any) -> bool:
     return bool(left >= right)
 
 
-def one(term: Term, env: Env, db: Any, outer: set[str]) -> Any:
-    """The only value of a term."""
+def single_value(term: Term, env: Env, db: Any, outer: set[str]) -> Any:
+    """Return the only value of a term."""
     (value,) = values(term, env, db, outer)
     return value
 
 
 def values(term: Term, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
-    """The values of a term: one, several of a range, none of the least of nothing."""
+    """Yield the values of a term: usually one, several for a range, none for the minimum of nothing."""
     match term:
         case ConstantTerm():
             yield term.value
@@ -258,17 +268,17 @@ def values(term: Term, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
                 raise NotReady
             yield env[term.name]
         case CallTerm():
-            for given in product([list(values(each, env, db, outer)) for each in term.arguments]):
-                yield from call(term.functor, given)
+            for arguments in combinations([list(values(argument, env, db, outer)) for argument in term.arguments]):
+                yield from call_functor(term.functor, arguments)
         case AggregateTerm():
-            yield from aggregated(term, env, db, outer)
+            yield from aggregate_values(term, env, db, outer)
         case _:
             raise NotReady
 
 
-def call(functor: str, given: tuple[Any, ...]) -> Iterator[Any]:
-    """A functor, of values."""
-    match functor, given:
+def call_functor(functor: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the results of a functor, given argument values."""
+    match functor, arguments:
         case "+", (a, b):
             yield a + b
         case "-", (a, b):
@@ -283,11 +293,11 @@ def call(functor: str, given: tuple[Any, ...]) -> Iterator[Any]:
         case "neg", (a,):
             yield -a
         case "min", _:
-            yield min(given)
+            yield min(arguments)
         case "max", _:
-            yield max(given)
+            yield max(arguments)
         case "cat", _:
-            yield "".join(given)
+            yield "".join(arguments)
         case "strlen", (a,):
             yield len(a)
         case "substr", (text, start, length):
@@ -306,23 +316,23 @@ def call(functor: str, given: tuple[Any, ...]) -> Iterator[Any]:
                     return
                 yield value
         case _:
-            raise ValueError(f"the oracle does not know {functor}")
+            raise ValueError(f"the oracle does not support the functor {functor}")
 
 
-def aggregated(term: AggregateTerm, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
-    """An aggregate over the solutions of its body; variables that occur outside must be known."""
-    inside = {each.name for each in variables(term.body)}
-    targets = {each.name for each in term_variables(term.target)} if term.target is not None else set()
-    outer = outer - (targets & inside)  # what is aggregated is the aggregate's own
+def aggregate_values(term: AggregateTerm, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
+    """Yield an aggregate over the solutions of its body; variables that occur outside must be bound."""
+    inside = {variable.name for variable in variables(term.body)}
+    targets = {variable.name for variable in term_variables(term.target)} if term.target is not None else set()
+    outer = outer - (targets & inside)  # the aggregated variables belong to the aggregate alone
     if not (inside & outer) <= env.keys():
         raise NotReady
-    known = {name: value for name, value in env.items() if name in outer}
-    body, numbers = named(term.body, count()), inside | outer
-    told = common(body)
+    bound = {name: value for name, value in env.items() if name in outer}
+    body, scope = name_wildcards(term.body, count()), inside | outer
+    distinguishing = common_variables(body)
     solutions: dict[Any, Any] = {}
-    for found in solve([body], known, db, numbers):
-        value = 1 if term.target is None else one(term.target, found, db, numbers)
-        solutions[value, *((name, found[name]) for name in sorted(told & found.keys()))] = value
+    for solution in solve([body], bound, db, scope):
+        value = 1 if term.target is None else single_value(term.target, solution, db, scope)
+        solutions[value, *((name, solution[name]) for name in sorted(distinguishing & solution.keys()))] = value
     bag = list(solutions.values())
     match term.op:
         case "count":
@@ -337,26 +347,27 @@ def aggregated(term: AggregateTerm, env: Env, db: Any, outer: set[str]) -> Itera
             yield from [sum(bag) / len(bag)] if bag else []
 
 
-def named(formula: Formula, numbers: Iterator[int]) -> Formula:
-    """A body whose wildcards in positive atoms are variables: each solution counts."""
+def name_wildcards(formula: Formula, numbers: Iterator[int]) -> Formula:
+    """Return a body with variables for wildcards in positive atoms, so that each solution counts."""
     match formula:
         case Atom():
             arguments = (
-                VariableTerm(f"_{next(numbers)}") if isinstance(e, WildcardTerm) else e for e in formula.arguments
+                VariableTerm(f"_{next(numbers)}") if isinstance(argument, WildcardTerm) else argument
+                for argument in formula.arguments
             )
             return Atom(formula.relation, tuple(arguments))
         case Conjunction():
-            return Conjunction(tuple(named(part, numbers) for part in formula.parts))
+            return Conjunction(tuple(name_wildcards(part, numbers) for part in formula.parts))
         case Disjunction():
-            return Disjunction(tuple(named(part, numbers) for part in formula.parts))
+            return Disjunction(tuple(name_wildcards(part, numbers) for part in formula.parts))
     return formula
 
 
-def common(formula: Formula) -> set[str]:
-    """The variables that tell solutions apart: those that are in every alternative."""
+def common_variables(formula: Formula) -> set[str]:
+    """Return the variables that distinguish solutions: those that every alternative binds."""
     match formula:
         case Conjunction():
-            return set().union(*map(common, formula.parts))
+            return set().union(*map(common_variables, formula.parts))
         case Disjunction():
-            return set.intersection(*map(common, formula.parts))
-    return {each.name for each in variables(formula)}
+            return set.intersection(*map(common_variables, formula.parts))
+    return {variable.name for variable in variables(formula)}

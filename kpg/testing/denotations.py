@@ -2,11 +2,11 @@
 
 Written to be obviously right, not fast. Counts may be negative, as they may be in the engine for a while:
 
-    a row is *there*          when its count is positive       (distinct, semijoin, antijoin, min, max, top_k)
-    a group is *there*        when its counts do not sum to 0  (count, sum, avg)
+    a row is *present*        if its count is positive         (distinct, semijoin, antijoin, min, max, top_k)
+    a group is *present*      if its counts do not sum to 0    (count, sum, avg)
     everything else           is linear or bilinear in counts
 
-Named like the operators, so import the module: `from kpg.testing import denotations`.
+The functions have the names of the operators, so import the module: `from kpg.testing import denotations`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Reducer: TypeAlias = Callable[[Row, list[tuple[Row, int]]], Iterable[tuple[Row, 
 
 
 def consolidate(rows: Iterable[tuple[Row, int]]) -> Multiset:
-    """Each row once, with the sum of its counts, and none whose counts cancel."""
+    """Return each row once, with the sum of its counts, unless the sum is zero."""
     total: defaultdict[Row, int] = defaultdict(int)
     for row, count in rows:
         total[row] += count
@@ -31,50 +31,50 @@ def consolidate(rows: Iterable[tuple[Row, int]]) -> Multiset:
 
 
 def at(row: Row, columns: Columns) -> Row:
-    """The given columns of a row."""
+    """Return the given columns of a row."""
     return tuple(row[column] for column in columns)
 
 
 def rest(row: Row, columns: Columns) -> Row:
-    """All columns of a row but the given ones."""
+    """Return all columns of a row but the given ones."""
     return tuple(value for column, value in enumerate(row) if column not in columns)
 
 
-# Linear operators: row by row, counts follow.
+# Linear operators: each row by itself, with its count.
 
 
 def map(rows: Multiset, function: Callable[[Row], Row]) -> Multiset:
-    """Each row replaced by another."""
+    """Replace each row by another."""
     return consolidate((function(row), count) for row, count in rows.items())
 
 
 def select(rows: Multiset, columns: Columns) -> Multiset:
-    """Each row cut down to, and ordered as, the given columns; a special case of map."""
+    """Reduce each row to the given columns, in their order; a special case of map."""
     return map(rows, lambda row: at(row, columns))
 
 
 def filter(rows: Multiset, keep: Callable[[Row], bool]) -> Multiset:
-    """The rows for which `keep` holds."""
+    """Keep the rows for which `keep` holds."""
     return {row: count for row, count in rows.items() if keep(row)}
 
 
 def flat_map(rows: Multiset, function: Callable[[Row], Iterable[Row]]) -> Multiset:
-    """Each row replaced by any number of others."""
-    return explode(rows, lambda row: [(made, 1) for made in function(row)])
+    """Replace each row by any number of others."""
+    return explode(rows, lambda row: [(image, 1) for image in function(row)])
 
 
 def explode(rows: Multiset, function: Callable[[Row], Iterable[tuple[Row, int]]]) -> Multiset:
-    """Each row replaced by any number of others, each with a count that multiplies the row's own."""
-    return consolidate((made, count * times) for row, count in rows.items() for made, times in function(row))
+    """Replace each row by any number of others, each with a count that multiplies the row's own."""
+    return consolidate((image, count * times) for row, count in rows.items() for image, times in function(row))
 
 
 def concat(*collections: Multiset) -> Multiset:
-    """All rows of all collections; counts add."""
+    """Return all rows of all collections; counts add."""
     return consolidate(pair for rows in collections for pair in rows.items())
 
 
 def negate(rows: Multiset) -> Multiset:
-    """The same rows, counts of the other sign."""
+    """Return the same rows with counts of the opposite sign."""
     return {row: -count for row, count in rows.items()}
 
 
@@ -82,7 +82,7 @@ def negate(rows: Multiset) -> Multiset:
 
 
 def join(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
-    """Left row, then right row without its key, for every pair of equal keys; counts multiply."""
+    """Return the left row, then the right row without its key, for every pair of equal keys; counts multiply."""
     return consolidate(
         (a + rest(b, right_key), m * n)
         for a, m in left.items()
@@ -92,21 +92,21 @@ def join(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns)
 
 
 def semijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
-    """The left rows whose key is among the keys that are there on the right; how often does not matter."""
+    """Return the left rows with a key that is present on the right; the right count does not matter."""
     keys = distinct(select(right, right_key))
     return filter(left, lambda row: at(row, left_key) in keys)
 
 
 def antijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
-    """The left rows that `semijoin` drops."""
+    """Return the left rows that `semijoin` drops."""
     return concat(left, negate(semijoin(left, right, left_key, right_key)))
 
 
-# Reductions: all rows of a key at once.
+# Reductions: all rows of a key together.
 
 
 def groups(rows: Multiset, key: Columns) -> dict[Row, Multiset]:
-    """The rows by their key, each still whole."""
+    """Return the rows by key; each row is still whole."""
     by_key: defaultdict[Row, Multiset] = defaultdict(dict)
     for row, count in rows.items():
         by_key[at(row, key)][row] = count
@@ -114,32 +114,32 @@ def groups(rows: Multiset, key: Columns) -> dict[Row, Multiset]:
 
 
 def reduce(rows: Multiset, key: Columns, function: Reducer) -> Multiset:
-    """Key, then what `function(key, [(value, count), ...])` makes of the key's sorted values (the other columns)."""
+    """Return the key, then each result of `function(key, [(value, count), ...])`; values are sorted and keyless."""
     return consolidate(
-        (group + made, count)
+        (group + image, count)
         for group, members in groups(rows, key).items()
-        for made, count in function(group, sorted((rest(row, key), count) for row, count in members.items()))
+        for image, count in function(group, sorted((rest(row, key), count) for row, count in members.items()))
     )
 
 
 def distinct(rows: Multiset) -> Multiset:
-    """Each row that is there, once."""
+    """Return each row that is present, once."""
     return threshold(rows, 1)
 
 
 def threshold(rows: Multiset, least: int) -> Multiset:
-    """Each row that is there at least so often, once."""
+    """Return each row with a count of at least `least`, once."""
     return {row: 1 for row, count in rows.items() if count >= least}
 
 
 def count(rows: Multiset, key: Columns) -> Multiset:
-    """Key, then how many rows it has, copies counted."""
+    """Return the key, then its number of rows, counting copies."""
     totals = {group: builtins.sum(members.values()) for group, members in groups(rows, key).items()}
     return {group + (total,): 1 for group, total in totals.items() if total}
 
 
 def sum(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """Key, then the sum of a column, copies counted."""
+    """Return the key, then the sum of a column, counting copies."""
     return {
         group + (builtins.sum(row[column] * count for row, count in members.items()),): 1
         for group, members in groups(rows, key).items()
@@ -148,13 +148,13 @@ def sum(rows: Multiset, key: Columns, column: int) -> Multiset:
 
 
 def avg(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """Key, then the sum of a column divided by the count."""
+    """Return the key, then the sum of a column divided by the count."""
     sizes = {row[:-1]: row[-1] for row in count(rows, key)}
     return {row[:-1] + (row[-1] / sizes[row[:-1]],): 1 for row in sum(rows, key, column)}
 
 
 def min(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """Key, then the least value of a column among rows that are there."""
+    """Return the key, then the least value of a column among the rows that are present."""
     return {
         group + (builtins.min(row[column] for row in members),): 1
         for group, members in groups(distinct(rows), key).items()
@@ -162,7 +162,7 @@ def min(rows: Multiset, key: Columns, column: int) -> Multiset:
 
 
 def max(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """Key, then the greatest value of a column among rows that are there."""
+    """Return the key, then the greatest value of a column among the rows that are present."""
     return {
         group + (builtins.max(row[column] for row in members),): 1
         for group, members in groups(distinct(rows), key).items()
@@ -170,29 +170,29 @@ def max(rows: Multiset, key: Columns, column: int) -> Multiset:
 
 
 def top_k(rows: Multiset, key: Columns, column: int, k: int, *, largest: bool = True) -> Multiset:
-    """The k rows of each key with the largest (or least) value of a column; equal values go to the lesser row.
+    """Return the k rows of each key with the largest (or least) value of a column; ties go to the lesser row.
 
-    Copies count: two copies of a row take two of the k places.
+    Copies count: two copies of a row take two of the k positions.
     """
     sign = -1 if largest else 1
     kept: Multiset = {}
     for members in groups(rows, key).values():
-        left = k
+        remaining = k
         for row in sorted(members, key=lambda row: (sign * row[column], row)):
-            taken = builtins.min(left, builtins.max(members[row], 0))
+            taken = builtins.min(remaining, builtins.max(members[row], 0))
             if taken:
                 kept[row] = taken
-                left -= taken
+                remaining -= taken
     return kept
 
 
 def argmax(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """The row of each key with the greatest value of a column; equal values go to the lesser row."""
+    """Return the row of each key with the greatest value of a column; ties go to the lesser row."""
     return top_k(rows, key, column, 1)
 
 
 def argmin(rows: Multiset, key: Columns, column: int) -> Multiset:
-    """The row of each key with the least value of a column; equal values go to the lesser row."""
+    """Return the row of each key with the least value of a column; ties go to the lesser row."""
     return top_k(rows, key, column, 1, largest=False)
 
 
@@ -200,7 +200,7 @@ def argmin(rows: Multiset, key: Columns, column: int) -> Multiset:
 
 
 def iterate(rows: Multiset, step: Callable[[Multiset], Multiset], limit: int = 1000) -> Multiset:
-    """Apply `step` to the rows, then to the result, and so on, until nothing changes.
+    """Apply `step` to the rows, then to the result, and so on, until the result no longer changes.
 
     For a monotone step this is the least fixed point at or above the rows.
     """

@@ -1,6 +1,6 @@
-"""Rows that workers make for themselves, for `Input.insert_made`: each its share of a whole that is known beforehand.
+"""Rows that workers generate for themselves, for `Input.insert_made`: each generates its share of a known whole.
 
-Such functions are imported by name where the workers run, so they live in a module.
+Workers import such functions by name, so they live in a module.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from kpg.columns.updates import Ints
 
 
 def numbers(rank: int, workers: int, total: int, modulus: int = 0) -> dict[str, Ints]:
-    """The numbers below `total` in column n, and in column m what is left of them by `modulus` if given."""
-    mine = np.arange(rank, total, workers)
-    return {"n": mine, "m": mine % modulus} if modulus else {"n": mine}
+    """Return a worker's share of the numbers below `total`, column n, and their remainders by `modulus`, column m."""
+    share = np.arange(rank, total, workers)
+    return {"n": share, "m": share % modulus} if modulus else {"n": share}

@@ -1,10 +1,10 @@
-"""A clock that stands still until a test advances it, so that nothing has to sleep."""
+"""A clock that stands still until a test advances it, so that no test has to sleep."""
 
 from __future__ import annotations
 
 
 class ManualClock:
-    """Seconds that pass only when told to; fits wherever a `now() -> float` is wanted.
+    """Seconds that pass only when a test advances them; usable wherever a `now() -> float` is expected.
 
     >>> clock = ManualClock()
     >>> clock.advance(1.5)
@@ -18,11 +18,11 @@ class ManualClock:
         self._now = start
 
     def now(self) -> float:
-        """Seconds since the clock's own beginning."""
+        """Return the seconds since the clock's start."""
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; like frontiers, clocks never go back."""
+        """Let time pass; like a frontier, a clock never goes back."""
         if seconds < 0:
             raise ValueError(f"a clock cannot go back by {-seconds} seconds")
         self._now += seconds

@@ -1,9 +1,9 @@
-"""What the engine should compute, by recomputing everything at every time.
+"""The property that every operator must satisfy, checked by recomputing everything at every time.
 
     an operator is right  iff  accumulate(operator(updates), t) == denotation(accumulate(updates, t))  for all t
 
-"All t" are the times of input and output closed under join. Denotations of the operators are in
-`kpg.testing.denotations`; here is the property itself. Cost: quadratic and worse, for inputs of a few dozen updates.
+"All t" are the times of input and output closed under join. `kpg.testing.denotations` holds the denotations of the
+operators; this module holds the property itself. Cost: quadratic and worse, for inputs of a few dozen updates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Collection: TypeAlias = dict[Data, int]
 
 
 def accumulate(updates: Iterable[Update[Data]], at: Time) -> Collection[Data]:
-    """The collection at time `at`: sum the diffs of all updates at or before it.
+    """Return the collection at time `at`: the sum of the diffs of all updates at or before it.
 
     >>> accumulate([("a", (0,), 1), ("b", (1,), 1), ("a", (2,), -1)], (1,))
     {'a': 1, 'b': 1}
@@ -34,9 +34,9 @@ def accumulate(updates: Iterable[Update[Data]], at: Time) -> Collection[Data]:
 
 
 def times_to_check(*streams: Iterable[Update[Any]]) -> set[Time]:
-    """All times seen, closed under join: the only places an output can change.
+    """Return all times that occur, closed under join: the only times at which an output can change.
 
-    Pairs of times are enough for two coordinates; with more, a third time can matter.
+    Joins of two times are enough for two coordinates; with more, joins of three or more can matter.
     """
     closed: set[Time] = set()
     for time in {time for updates in streams for _, time, _ in updates}:
@@ -50,7 +50,7 @@ def assert_agrees(
     *inputs: Iterable[Update[Any]],
     since: Frontier | None = None,
 ) -> None:
-    """The output is what the denotation says of the inputs, at every time (beyond `since`, if given)."""
+    """Assert that the output equals the denotation of the inputs at every time (beyond `since`, if given)."""
     output, streams = list(output), [list(updates) for updates in inputs]
     for at in sorted(times_to_check(output, *streams)):
         if since is None or since.beyond(at):
@@ -64,13 +64,13 @@ def assert_adequate(
     denotation: Callable[..., Collection[Any]],
     *inputs: Iterable[Update[Any]],
 ) -> None:
-    """The operator is right on these inputs: run it, then `assert_agrees`."""
+    """Assert that the operator is right on these inputs: run it, then `assert_agrees`."""
     streams = [list(updates) for updates in inputs]
     assert_agrees(operator(*streams), denotation, *streams)
 
 
 def consolidated(updates: Iterable[Update[Data]]) -> list[Update[Data]]:
-    """The same updates, each (data, time) once, none with diff zero, sorted by time then data."""
+    """Return the updates with each (data, time) once, none with diff zero, sorted by time then data."""
     total: Counter[tuple[Time, Data]] = Counter()
     for data, time, diff in updates:
         total[time, data] += diff

@@ -1,12 +1,12 @@
-"""Several workers in one process, stepped in whatever order a test chooses, over a network that delivers when told.
+"""Several workers in one process, stepped in any order, over a network that delivers frames on command.
 
-Each worker has its own db with the same inputs and answers, built in the same order; rows are exchanged by key and
-progress by frames. What the workers' answers say together must be what one worker says, and at every moment
+Each worker has its own db with the same inputs and outputs, built in the same order. Rows are exchanged by key,
+progress by frames. The outputs of all workers together must equal the output of one worker, and at every moment
 
-    safety     no message arrives where a frontier that was told has passed its time, and told frontiers never go back
-    liveness   when nothing is left to do and nothing is on its way, every frontier is that of the clock
+    safety     no message arrives at a time that a reported frontier has passed, and reported frontiers never go back
+    liveness   when no work and no frame is left, every frontier is that of the clock
 
-`check` asserts the first, `settle` both. A test may step workers and deliver frames one by one, or just `advance`.
+`check` asserts the first, `settle` both. A test may step workers and deliver frames one by one, or call `advance`.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ Program = Callable[[EmbeddedDatabase], EmbeddedOutput]
 
 
 class SimulatedNetwork:
-    """Frames on their way between workers: rows and progress each in their order, but not with each other."""
+    """Frames in transit between workers: rows and progress each keep their order, but not relative to each other."""
 
     def __init__(self, peers: int) -> None:
-        self.ends = [End(self, index) for index in range(peers)]
+        self.transports = [SimulatedTransport(self, index) for index in range(peers)]
         wires = [(source, target) for source in range(peers) for target in range(peers) if source != target]
         self.rows: dict[tuple[int, int], deque[Frame]] = {wire: deque() for wire in wires}
         self.progress: dict[tuple[int, int], deque[Frame]] = {wire: deque() for wire in wires}
 
     def deliver(self, source: int, target: int, *, rows: bool) -> bool:
-        """Let the next frame from one worker to another arrive; False if there is none."""
+        """Deliver the next frame from one worker to another; return False if there is none."""
         wires = self.rows if rows else self.progress
         queue = wires.get((source, target))
         if not queue:
             return False
-        self.ends[target].arrived.append(queue.popleft())
+        self.transports[target].arrived.append(queue.popleft())
         return True
 
     def deliver_all(self) -> bool:
-        """Let everything arrive; False if nothing was on its way."""
+        """Deliver all frames; return False if none was in transit."""
         busy = False
         for wires in (self.progress, self.rows):
             for (_, target), queue in wires.items():
                 busy |= bool(queue)
-                self.ends[target].arrived += queue
+                self.transports[target].arrived += queue
                 queue.clear()
         return busy
 
     def messages(self) -> Iterator[tuple[int, DataFrame]]:
-        """The rows that have not been taken, and the worker they are for."""
+        """Yield the data frames that no worker has received yet, each with its target."""
         for (_, target), queue in self.rows.items():
             yield from ((target, frame) for frame in queue if isinstance(frame, DataFrame))
-        for target, end in enumerate(self.ends):
-            yield from ((target, frame) for frame in end.arrived if isinstance(frame, DataFrame))
+        for target, transport in enumerate(self.transports):
+            yield from ((target, frame) for frame in transport.arrived if isinstance(frame, DataFrame))
 
 
-class End:
-    """One worker's connection with the network."""
+class SimulatedTransport:
+    """One worker's connection to the network."""
 
     def __init__(self, network: SimulatedNetwork, index: int) -> None:
         self.network = network
@@ -78,31 +78,31 @@ class End:
         self.network.rows[self.index, peer].append(DataFrame(dataflow, channel, message))
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Tell all peers what changed."""
+        """Send a frame to all peers."""
         for (source, _), queue in self.network.progress.items():
             if source == self.index:
                 queue.append(frame)
 
     def receive(self) -> list[Frame]:
-        """Take what has arrived."""
+        """Return the frames that have arrived, and clear them."""
         frames, self.arrived = self.arrived, []
         return frames
 
 
 class SimulatedRank(EmbeddedDatabase):
-    """The db of one worker; how far history is forgotten is decided once for all of them."""
+    """The db of one worker; the cluster decides for all workers how far history is compacted."""
 
     def __init__(self, cluster: SimulatedCluster, config: Config, worker: Worker) -> None:
         super().__init__(config, worker, cluster.symbols)
         self.cluster = cluster
 
     def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
-        """The earliest time that can still be read: the same on all workers."""
+        """Return the earliest time that can still be read, which is the same on all workers."""
         return self.cluster.horizon
 
 
 class SimulatedCluster:
-    """A program on `peers` workers."""
+    """A program that runs on `peers` workers."""
 
     def __init__(
         self,
@@ -117,32 +117,34 @@ class SimulatedCluster:
         self.horizon = Frontier.start(coordinates)
         self.network = SimulatedNetwork(peers)
         start = (0,) * coordinates
-        self.workers = [Worker(index, peers, end, start) for index, end in enumerate(self.network.ends)]
+        self.workers = [
+            Worker(index, peers, transport, start) for index, transport in enumerate(self.network.transports)
+        ]
         self.databases = [SimulatedRank(self, config, worker) for worker in self.workers]
         self.outputs: list[EmbeddedOutput] = []
         self.changes: list[tuple[tuple[Any, ...], tuple[int, ...], int]] = []
-        self._told: dict[tuple[Operator, int], Frontier] = {}
+        self._reported: dict[tuple[Operator, int], Frontier] = {}
         self._before = [db.time for db in self.databases]
         if program is not None:
             self.outputs = self.build(program)
 
     def build(self, program: Callable[[EmbeddedDatabase], Any]) -> list[Any]:
-        """Build the same on every worker."""
+        """Run the program on every worker; return the results."""
         return [program(db) for db in self.databases]
 
     # Rows and time
 
     def insert(self, worker: int, name: str, row: tuple[Any, ...], diff: int = 1) -> None:
-        """One worker takes in a row; where it belongs is for exchange to find out."""
+        """Insert (or remove) a row at one worker; the exchange routes it to its owner."""
         source = self.databases[worker].inputs[name]
         source.insert([row]) if diff > 0 else source.remove([row])
 
     def push_to(self, worker: int, time: Any) -> None:
-        """One worker's clock moves on; no work is done yet."""
+        """Advance one worker's clock; no work is done yet."""
         self.databases[worker].push_to(time)
 
     def advance(self, schedule: Iterable[int] = ()) -> None:
-        """One epoch further: the workers step in the order of the schedule, then in turn until all is done."""
+        """Advance by one epoch: step the workers in the order of the schedule, then in turn until no work is left."""
         for index, db in enumerate(self.databases):
             self.push_to(index, db.epoch + 1)
         for index in schedule:
@@ -155,19 +157,19 @@ class SimulatedCluster:
     # Work
 
     def step(self, worker: int) -> bool:
-        """One step of one worker, with what has arrived there."""
+        """Step one worker, which processes the frames that have arrived; return whether it did any work."""
         return self.workers[worker].step()
 
     def settle(self) -> None:
-        """Deliver and step until nothing is left to do; then every frontier is the clock's."""
+        """Deliver and step until no work is left; then assert that every frontier is the clock's."""
         while self.network.deliver_all() | bool(sum(worker.step() for worker in self.workers)):  # every worker steps
             self.check()
         for db, before in zip(self.databases, self._before, strict=True):
-            assert not db.worker._early_frames, "frames for a dataflow that nobody builds"
+            assert not db.worker._early_frames, "frames for a dataflow that no worker builds"
             now = db.worker.clock.frontier
             for dataflow in db.worker.dataflows.values():
                 for counts in dataflow.tracker.counts.values():
-                    for time, count in counts.items():  # only what is held for a time to come
+                    for time, count in counts.items():  # only capabilities for later times may remain
                         assert count > 0 and now.extend(len(time)).beyond(time), f"{dataflow.name} is stuck at {time}"
             db.seal(before)
         self._before = [db.time for db in self.databases]
@@ -176,28 +178,30 @@ class SimulatedCluster:
             self.horizon = self.horizon.meet(EmbeddedDatabase.horizon(db))
 
     def check(self) -> None:
-        """Safety: what was told of frontiers still holds, and nothing on its way contradicts it."""
+        """Assert safety: no frontier went back, and no frame in transit is at a time that a frontier has passed."""
         for worker in self.workers:
             for dataflow in worker.dataflows.values():
                 for operator in dataflow.operators:
                     for index, queue in enumerate(operator.queues):
                         now = operator.frontier(index)
-                        before = self._told.setdefault((operator, index), now)
-                        assert before.precedes(now), f"{operator.name} was told {before}, now {now}"
-                        self._told[operator, index] = now
+                        before = self._reported.setdefault((operator, index), now)
+                        assert before.precedes(now), f"the frontier of {operator.name} went back from {before} to {now}"
+                        self._reported[operator, index] = now
                         assert all(now.beyond(time) for message in queue for time in message.times)
         for target, frame in self.network.messages():
-            found = self.workers[target].dataflows.get(frame.dataflow)
-            if found is not None:
-                channel = found.channels[frame.channel]
+            receiver = self.workers[target].dataflows.get(frame.dataflow)
+            if receiver is not None:
+                channel = receiver.channels[frame.channel]
                 now = channel.target.frontier(channel.target_input)
                 for time in frame.message.times:
-                    assert now.beyond(time), f"{channel.target.name} was told {now}, but {time} is on its way"
+                    assert now.beyond(time), (
+                        f"the frontier of {channel.target.name} is {now}, but a frame at {time} is in transit"
+                    )
 
-    # Answers
+    # Outputs
 
     def answer(self) -> dict[tuple[Any, ...], int]:
-        """What all workers' changes add up to."""
+        """Return the sum of all workers' changes."""
         total: defaultdict[tuple[Any, ...], int] = defaultdict(int)
         for row, _, diff in self.changes:
             total[row] += diff
@@ -205,5 +209,5 @@ class SimulatedCluster:
 
 
 def as_time(time: Any) -> tuple[int, ...]:
-    """A time as its coordinates."""
+    """Return a time as a tuple of coordinates."""
     return time if isinstance(time, tuple) else (time,)

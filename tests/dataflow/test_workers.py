@@ -11,7 +11,7 @@ import kpg
 from kpg import col
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import owners_of
-from kpg.testing.simulated_workers import End, SimulatedCluster
+from kpg.testing.simulated_workers import SimulatedCluster, SimulatedTransport
 from kpg.testing.strategies import rows
 
 
@@ -130,7 +130,7 @@ def test_only_updates_before_an_arrangement_are_sent_to_other_workers() -> None:
         return answer
 
     cluster = SimulatedCluster(2, program)
-    for end in cluster.network.ends:
+    for end in cluster.network.transports:
         end.send_data = recording(cluster, end, crossed)  # type: ignore[method-assign]
     for node in range(30):
         cluster.insert(node % 2, "edges", (node, node + 1))
@@ -158,7 +158,7 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     for node in range(30):
         cluster.insert(node % 3, "edges", (node, node + 1))
     cluster.advance()
-    for end in cluster.network.ends:
+    for end in cluster.network.transports:
         end.send_data = recording(cluster, end, crossed)  # type: ignore[method-assign]
 
     def sharing(db: kpg.Database) -> kpg.Output:
@@ -173,7 +173,7 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 
 
-def recording(cluster: SimulatedCluster, end: End, crossed: list[tuple[str, str]]) -> Callable[..., None]:
+def recording(cluster: SimulatedCluster, end: SimulatedTransport, crossed: list[tuple[str, str]]) -> Callable[..., None]:
     """Return a `send_data` that records the target and the payload type of each message."""
     send = end.send_data
 

@@ -1,4 +1,4 @@
-"""Times move to their representatives, and are told apart by frontiers, as the algebra says."""
+"""Times advance to their representatives, and frontiers split them, as the algebra defines."""
 
 import numpy as np
 from hypothesis import given

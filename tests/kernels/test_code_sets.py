@@ -1,4 +1,4 @@
-"""Growing sets, as bitmaps and as hash tables, do what the twins do."""
+"""Sets of codes, as bitmaps and as hash tables, equal their twins."""
 
 import numpy as np
 import pytest
@@ -21,29 +21,29 @@ def ints(values):
 @pytest.mark.parametrize("width", [8, 40])
 @settings(max_examples=40)
 @given(first=codes, second=codes, bounds=ranges, right=st.lists(st.integers(0, 99), min_size=9, max_size=9))
-def test_members_are_added_once(width, first, second, bounds, right):
-    found, expected = CodeSet(width), set[int]()
-    assert found.insert(ints(first)).tolist() == twins.insert_codes(first, expected)
+def test_members_are_inserted_once(width, first, second, bounds, right):
+    code_set, expected = CodeSet(width), set[int]()
+    assert code_set.insert(ints(first)).tolist() == twins.insert_codes(first, expected)
     left = list(range(len(bounds)))
     low, high = ints([low for low, _ in bounds]), ints([high for _, high in bounds])
-    new = [part.tolist() for part in found.extend(ints(left), low, high, ints(right))]
+    new = [part.tolist() for part in code_set.extend(ints(left), low, high, ints(right))]
     assert sum(new, []) == twins.insert_sums(left, bounds, right, expected)
-    assert found.insert(ints(second)).tolist() == twins.insert_codes(second, expected)
-    assert sum((part.tolist() for part in found.runs()), []) == sorted(expected)
-    assert len(found) == len(expected)
+    assert code_set.insert(ints(second)).tolist() == twins.insert_codes(second, expected)
+    assert sum((part.tolist() for part in code_set.runs()), []) == sorted(expected)
+    assert len(code_set) == len(expected)
 
 
 @pytest.mark.parametrize("width", [16, 40])
 def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatch):
-    monkeypatch.setattr(module, "PART", 128)
-    found = CodeSet(width)
+    monkeypatch.setattr(module, "PART_CODES", 128)
+    code_set = CodeSet(width)
     everything = np.random.default_rng(1).permutation(30_000)
     for at in range(0, 30_000, 7_000):
-        assert len(found.insert(everything[at : at + 7_000])) == len(everything[at : at + 7_000])
-    parts = list(found.runs())
+        assert len(code_set.insert(everything[at : at + 7_000])) == len(everything[at : at + 7_000])
+    parts = list(code_set.runs())
     assert np.concatenate(parts).tolist() == list(range(30_000)) and max(map(len, parts)) <= 128
     zero = np.zeros(300, np.int64)
-    new = list(found.extend(np.arange(29_900, 30_200), zero, zero + 1, zero))
+    new = list(code_set.extend(np.arange(29_900, 30_200), zero, zero + 1, zero))
     assert np.concatenate(new).tolist() == list(range(30_000, 30_200))
 
 
@@ -68,20 +68,20 @@ def test_columns_are_moved_and_decoded(values, swapped):
 @pytest.mark.parametrize("width", [8, 40])
 @settings(max_examples=40)
 @given(steps=st.lists(st.tuples(codes, st.integers(-1, 5)), max_size=6))
-def test_levels_are_those_given_last(width, steps):
-    found, expected = CodeLevels(width), {}
+def test_levels_are_those_written_last(width, steps):
+    code_levels, expected = CodeLevels(width), {}
     for given_codes, level in steps:
-        found.put(ints(given_codes), level)
+        code_levels.put(ints(given_codes), level)
         expected |= dict.fromkeys(given_codes, level)
-    assert found.get(np.arange(256)).tolist() == [expected.get(code, -1) for code in range(256)]
-    kept, levels = found.items()
+    assert code_levels.get(np.arange(256)).tolist() == [expected.get(code, -1) for code in range(256)]
+    kept, levels = code_levels.items()
     assert dict(zip(kept.tolist(), levels.tolist(), strict=True)) == {c: n for c, n in expected.items() if n >= 0}
 
 
-def test_levels_outgrow_their_table_and_forget_what_has_none():
-    found = CodeLevels(40)
+def test_level_tables_grow_and_drop_codes_without_a_level():
+    levels = CodeLevels(40)
     for at in range(0, 9_000, 300):
-        found.put(np.arange(at, at + 300) * 7, at)
-        found.put(np.arange(at, at + 299) * 7, -1)
-    assert found.items()[0].shape == (30,)
-    assert found.nbytes < 9_000 * 16
+        levels.put(np.arange(at, at + 300) * 7, at)
+        levels.put(np.arange(at, at + 299) * 7, -1)
+    assert levels.items()[0].shape == (30,)
+    assert levels.nbytes < 9_000 * 16

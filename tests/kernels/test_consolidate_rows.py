@@ -1,4 +1,4 @@
-"""Every way of consolidating gives the same: each (data, time) once, in order, without zeros."""
+"""Every method of consolidation gives the same result: each (data, time) once, sorted, without zeros."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def in_columns(rows: list[twins.Update], spread: bool = False) -> Updates:
 
 
 def assert_plain(updates: Updates) -> None:
-    """Arrays of the one type that kernels take, constant where they can be."""
+    """Assert that arrays have the one type that kernels take, and are constant where possible."""
     n = len(updates)
     for part in (updates.data, updates.times, updates.diffs):
         assert part.dtype == np.int64 and part.flags.c_contiguous and part.flags.writeable
@@ -70,7 +70,7 @@ def test_consolidate_matches_twin(rows, spread):
 
 @given(some_updates(), st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=3), st.sampled_from([0, 128]))
 def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
-    """Each with its times and diffs constant or not, some without rows."""
+    """Each part has constant or varying times and diffs; some have no rows."""
     if rows:
         nothing = in_columns(rows[:1])
         ends = [0, *sorted(min(at, len(rows)) for at, _ in cuts), len(rows)]
@@ -86,8 +86,8 @@ def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
         assert_plain(got)
 
 
-def test_parts_are_let_go_before_they_are_sorted(monkeypatch):
-    """Else a large load would be in memory twice; by each way that packs parts one by one."""
+def test_parts_are_released_before_they_are_sorted(monkeypatch):
+    """Otherwise a large load would be in memory twice. Covers each method that packs parts one by one."""
     monkeypatch.setattr(ways, "INSERTION_SORT_ROWS", 0)
     for diffs, bits in (([[1]], 22), ([[1, -1, 3, 4]], 22), ([[1]], 0), ([[1, -1, 3, 4]], 0)):
         monkeypatch.setattr(ways, "TABLE_BITS", bits)
@@ -98,8 +98,8 @@ def test_parts_are_let_go_before_they_are_sorted(monkeypatch):
 
 
 @given(some_updates(), st.booleans(), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
-def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few, table_bits):
-    """With tiny limits, so that short inputs take the ways of long ones."""
+def test_consolidate_matches_twin_when_every_method_starts_early(rows, spread, few, table_bits):
+    """With tiny limits, so that short inputs take the methods of long ones."""
     if rows:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ways, "INSERTION_SORT_ROWS", few)
@@ -115,21 +115,21 @@ def test_consolidate_matches_twin_when_every_way_starts_early(rows, spread, few,
     st.lists(st.tuples(st.tuples(st.integers(-2, 9), st.integers(0, 3)), times(1), st.integers(-3, 3)), min_size=1),
     st.booleans(),
 )
-def test_small_diffs_of_rows_that_leave_one_bit_ride_as_signs(found, spread):
-    """Each word as often as its diff says; the way is asked for by name, so that it is surely taken."""
-    updates = in_columns([(data, time, (diff,)) for data, time, diff in found], spread)
-    total = count_signed_words(twins.block([(diff,) for _, _, diff in found], 1)[0])
-    weighed = sum(abs(diff) for _, _, diff in found)
-    assert total == (weighed if weighed <= 2 * len(found) else -1)
-    if total > 0 and updates.diffs.shape[1] == len(found):
+def test_small_diffs_become_repeated_signed_words(rows, spread):
+    """Each word occurs as often as its diff. The test calls the method by name, so that it is surely taken."""
+    updates = in_columns([(data, time, (diff,)) for data, time, diff in rows], spread)
+    total = count_signed_words(twins.block([(diff,) for _, _, diff in rows], 1)[0])
+    weight = sum(abs(diff) for _, _, diff in rows)
+    assert total == (weight if weight <= 2 * len(rows) else -1)
+    if total > 0 and updates.diffs.shape[1] == len(rows):
         row = ways._Fields([ways._row_blocks(updates)])
-        got = ways._consolidate_signed(updates, len(found), row, total)
-        assert twins.rows(got) == twins.consolidate([(data, time, (diff,)) for data, time, diff in found])
+        got = ways._consolidate_signed(updates, len(rows), row, total)
+        assert twins.rows(got) == twins.consolidate([(data, time, (diff,)) for data, time, diff in rows])
         assert_plain(got)
 
 
-def test_rows_of_62_bits_with_signs_are_summed_by_their_signs(monkeypatch):
-    """What a join of changes gives: too wide for a word with a diff of two bits beside it."""
+def test_rows_of_62_bits_are_summed_as_signed_words(monkeypatch):
+    """The result of a join of changes: too wide for a word that also holds a diff of two bits."""
     generator = np.random.default_rng(1)
     data = np.stack([generator.integers(0, 2**31, 400) for _ in range(2)]) | 1 << 30
     data[:, :2] = [[0, 2**31 - 1], [0, 2**31 - 1]]
@@ -139,7 +139,7 @@ def test_rows_of_62_bits_with_signs_are_summed_by_their_signs(monkeypatch):
     assert twins.rows(consolidate(updates)) == twins.consolidate(twins.rows(updates))
 
 
-def test_nothing_stays_nothing():
+def test_no_updates_consolidate_to_no_updates():
     assert len(consolidate(no_updates(2, 1))) == 0
 
 
@@ -161,8 +161,8 @@ def test_keys_as_far_apart_as_int64_goes():
     assert twins.rows(got) == [((x,), (0,), (100,)) for x in (-(2**63), 0, 2**63 - 1)]
 
 
-def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
-    """Rows whose first lane is wide but takes few values, so that one word holds little of the second."""
+def test_many_ties_in_the_leading_bits_are_resolved_by_the_next():
+    """The first lane is wide but has few values, so that one word holds few bits of the second."""
     generator = np.random.default_rng(1)
     data = np.stack([generator.choice([0, 2**61, -(2**61)], 5000), generator.integers(0, 2**50, 5000)])
     diffs = generator.choice([-1, 1], (1, 5000))
@@ -170,11 +170,11 @@ def test_many_ties_in_the_leading_bits_are_told_apart_by_the_next():
     assert twins.rows(got) == twins.consolidate(twins.rows(Updates(data, constant((0,)), diffs)))
 
 
-# the kernels, one by one
+# The kernels, one by one.
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=5), st.integers(0, 5))
-def test_uniform_says_whether_columns_are_alike(columns, n):
+def test_is_uniform_says_whether_columns_are_equal(columns, n):
     n = min(n, len(columns))
     if n:
         assert is_uniform(twins.block(columns, 2), n) == (1 if len(set(columns[:n])) == 1 else 0)
@@ -215,7 +215,7 @@ def test_sums_of_few_rows_match_twin(rows):
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([-1, 1])), min_size=1, max_size=20))
 def test_sums_of_words_match_twin(pairs):
-    """Diffs ride in the two lowest bits; the table and the sorted words agree."""
+    """The two lowest bits hold diffs; the table and the sorted words agree."""
     want = [(data[0], diff[0]) for data, _, diff in twins.consolidate([((k,), (), (d,)) for k, d in pairs])]
     words = np.sort(np.array([(k << 2) | (d + 1) for k, d in pairs], np.int64))
     assert count_distinct(words, 2) == len({k for k, _ in pairs})
@@ -225,11 +225,11 @@ def test_sums_of_words_match_twin(pairs):
     unpack_words(words, kept, np.array([0]), np.array([7]), np.array([2]), keys)
     assert list(zip(keys[0].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
-    table, places, sums = np.zeros(8, np.int64), np.empty(8, np.int64), np.empty((1, 8), np.int64)
+    table, entries, sums = np.zeros(8, np.int64), np.empty(8, np.int64), np.empty((1, 8), np.int64)
     keys, diffs = np.array([[k for k, _ in pairs]], np.int64), np.array([[d for _, d in pairs]], np.int64)
     add_to_table(keys, np.zeros((1, 1), np.int64), np.array([0]), np.array([0]), diffs, table)
-    kept = read_table(table, places, sums)
-    assert list(zip(places[:kept].tolist(), sums[0, :kept].tolist(), strict=True)) == want
+    kept = read_table(table, entries, sums)
+    assert list(zip(entries[:kept].tolist(), sums[0, :kept].tolist(), strict=True)) == want
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.sampled_from([(3,), (-1,), (2, -5)]))
@@ -241,9 +241,9 @@ def test_counts_of_words_match_twin(keys, diff):
     assert got == twins.consolidate([((key,), (), diff) for key in keys])
 
 
-@pytest.mark.parametrize(("lanes", "room", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
-def test_slide_closes_the_gaps_between_lanes(lanes, room, kept):
-    flat = np.arange(lanes * room, dtype=np.int64)
-    want = flat.reshape(lanes, room)[:, :kept].copy()
-    close_lane_gaps(flat, lanes, room, kept)
+@pytest.mark.parametrize(("lanes", "capacity", "kept"), [(1, 5, 3), (3, 5, 3), (3, 5, 0), (2, 4, 4)])
+def test_gaps_between_lanes_are_closed(lanes, capacity, kept):
+    flat = np.arange(lanes * capacity, dtype=np.int64)
+    want = flat.reshape(lanes, capacity)[:, :kept].copy()
+    close_lane_gaps(flat, lanes, capacity, kept)
     assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()

@@ -1,4 +1,4 @@
-"""What is wanted at each evaluation time, and the corrections, are what recomputing everything gives."""
+"""The wanted rows at each evaluation time, and the corrections, equal those of recomputing everything."""
 
 import time
 from collections.abc import Callable
@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpg.kernels import replay_history
 from kpg.operators import corrections
 from kpg.operators.corrections import Corrections, InterestingTimes
 from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 from kpg.trace.key_history import KeyHistory
 
-REPLAY_ALL = -1  # reads, so that keys of any size with several evaluation times are replayed
+REPLAY_ALL = -1  # a limit of reads with which every key with several evaluation times is replayed
 
 
 Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
@@ -24,7 +23,7 @@ Denotation = Callable[[dict[twins.Row, twins.Row]], twins.Wanted]
 
 
 def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> InterestingTimes:
-    flat = [time for one in evals for time in one]
+    flat = [time for times_of_key in evals for time in times_of_key]
     none = np.empty((depth, 0), np.int64)
     return InterestingTimes(twins.offsets(evals), twins.block(flat, depth), np.zeros(len(evals) + 1, np.int64), none)
 
@@ -37,7 +36,7 @@ def rows(corrections: Corrections) -> list[twins.Correction]:
 
 @st.composite
 def histories(draw: st.DrawFn, keys: int, lanes: int, depth: int, width: int = 1) -> list[list[twins.Update]]:
-    """Per key some updates of few values and times, so that things cancel."""
+    """Generate, per key, updates of few values and times, so that they cancel."""
     data = st.tuples(*[st.integers(0, 2)] * lanes)
     diff = st.tuples(*[st.sampled_from([1, -1, 1, 2])] * width)
     return [draw(st.lists(st.tuples(data, times(depth, 3), diff), max_size=12)) for _ in range(keys)]
@@ -71,7 +70,7 @@ def assert_corrects(
 
 @given(st.data(), depths(), st.integers(-1, 3), st.integers(0, 2))
 def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least: int, lanes: int) -> None:
-    """A5.13 A5.10: whatever the output was before, it is right at each evaluation time after."""
+    """A5.13 A5.10: for any output before, the corrected output is right at each evaluation time."""
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_presence(at_least, times, inputs, outputs)
@@ -81,7 +80,7 @@ def test_presence_is_that_of_the_twin(data: st.DataObject, depth: int, at_least:
 
 @given(st.data(), depths(), st.integers(1, 3))
 def test_sums_are_those_of_the_twin(data: st.DataObject, depth: int, width: int) -> None:
-    """A5.13: counts, and sums that ride in the diff."""
+    """A5.13: counts, and sums that are part of the diff."""
     assert_corrects(data, corrections.evaluate_sums, twins.sums, depth, 1, width, width)
 
 
@@ -89,7 +88,7 @@ def test_sums_are_those_of_the_twin(data: st.DataObject, depth: int, width: int)
 def test_first_values_are_those_of_the_twin(
     data: st.DataObject, depth: int, limit: int, lanes: int, by_copies: int
 ) -> None:
-    """A5.9: min, max and top-k, values once each or copies counted; negative multiplicities are not there."""
+    """A5.9: min, max and top-k, values once each or copies counted; rows of negative multiplicity are not present."""
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_first(limit, by_copies, times, inputs, outputs)
@@ -100,7 +99,7 @@ def test_first_values_are_those_of_the_twin(
 
 @given(st.data(), depths(), st.integers(0, 2))
 def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int) -> None:
-    """A5.9: only rows that are there, sorted, no call for an empty group; what it gives may repeat and be unsorted."""
+    """A5.9: only present rows, sorted, no call for an empty group; the results may repeat and be unsorted."""
 
     def function(
         key: int, values: corrections.Ints, counts: corrections.Ints
@@ -117,32 +116,6 @@ def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int
         return {} if not values else {(7, 0): 6} if total == 7 else {(total, 0): 4, (7, 0): 2}
 
     assert_corrects(data, evaluate, denotation, depth, lanes, 2)
-
-
-def test_a_tally_finds_what_is_there() -> None:
-    """A5.4: the next non-zero rank among thousands, whatever was added and taken away."""
-    rng = np.random.default_rng(3)
-    ranks = 20_000
-    sums, marks = np.zeros((2, ranks), np.int64), np.zeros((2, (ranks >> 6) + 1), np.int64)
-    diffs = np.array([[1, 0], [0, 1]])
-    there: set[int] = set()
-    for rank in rng.choice(ranks, 60):
-        for column in (0, 1):
-            replay_history.add_diff(sums, marks, int(rank), diffs, 0, column, 1)
-        replay_history.add_diff(sums, marks, int(rank), diffs, 0, 0, -1)
-        there.add(int(rank))
-        if rank % 3 == 0:
-            for column, times in ((1, int(sums[1, rank])), (0, int(sums[0, rank]))):
-                for _ in range(times):
-                    replay_history.add_diff(sums, marks, int(rank), diffs, 0, column, -1)
-            there.discard(int(rank))
-    found, at = [], replay_history.next_nonzero(sums, marks, 0, ranks)
-    while at < ranks:
-        found.append(at)
-        at = replay_history.next_nonzero(sums, marks, at + 1, ranks)
-    assert found == sorted(there)
-    replay_history.clear_tally(sums, marks, ranks)
-    assert not sums.any() and not marks.any()
 
 
 @pytest.mark.parametrize("shape", [(300, 1, 40), (30, 4, 200), (4, 30, 200), (12, 12, 70)])
@@ -162,11 +135,11 @@ def test_long_histories_of_many_values_are_those_of_the_twin(shape: tuple[int, i
 
 
 def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A5.9: room for a few rows at a time changes nothing, between keys or within one."""
+    """A5.9: a buffer for a few rows at a time changes no result, between keys or within one."""
     rng = np.random.default_rng(5)
     inputs = [[((int(v),), (int(e), int(r)), (1,)) for v, e, r in rng.integers(0, 6, (40, 3))] for _ in range(6)]
     outputs: list[list[twins.Update]] = [[] for _ in inputs]
-    evals = [sorted({time for _, time, _ in one}) for one in inputs]
+    evals = [sorted({time for _, time, _ in history}) for history in inputs]
     asked = interesting(evals, 2)
     arguments = (asked, twins.key_history(inputs, 1, 2), twins.key_history(outputs, 1, 2))
     whole = rows(corrections.evaluate_first(4, 1, *arguments))
@@ -179,13 +152,13 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chain(n: int, depth: int) -> tuple[InterestingTimes, KeyHistory]:
-    """A key with n values, each at its own time, each after the one before, and retracted later but the last."""
+    """Return a key with n values, at times that form a chain; each but the last is retracted at the next time."""
     updates = [((v,), (v,) * depth, (1,)) for v in range(n)] + [((v,), (v + 1,) * depth, (-1,)) for v in range(n - 1)]
     return interesting([[(i,) * depth for i in range(n)]], depth), twins.key_history([updates], 1, depth)
 
 
 def grid(epochs: int, rounds: int) -> tuple[InterestingTimes, KeyHistory]:
-    """A key with a value per epoch and round, each retracted an epoch later, asked at all of them."""
+    """Return a key with a value per epoch and round, each retracted an epoch later, evaluated at all of these times."""
     updates = []
     for e in range(epochs):
         for r in range(rounds):
@@ -210,6 +183,6 @@ def test_many_times_of_one_key_take_about_linear_time(make: Callable[[], tuple[I
     for lanes, evaluate in reductions:
         evaluate(twins.key_history([[]], lanes, depth))  # loads the kernel
         start = time.thread_time()
-        made = evaluate(twins.key_history([[]], lanes, depth))
+        got = evaluate(twins.key_history([[]], lanes, depth))
         assert time.thread_time() - start < 1.0
-        assert len(made) > 0
+        assert len(got) > 0

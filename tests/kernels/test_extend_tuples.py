@@ -1,4 +1,4 @@
-"""Tuples are extended by what counts for them, exactly once, however the extenders are batched and cut."""
+"""Tuples are extended by the visible rows, exactly once, however the extenders are batched and cut."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ small = st.integers(0, 3)
 
 
 def batch_of(updates: list[twins.TupleUpdate], lanes: int, depth: int) -> Batch:
-    """Some updates as a batch."""
+    """Return some updates as a batch."""
     blocks = [block([u[0] for u in updates], lanes), block([u[1] for u in updates], depth)]
     tidy = consolidate(Updates(*blocks, block([(u[2],) for u in updates], 1)))
     start = Frontier.start(depth)
@@ -28,12 +28,12 @@ def batch_of(updates: list[twins.TupleUpdate], lanes: int, depth: int) -> Batch:
 
 
 def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[twins.TupleUpdate]]:
-    one = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
-    return st.lists(one, max_size=8)
+    update = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
+    return st.lists(update, max_size=8)
 
 
 @given(st.data())
-def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
+def test_extend_equals_its_twin(data: st.DataObject) -> None:
     """A10.1 A11.2: any number of extenders, strict or not, negative or not, at any depth, over any batches."""
     depth = data.draw(st.integers(1, 3))
     new = data.draw(st.integers(0, 2))
@@ -75,8 +75,8 @@ def test_extend_makes_what_the_twin_makes(data: st.DataObject) -> None:
 
 
 @given(st.lists(st.tuples(small, small), max_size=10), st.integers(0, 3), st.integers(0, 4))
-def test_bounds_narrow_what_is_proposed(held: list[twins.Row], low: int, high: int) -> None:
-    """A11.3: a range l <= x < u lets the index be read from l to u only."""
+def test_bounds_narrow_the_proposed_rows(held: list[twins.Row], low: int, high: int) -> None:
+    """A11.3: with a range l <= x < u only the rows from l to u are read."""
     data = sorted(set(held))
     if not data:
         return
@@ -91,8 +91,8 @@ def test_bounds_narrow_what_is_proposed(held: list[twins.Row], low: int, high: i
     assert extension.proposed == len(found)
 
 
-def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
-    """A11.2: where one extender has many rows and the other few, only the few are looked at."""
+def test_a_star_is_intersected_without_reading_its_rays() -> None:
+    """A11.2: if one extender has many rows and the other few, only the few are read."""
     n = 10_000
     many = batch_of([((0, i), (0,), 1) for i in range(n)], 2, 1)
     few = batch_of([((0, i), (0,), 1) for i in (3, n - 1, n + 5)], 2, 1)
@@ -107,21 +107,21 @@ def test_a_star_is_intersected_without_looking_at_its_rays() -> None:
 
 @given(st.data())
 def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
-    """A11.2: any number of batches, of one time or several, runs of like and of unlike length, bounds, little room."""
+    """A11.2: any number of batches, of one time or several; runs of any length; bounds; small buffers."""
     values = st.integers(0, data.draw(st.sampled_from([3, 60])))
     sides, batches = [], []
     for _ in range(2):
         rows_held: list[twins.TupleUpdate] = []
-        made = []
+        extender_batches = []
         for _ in range(data.draw(st.integers(1, 3))):
             once = data.draw(st.integers(0, 3))
             moments = data.draw(st.sampled_from([st.just(once), small]))
-            one = st.tuples(st.tuples(st.integers(0, 1), values), st.tuples(moments), st.sampled_from([-1, 1, 2]))
-            part = data.draw(st.lists(one, max_size=data.draw(st.sampled_from([3, 40]))))
+            update = st.tuples(st.tuples(st.integers(0, 1), values), st.tuples(moments), st.sampled_from([-1, 1, 2]))
+            part = data.draw(st.lists(update, max_size=data.draw(st.sampled_from([3, 40]))))
             rows_held += part
-            made += [batch for batch in [batch_of(part, 2, 1)] if len(batch)]
+            extender_batches += [batch for batch in [batch_of(part, 2, 1)] if len(batch)]
         sides.append((rows_held, data.draw(st.booleans())))
-        batches.append(made)
+        batches.append(extender_batches)
     low, high = data.draw(st.tuples(values, values)) if data.draw(st.booleans()) else (-1, 1000)
     drawn = data.draw(st.lists(st.tuples(small, small, small), min_size=1, max_size=6))
     tuples = [((a, b, low, high), (t,), 2) for a, b, t in drawn]
@@ -141,8 +141,8 @@ def test_two_extenders_meet_run_by_run(data: st.DataObject) -> None:
     assert extension.in_pairs
     got: Counter[tuple[twins.Row, twins.Row]] = Counter()
     limit = data.draw(st.sampled_from([1, 3, 1000]))
-    while (part_made := extension.next(limit)) is not None:
-        for row, time, diff in sorted_rows(part_made):
+    while (extended := extension.next(limit)) is not None:
+        for row, time, diff in sorted_rows(extended):
             got[row, time] += diff[0]
-    wanted = {what: n for what, n in expected.items() if low <= what[0][-1] < high}
-    assert {what: n for what, n in got.items() if n} == wanted
+    wanted = {extended_tuple: n for extended_tuple, n in expected.items() if low <= extended_tuple[0][-1] < high}
+    assert {extended_tuple: n for extended_tuple, n in got.items() if n} == wanted

@@ -1,4 +1,4 @@
-"""Rows of some keys are brought together from any number of batches as the twin says."""
+"""The rows of some keys are gathered from any number of batches as the twin does."""
 
 import numpy as np
 from hypothesis import given
@@ -23,11 +23,11 @@ def batches(draw: st.DrawFn, lanes: int, depth: int, width: int) -> list[Rows]:
     data = st.tuples(*[st.integers(0, 3)] * lanes)
     diffs = st.tuples(*[st.sampled_from([1, -1])] * width)
     one_time = draw(times(depth))
-    made = []
+    parts = []
     for _ in range(draw(st.integers(1, 4))):
         moments = draw(st.sampled_from([times(depth), st.just(one_time)]))
-        made.append(twins.consolidate(draw(st.lists(st.tuples(data, moments, diffs), max_size=12))))
-    return made
+        parts.append(twins.consolidate(draw(st.lists(st.tuples(data, moments, diffs), max_size=12))))
+    return parts
 
 
 def in_batches(parts: list[Rows], key_lanes: int, lanes: int, depth: int, width: int) -> list[Batch]:
@@ -84,7 +84,7 @@ def test_distinct_keys_match_twin(data, key_lanes, value_lanes):
     assert offsets[-1] == len(part) and len(offsets) == keys.shape[1] + 1
 
 
-def test_nothing_is_found_without_batches():
+def test_no_batches_give_empty_results():
     run = gather([], np.array([[1, 2]]), None, 2)
     assert run.offsets.tolist() == [0, 0, 0] and run.data.shape == (0, 0) and run.times.shape == (2, 0)
     assert accumulate([], np.array([[1, 2]]), 1).tolist() == [[0, 0]]
@@ -92,7 +92,7 @@ def test_nothing_is_found_without_batches():
 
 
 def test_many_keys_against_long_batches():
-    """Seeks and walks agree with masks."""
+    """Searches and scans agree with masks."""
     generator = np.random.default_rng(3)
     parts = []
     for n in (5000, 300, 1):
@@ -118,11 +118,11 @@ def test_many_keys_against_long_batches():
             assert got.tolist() == want
 
 
-# the kernels, one by one
+# The kernels, one by one.
 
 
 @given(st.data(), st.integers(1, 2), depths(2))
-def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
+def test_copying_and_consolidating_histories_matches_twin(data, key_lanes, depth):
     parts, keys = data.draw(batches(key_lanes + 1, depth, 1)), data.draw(some_keys(key_lanes))
     arrays = [twins.updates(part, key_lanes + 1, depth) for part in parts]
     table = table_of([describe(part) for part in arrays])
@@ -140,14 +140,14 @@ def test_take_and_settle_keys_make_a_gather(data, key_lanes, depth):
         assert twins.consolidate(raw[offsets[k] : offsets[k + 1]]) == want[k]
     spare = [np.empty_like(part) for part in (values, moments, diffs)]
     kept = consolidate_keys(offsets, values, moments, diffs, np.empty(n, np.int64), np.empty(n, np.int64), *spare)
-    settled = list(zip(*(twins.columns(part[:, :kept]) for part in (values, moments, diffs)), strict=True))
-    assert settled == [row for history in want for row in history]
+    consolidated = list(zip(*(twins.columns(part[:, :kept]) for part in (values, moments, diffs)), strict=True))
+    assert consolidated == [row for history in want for row in history]
     assert offsets.tolist() == np.cumsum([0, *map(len, want)]).tolist()
 
 
 @given(st.data(), depths(2))
-def test_upto_and_boundaries_match_their_twins(data, depth):
-    (part,) = data.draw(batches(2, depth, 1).map(lambda made: made[:1]))
+def test_rows_as_of_a_time_and_group_offsets_match_twins(data, depth):
+    (part,) = data.draw(batches(2, depth, 1).map(lambda parts: parts[:1]))
     updates, at = twins.updates(part, 2, depth), data.draw(times(depth))
     table, everything = table_of([describe(updates)]), np.array([[0], [len(part)]], np.int64)
     rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)

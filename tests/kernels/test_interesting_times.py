@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.kernels.compare_rows import ORDER, sort_columns
 from kpg.operators.corrections import InterestingTimes, interesting_times
 from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
@@ -27,7 +26,7 @@ def at(history: list[Time]) -> list[twins.Update]:
 def asked(
     seeds: list[list[Time]], inputs: KeyHistory, outputs: KeyHistory, upper: Frontier, depth: int
 ) -> InterestingTimes:
-    flat = [time for one in seeds for time in one]
+    flat = [time for times_of_key in seeds for time in times_of_key]
     return interesting_times(twins.offsets(seeds), twins.block(flat, depth), inputs, outputs, upper)
 
 
@@ -62,16 +61,6 @@ def test_full_buffers_are_grown() -> None:
             want = [twins.find_interesting_times(s, [], upper) for s in seeds]
             assert split(got.eval_offsets, got.eval_times) == [evals for evals, _ in want]
             assert split(got.pending_offsets, got.pending_times) == [pending for _, pending in want]
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60), st.integers(0, 2), st.integers(0, 2))
-def test_columns_are_sorted_as_the_twin_sorts_them(columns: list[tuple[int, int]], first: int, end: int) -> None:
-    """A5.4: stable, by a range of lanes, through the merging of runs."""
-    block = twins.block(columns, 2)
-    work = np.zeros((2, len(columns)), np.int64)
-    work[ORDER] = np.arange(len(columns))
-    sort_columns(block, first, end, work, len(columns))
-    assert work[ORDER].tolist() == twins.sort_columns(block, first, end, range(len(columns)))
 
 
 @pytest.mark.jit

@@ -1,4 +1,4 @@
-"""The bilinear primitive pairs what has equal keys, once each, in slices of any size."""
+"""The join kernels pair rows of equal keys, each pair once, in slices of any size."""
 
 import time
 
@@ -22,12 +22,12 @@ Side = tuple[list[twins.Update], Updates]
 
 @st.composite
 def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
-    """Some sorted updates, their times and diffs constant or not."""
+    """Generate sorted updates with constant or varying times and diffs."""
     data = sorted(draw(st.lists(st.tuples(*[st.integers(0, 3)] * lanes), max_size=12)))
     blocks = []
-    for one in (times(depth), st.tuples(*[st.sampled_from([-1, 1, 2])] * width)):
+    for strategy in (times(depth), st.tuples(*[st.sampled_from([-1, 1, 2])] * width)):
         constant_block = draw(st.booleans())
-        blocks.append([draw(one)] * len(data) if constant_block and data else [draw(one) for _ in data])
+        blocks.append([draw(strategy)] * len(data) if constant_block and data else [draw(strategy) for _ in data])
     rows = list(zip(data, *blocks, strict=True))
     moments, diffs = (twins.block(b, k) for b, k in zip(blocks, (depth, width), strict=True))
     if data and draw(st.booleans()):  # equal columns may or may not be stored as one
@@ -50,7 +50,7 @@ def drain(match: Match | Seek, limits: list[int]) -> list[twins.Update]:
 
 
 @given(st.data())
-def test_match_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
+def test_match_equals_its_twin(data: st.DataObject) -> None:
     """A5.5 A5.8: any lanes, depths and widths, cut anywhere, also within a key."""
     left_lanes, right_lanes = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
     key_lanes = data.draw(st.integers(0, min(left_lanes, right_lanes)))
@@ -66,8 +66,8 @@ def test_match_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_seek_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
-    """A5.5 A5.8: some rows against several batches at once, on either side, whole or cut into slices."""
+def test_seek_equals_the_twin_of_match(data: st.DataObject) -> None:
+    """A5.5 A5.8: some rows against several batches, on either side, whole or cut into slices."""
     few_lanes, many_lanes = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     key_lanes = data.draw(st.integers(1, min(few_lanes, many_lanes)))
     depth, side = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 1))
@@ -87,8 +87,8 @@ def test_seek_pairs_what_the_twin_pairs(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("late", [0, 9])
-def test_seek_gives_more_pairs_than_it_finds_at_once(late: int) -> None:
-    """A5.8: keys of many rows on both sides, at one time and at others."""
+def test_seek_writes_more_pairs_than_one_chunk(late: int) -> None:
+    """A5.8: keys of many rows on both sides, at one time and at several."""
     few = Updates(np.stack([np.repeat([1, 3, 4], 7), np.arange(21)]), constant((5,)), constant((-1,)))
     start = Frontier.start(1)
     keys = np.repeat(np.arange(5), 60)
@@ -111,7 +111,7 @@ VALUES = np.array([[0, 1], [1, 1]], np.int64)
 
 
 def test_constants_stay_constant() -> None:
-    """A5.5: both sides constant, so is the output; with one side's times varying only these are spread."""
+    """A5.5: if both sides are constant, so is the output; if the times of one side vary, only times are spread."""
     left, right = keyed(np.arange(5)), keyed(np.arange(5))
     part = Match(left, right, 1, VALUES, 2).next(100)
     assert part is not None and twins.columns(part.times) == [(3, 0)] and twins.columns(part.diffs) == [(1,)]
@@ -122,7 +122,7 @@ def test_constants_stay_constant() -> None:
 
 
 def test_times_that_do_not_matter_stay_constant() -> None:
-    """A5.5: new updates at one time against an older history of many times come out at that one time."""
+    """A5.5: new updates at one time against an older history of many times give pairs at that one time."""
     history = Updates(keyed(np.arange(5)).data, np.array([[1, 2, 3, 1, 2]]), constant((1,)))
     part = Match(keyed(np.arange(5)), history, 1, VALUES, 1).next(100)
     assert part is not None and twins.columns(part.times) == [(3,)]
@@ -130,7 +130,7 @@ def test_times_that_do_not_matter_stay_constant() -> None:
 
 @pytest.mark.jit
 def test_a_few_keys_against_many_cost_no_scan() -> None:
-    """A5.7: ten keys are matched against ten million without reading them, whichever side they are on."""
+    """A5.7: ten keys are matched against ten million without reading them, on either side."""
     many, few = keyed(np.arange(10_000_000)), keyed(np.arange(0, 10_000_000, 1_000_000))
     for left, right in ((few, many), (many, few)):
         Match(left, right, 1, VALUES, 1).next(1000)  # touch the pages
@@ -143,7 +143,7 @@ def test_a_few_keys_against_many_cost_no_scan() -> None:
 
 @pytest.mark.jit
 def test_one_heavy_key_is_cut_into_slices() -> None:
-    """A5.8: ten thousand million pairs of one key are given out slice by slice, in constant memory and time each."""
+    """A5.8: ten thousand million pairs of one key come slice by slice, each in constant memory and time."""
     heavy = keyed(np.zeros(100_000, np.int64))
     match = Match(heavy, heavy, 1, VALUES, 1)
     seen = 0
@@ -156,8 +156,10 @@ def test_one_heavy_key_is_cut_into_slices() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_keys_close_together_are_walked_and_keys_far_apart_are_sought(lanes: int) -> None:
-    """Both sides have rows between those of the other, then one has long gaps, with a pair here and there: only the
-    last lane of the key tells them apart, or all do."""
+    """Rows of both sides alternate, then one side has long gaps, with a few pairs.
+
+    The keys differ in their last lane only, or in all lanes.
+    """
     left, right = [], []
     for group in range(6):
         for i in range(60):

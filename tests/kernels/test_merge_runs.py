@@ -1,4 +1,4 @@
-"""Merging agrees with consolidating both sides together, however it is interrupted."""
+"""Merging equals consolidating both sides together, wherever it is interrupted."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ Side = list[twins.Update]
 
 @st.composite
 def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
-    """Sorted, consolidated updates: often all of one time, or of one diff, and sometimes long runs."""
+    """Generate sorted, consolidated updates: often of one time or one diff, and sometimes with long runs."""
     largest = draw(st.sampled_from([0, 2, 200]))
     data = st.tuples(*[st.integers(0, largest)] * lanes)
     moments = draw(st.sampled_from([times(depth, 3), st.just((1,) * depth)]))
@@ -28,7 +28,13 @@ def sides(draw: st.DrawFn, lanes: int, depth: int, width: int) -> Side:
 
 
 def merged(
-    a: Side, b: Side, shape: tuple[int, int, int], frontier: Frontier, lone: int, fuel: int, spread: bool = False
+    a: Side,
+    b: Side,
+    shape: tuple[int, int, int],
+    frontier: Frontier,
+    one_time_sides: int,
+    fuel: int,
+    spread: bool = False,
 ) -> Side:
     _, depth, _ = shape
     left, right = twins.updates(a, *shape, spread=spread), twins.updates(b, *shape)
@@ -38,8 +44,10 @@ def merged(
     elements = np.array(frontier.elements, np.int64).reshape(len(frontier), depth)
     read = 0
     while read < n:
-        now = merge_runs(left.data, left.times, left.diffs, right.data, right.times, right.diffs, elements, lone,
-                    data, moments, diffs, state, fuel)  # fmt: skip
+        now = merge_runs(
+            left.data, left.times, left.diffs, right.data, right.times, right.diffs, elements, one_time_sides,
+            data, moments, diffs, state, fuel,
+        )  # fmt: skip
         assert 0 < now <= fuel + 1
         read += now
     kept, written, timed = int(state[2]), int(state[4]), int(state[5])
@@ -53,7 +61,7 @@ def merged(
 
 @given(st.data(), st.integers(1, 3), depths(), st.sampled_from([1, 2]), st.sampled_from([1, 7, 1 << 62]), st.booleans())
 def test_merge_matches_twin(data, lanes, depth, width, fuel, spread):
-    """A3.14: representatives of times are summed, also on a side that is merely copied (A17.6)."""
+    """A3.14: representatives of times are summed, also on a side that is only copied (A17.6)."""
     shape = (lanes, depth, width)
     a, b = data.draw(sides(*shape)), data.draw(sides(*shape))
     frontier = data.draw(frontiers(depth))
@@ -61,17 +69,17 @@ def test_merge_matches_twin(data, lanes, depth, width, fuel, spread):
 
 
 @given(st.data(), st.integers(1, 2), st.sampled_from([1, 5, 1 << 62]))
-def test_sides_known_to_end_at_one_time_are_summed_without_looking(data, lanes, fuel):
+def test_sides_known_to_have_one_time_are_summed_without_comparing_times(data, lanes, fuel):
     a, b = data.draw(sides(lanes, 1, 1)), data.draw(sides(lanes, 1, 1))
     frontier = Frontier.at((3,))  # at or after all times drawn
-    for lone in (0, FROM_A, FROM_B, FROM_A | FROM_B):
-        assert merged(a, b, (lanes, 1, 1), frontier, lone, fuel) == twins.merge_runs(a, b, frontier)
+    for one_time_sides in (0, FROM_A, FROM_B, FROM_A | FROM_B):
+        assert merged(a, b, (lanes, 1, 1), frontier, one_time_sides, fuel) == twins.merge_runs(a, b, frontier)
 
 
 @given(st.data())
 @example(None)
 def test_one_datum_with_many_times_out_of_order(data):
-    """Representatives of (1, 9) and (2, 3) at {(2, 0)} sort the other way round."""
+    """Representatives of (1, 9) and (2, 3) at {(2, 0)} sort in the opposite order."""
     size = data.draw(st.integers(0, 60)) if data is not None else 3000
     generator = np.random.default_rng(size)
     rows = twins.consolidate([((7,), (int(e), int(r)), (1,)) for e, r in generator.integers(0, (4, 50), (size, 2))])
@@ -101,9 +109,12 @@ def test_everything_cancels():
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 @pytest.mark.parametrize("timed", [False, True])
-def test_runs_too_short_to_copy_are_guessed_to_go_on(lanes, timed):
-    """Groups of rows of one side, or of both and cancelling, of which some window of FEW steps sees only one kind: rows
-    of A alone, of B alone, rows that cancel up to one in the middle that does not, or that is of another time."""
+def test_runs_too_short_to_copy_are_predicted_to_continue(lanes, timed):
+    """Groups in which some SAMPLE_STEPS steps are all of one kind.
+
+    These are rows of A alone, rows of B alone, and rows that cancel, up to one in the middle that does not or has
+    another time.
+    """
     length = 3 * kernel.SAMPLE_STEPS
     assert length < kernel.MIN_COPIED_ROWS
     a: Side = []
@@ -123,19 +134,19 @@ def test_runs_too_short_to_copy_are_guessed_to_go_on(lanes, timed):
 
 
 @pytest.mark.parametrize("fuel", [700, 1 << 62])
-def test_keys_of_one_time_are_blended(fuel):
-    """A3.14: on one side alone, on both, cancelling and not, beyond a block of steps and in short runs."""
+def test_keys_of_one_lane_and_time_are_merged_in_a_single_loop(fuel):
+    """A3.14: on one side, on both, cancelling and not, longer than a block of steps and in short runs."""
     a = [((3 * i // 2,), (1,), ((-1) ** i * (1 + i % 3),)) for i in range(1500)]
     b = [((i,), (1,), ((-1) ** (i // 5) * (1 + i % 2),)) for i in range(2600)]
     for left, right in ((a, b), (b, a), (a, [(data, time, (2,)) for data, time, _ in b])):
-        made = merged(left, right, (1, 1, 1), Frontier.at((1,)), 0, fuel)
-        assert made == twins.merge_runs(left, right, Frontier.at((1,)))
-        assert 0 < len(made) < len({data for data, _, _ in left + right})
+        result = merged(left, right, (1, 1, 1), Frontier.at((1,)), 0, fuel)
+        assert result == twins.merge_runs(left, right, Frontier.at((1,)))
+        assert 0 < len(result) < len({data for data, _, _ in left + right})
 
 
 @pytest.mark.parametrize("fuel", [700, 1 << 62])
-def test_groups_of_any_number_of_rows_are_settled_when_their_times_move(fuel):
-    """A3.14: one, two and more rows of a datum, that become equal, change places or cancel, across blocks of steps."""
+def test_groups_of_any_size_are_sorted_again_when_their_times_change(fuel):
+    """A3.14: one, two and more rows of a datum that become equal, change order or cancel, across blocks."""
     a = [((i,), (1 + i % 2, 3 - k), ((-1) ** k,)) for i in range(900) for k in reversed(range(1 + i % 3))]
     b = [((i,), (3, (i + k) % 3), (1 if i % 5 else -1,)) for i in range(0, 900, 2) for k in range(1 + i % 4 // 3)]
     a, b = twins.consolidate(a), twins.consolidate(b)

@@ -1,4 +1,4 @@
-"""Rows are divided among workers as the twin divides them."""
+"""Rows are partitioned among workers as the twin partitions them."""
 
 import numpy as np
 from hypothesis import given
@@ -15,19 +15,19 @@ numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
 @given(
     rows=st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=20),
     lanes=st.integers(0, 3),
-    peers=st.integers(1, 5),
+    workers=st.integers(1, 5),
     constants=st.booleans(),
 )
-def test_rows_are_divided_as_the_twin_divides_them(
-    rows: list[tuple[int, int, int]], lanes: int, peers: int, constants: bool
+def test_rows_are_partitioned_as_the_twin_partitions_them(
+    rows: list[tuple[int, int, int]], lanes: int, workers: int, constants: bool
 ) -> None:
     n = len(rows)
     data = np.array(rows, np.int64).T.copy()
     times = constant((7, 2)) if constants else np.arange(2 * n).reshape(2, n)
     diffs = constant((1,)) if constants else np.arange(n).reshape(1, n)
-    parts = divide(Updates(data, times, diffs), (False,) * lanes, Symbols(), peers)
+    parts = divide(Updates(data, times, diffs), (False,) * lanes, Symbols(), workers)
     at = {row: index for index, row in enumerate(rows)}
-    for part, expected in zip(parts, twins.partition_rows(rows, lanes, peers), strict=True):
+    for part, expected in zip(parts, twins.partition_rows(rows, lanes, workers), strict=True):
         found = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
         assert found == expected
         if part is not None:
@@ -39,7 +39,7 @@ def test_rows_are_divided_as_the_twin_divides_them(
                 assert (part.times[1] - part.times[0] == n).all()
 
 
-def test_many_updates_of_few_values_are_summed_before_they_leave() -> None:
+def test_many_updates_of_few_values_are_summed_before_they_are_sent() -> None:
     values = np.random.default_rng(3).integers(0, 100, MANY)
     crowded = Updates(values.reshape(1, -1), constant((4,)), constant((2,)))
     found = in_order(crowded)

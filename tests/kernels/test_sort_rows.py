@@ -1,4 +1,4 @@
-"""Words order as their rows do, and rows tied in them are put into order."""
+"""Words sort as their rows do, and rows tied in them are sorted."""
 
 import numpy as np
 from hypothesis import given
@@ -58,7 +58,7 @@ def test_whole_words_order_as_rows(rows):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60))
-def test_crowd_and_rank_count_ties(values):
+def test_tied_rows_are_counted_and_ranked(values):
     bits = len(values).bit_length()
     words = column(values)
     append_positions(words, bits)
@@ -71,7 +71,7 @@ def test_crowd_and_rank_count_ties(values):
 
 
 @given(tables(st.integers(0, 3), 2), st.booleans(), st.data())
-def test_untie_puts_tied_rows_into_order_of_data_then_time(rows, timed, data):
+def test_ties_are_sorted_by_data_then_time(rows, timed, data):
     times = [(data.draw(st.integers(0, 2)),) for _ in rows]
     n, bits = len(rows), len(rows).bit_length()
     words = column([row[0] for row in rows])  # the first lane alone: the second and the time are tied
@@ -87,7 +87,7 @@ def test_untie_puts_tied_rows_into_order_of_data_then_time(rows, timed, data):
 
 
 @given(tables(st.integers(0, 9), 1), st.data())
-def test_merge_runs_sorts_a_part_and_leaves_the_rest(rows, data):
+def test_merge_sort_sorts_a_part_and_leaves_the_rest(rows, data):
     start = data.draw(st.integers(0, len(rows)))
     end = data.draw(st.integers(start, len(rows)))
     order = np.arange(len(rows), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Kernels are compiled before they are needed, once, for one signature, from the source as it is."""
+"""Kernels are compiled before they are needed, once, for one signature, from the current source."""
 
 import io
 import os
@@ -50,7 +50,7 @@ def examples():
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A small package of kernels of its own, so that compiling takes a moment; its name is never used twice."""
+    """Yield a small package of kernels of its own, so that compiling is fast; its name is never reused."""
     name = "kernels_" + tmp_path.name.replace("-", "_")
     (tmp_path / name).mkdir()
     for module, text in {"callee": CALLEE, "caller": CALLER, "other": OTHER}.items():
@@ -64,7 +64,7 @@ def package(tmp_path, monkeypatch):
 
 
 def in_a_new_process(package: str, code: str, **environment: str) -> str:
-    """What the code prints in a process that has loaded nothing yet."""
+    """Return what the code prints in a process that has loaded nothing yet."""
     paths = os.pathsep.join([*sys.path])
     done = subprocess.run(
         [sys.executable, "-c", f"from kpg.kernels import warm\npackage = {package!r}\n{code}"],
@@ -94,7 +94,7 @@ def test_a_new_process_finds_the_cache_warm(package):
     assert in_a_new_process(package, "print(warm.warm(package=package))") == "0"
 
 
-def test_what_is_cached_is_loaded_a_kernel_at_a_time(package):
+def test_cached_kernels_are_loaded_one_at_a_time(package):
     warm.warm(progress=False, package=package)
     code = """
 loading, kernels = warm.load(package), warm.jitted_functions(package).values()
@@ -105,7 +105,7 @@ print(list(loading), sum(sum(kernel.stats.cache_misses.values()) for kernel in k
 
 
 def test_code_that_calls_changed_code_is_compiled_anew(package):
-    """Numba alone would go on using the caller's old machine code."""
+    """Numba alone would keep the caller's old machine code."""
     warm.warm(progress=False, package=package)
     callee = Path(sys.modules[f"{package}.callee"].__file__)
     callee.write_text(callee.read_text().replace("x + 1", "x + 100"))
@@ -119,7 +119,7 @@ def test_code_compiled_with_bounds_checks_is_not_taken_for_code_without(package)
     assert in_a_new_process(package, look, NUMBA_BOUNDSCHECK="1") == "True"
 
 
-def test_a_damaged_note_means_cold(package):
+def test_a_damaged_digest_file_means_a_cold_cache(package):
     warm.warm(progress=False, package=package)
     (warm.cache_directory(package) / f"{package}.json").write_text("{")
     assert warm.is_cold(package)
@@ -147,8 +147,8 @@ def test_a_log_file_gets_one_line_and_only_when_it_takes_long(package, monkeypat
     assert patient.getvalue().count("\n") == 1
 
 
-def test_every_kernel_says_how_it_is_called():
-    """A jitted function has an example, or is called by other kernels only."""
+def test_every_kernel_has_an_example():
+    """A jitted function has an example, or only other kernels call it."""
     shown = {id(kernel) for kernel, _ in warm.all_examples()}
     called = {name for kernel in warm.jitted_functions().values() for name in kernel.py_func.__code__.co_names}
     missing = [
@@ -160,7 +160,7 @@ def test_every_kernel_says_how_it_is_called():
 
 
 def test_every_kernel_is_compiled_for_one_signature():
-    """However the engine has been run by now: the examples are what it calls with."""
+    """The examples have the types that the engine passes, whatever tests ran before."""
     for kernel, arguments in warm.all_examples():
         warm.compile_kernel(kernel, arguments)
     variants = {kernel.py_func: warm.signatures_of(kernel) for kernel, _ in warm.all_examples()}

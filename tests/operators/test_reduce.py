@@ -53,7 +53,7 @@ def test_times_that_were_complete_on_a_worker_stay_complete_while_peers_lag():
 
     Then the frontier passes (1, 1), which is pending, while it is still at (0, 2), which was complete here before.
     """
-    dataflow = Dataflow(Worker(0, 2, SimulatedNetwork(2).ends[0]), 0, "lagging")
+    dataflow = Dataflow(Worker(0, 2, SimulatedNetwork(2).transports[0]), 0, "lagging")
     stream = dataflow.add_source(Source("rows"), lambda: CLOSED, depth=2)
     spine = Spine(1, 1, 2)
     arranged = Arranged(stream, TraceHandle(spine, "rows", spine.upper), 1, 1, 1, 2)

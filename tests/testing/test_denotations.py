@@ -1,4 +1,4 @@
-"""Each denotation on a case small enough to check by eye, and the laws that tie them together."""
+"""Each denotation on a case small enough to check by eye, and the laws that relate them."""
 
 from collections import Counter
 
@@ -52,8 +52,8 @@ def test_reductions_see_all_rows_of_a_key():
     assert means.reduce(PEOPLE, (1,), lambda key, values: [((len(values),), 1)]) == {("sales", 2): 1, ("lab", 1): 1}
 
 
-def test_negative_counts_are_not_there_and_groups_that_cancel_are_gone():
-    """Collections may be negative for a while."""
+def test_rows_of_negative_count_and_groups_that_cancel_are_not_present():
+    """Counts may be negative for a while."""
     owed = {("a", 1): 1, ("a", 2): -1, ("b", 5): -1}
     assert means.distinct(owed) == {("a", 1): 1}
     assert means.min(owed, (0,), 1) == means.max(owed, (0,), 1) == {("a", 1): 1}
@@ -82,14 +82,14 @@ def test_a_recursion_without_fixed_point_is_stopped():
 
 @given(collections, collections)
 def test_join_is_bilinear(left, right):
-    """Twice the rows, twice the pairs."""
+    """Twice the rows give twice the pairs."""
     pairs = means.join(left, right, (0,), (0,))
     assert means.join(means.concat(left, left), right, (0,), (0,)) == means.concat(pairs, pairs)
     assert means.join(left, means.negate(right), (0,), (0,)) == means.negate(pairs)
 
 
 @given(collections, collections)
-def test_semijoin_and_antijoin_part_the_left(left, right):
+def test_semijoin_and_antijoin_partition_the_left(left, right):
     kept, dropped = means.semijoin(left, right, (0,), (1,)), means.antijoin(left, right, (0,), (1,))
     assert means.concat(kept, dropped) == left and not kept.keys() & dropped.keys()
 

@@ -1,4 +1,4 @@
-"""The manual clock passes time only when told."""
+"""A manual clock advances only when a test advances it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which times must be checked: an operator that skips joins is wrong only at the joins it skips."""
+"""The times that must be checked: an operator that skips joins is wrong only at the joins it skips."""
 
 from functools import reduce
 from itertools import combinations
@@ -18,7 +18,7 @@ def denotation(collection):
 
 
 def count_at(times):
-    """A count that looks only at the times it is told to."""
+    """Return a count operator that evaluates only the given times."""
 
     def operator(updates):
         out = []
@@ -36,12 +36,12 @@ UPDATES = [("a", (0, 1), 1), ("b", (1, 0), 1), ("a", (2, 2), -1)]
 
 
 def test_right_count_is_adequate():
-    """The property holds of an operator that looks at every join."""
+    """The property holds for an operator that evaluates every join."""
     assert_adequate(count_at(times_to_check), denotation, UPDATES)
 
 
 @given(depths().flatmap(lambda depth: updates(rows(1), depth)))
-def test_right_count_is_adequate_on_whatever_updates(stream):
+def test_right_count_is_adequate_on_any_updates(stream):
     """At one, two and three coordinates."""
     assert_adequate(count_at(times_to_check), denotation, stream)
 
@@ -50,7 +50,7 @@ def test_wrong_count_is_caught_only_at_a_join():
     """An output may change where no input did."""
     wrong = count_at(lambda updates: {t for _, t, _ in updates})
     out = wrong(UPDATES)
-    for t in {(0, 1), (1, 0)}:  # input times alone see nothing
+    for t in {(0, 1), (1, 0)}:  # checking input times alone finds nothing
         assert accumulate(out, t) == denotation(accumulate(UPDATES, t))
     with pytest.raises(AssertionError, match=r"at \(1, 1\)"):
         assert_adequate(wrong, denotation, UPDATES)
@@ -78,7 +78,7 @@ def test_times_to_check_are_the_joins_of_all_subsets(stream):
 
 
 def test_the_figure_of_the_paper_accumulates():
-    """A2.1: figure 3 of Shared Arrangements, verbatim (but for a name it abbreviates once)."""
+    """A2.1: figure 3 of Shared Arrangements, verbatim (except for a name that it abbreviates once)."""
     company = (342, "Company LLC", "USA")
     firma = (563, "Firma GmbH", "Deutschland")
     azienda, renamed = (225, "Azienda SRL", "Italia"), (225, "Company Ltd", "UK")
@@ -94,7 +94,7 @@ def test_the_figure_of_the_paper_accumulates():
 
 
 def test_times_before_since_are_not_promised():
-    """A compacted output may be wrong where no reader is left, and only there."""
+    """A compacted output may be wrong at times that no reader can read, and only there."""
     compacted = [("a", (2,), 1)]
     assert_agrees(compacted, lambda collection: collection, [("a", (0,), 1)], since=Frontier([(2,)]))
     with pytest.raises(AssertionError, match=r"at \(0,\)"):

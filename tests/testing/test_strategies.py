@@ -1,4 +1,4 @@
-"""The strategies make what they promise, whatever they choose."""
+"""The strategies generate what they promise."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from kpg.testing.strategies import (
 
 
 @given(st.data(), st.lists(st.integers()))
-def test_cuts_lose_nothing_and_keep_the_order(data, items):
+def test_cuts_keep_all_items_in_order(data, items):
     assert [item for piece in data.draw(batch_cuts(items)) for item in piece] == items
 
 
@@ -42,7 +42,7 @@ def test_a_history_never_goes_negative(stream):
 
 @given(st.data(), depths())
 def test_sealed_batches_hold_each_update_once_in_its_interval(data, depth):
-    """The upper of a batch is the lower of the next, and times are where they belong."""
+    """The upper of a batch is the lower of the next, and each time is in its interval."""
     stream = data.draw(updates(rows(1), depth))
     batches = data.draw(sealed_batches(stream, depth))
     assert sorted(update for _, _, held in batches for update in held) == sorted(stream)
