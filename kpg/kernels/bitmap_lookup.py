@@ -41,9 +41,9 @@ def fill_bitmap(keys, base, shift, bitmap):
         if cell >> 6 != word:
             bitmap[2 * word] = bits
             bits = np.int64(0)
-            for passed in range(word + 1, (cell >> 6) + 1):
-                bitmap[2 * passed] = 0
-                bitmap[2 * passed + 1] = i
+            for next_word in range(word + 1, (cell >> 6) + 1):
+                bitmap[2 * next_word] = 0
+                bitmap[2 * next_word + 1] = i
             word = cell >> 6
         bits |= np.int64(1) << (cell & 63)
         cells += cell != last

@@ -51,11 +51,11 @@ def sort_columns(block, first, end, work, n):
     for lo in range(0, n, INSERTION_SORT_COLUMNS):
         for i in range(lo + 1, min(lo + INSERTION_SORT_COLUMNS, n)):
             column = work[ORDER, i]
-            at = i
-            while at > lo and sorts_before(block, column, block, work[ORDER, at - 1], first, end):
-                work[ORDER, at] = work[ORDER, at - 1]
-                at -= 1
-            work[ORDER, at] = column
+            position = i
+            while position > lo and sorts_before(block, column, block, work[ORDER, position - 1], first, end):
+                work[ORDER, position] = work[ORDER, position - 1]
+                position -= 1
+            work[ORDER, position] = column
     run = INSERTION_SORT_COLUMNS
     while run < n:
         for lo in range(0, n - run, 2 * run):
@@ -63,16 +63,16 @@ def sort_columns(block, first, end, work, n):
             i = lo
             j = middle
             stop = min(lo + 2 * run, n)
-            at = lo
+            position = lo
             if sorts_before(block, work[ORDER, middle], block, work[ORDER, middle - 1], first, end):
                 for k in range(lo, middle):
                     work[SPARE, k] = work[ORDER, k]
                 while i < middle:
                     if j < stop and sorts_before(block, work[ORDER, j], block, work[SPARE, i], first, end):
-                        work[ORDER, at] = work[ORDER, j]
+                        work[ORDER, position] = work[ORDER, j]
                         j += 1
                     else:
-                        work[ORDER, at] = work[SPARE, i]
+                        work[ORDER, position] = work[SPARE, i]
                         i += 1
-                    at += 1
+                    position += 1
         run += run

@@ -222,9 +222,9 @@ def unpack_words(words, n, low, mask, shift, out):
 @jit
 def gather_lane(block, lane, words, mask, n, out):
     """Write one lane of the rows at the positions in the first n words, the bits of `mask`."""
-    values, taken = block[lane], out[lane]
+    values, gathered = block[lane], out[lane]
     for i in range(n):
-        taken[i] = values[words[i] & mask]
+        gathered[i] = values[words[i] & mask]
 
 
 @jit

@@ -130,14 +130,17 @@ def correct_by_merge(
             v = next_v
             v_end = w_end
         for i in range(start + 1, n):  # written by time: sort them by value; those of a value keep their order
-            at = i
-            while at > start and sorts_before(out, at, out, at - 1, ZERO, lanes):
+            position = i
+            while position > start and sorts_before(out, position, out, position - 1, ZERO, lanes):
                 for lane in range(lanes):
-                    out[lane, at], out[lane, at - 1] = out[lane, at - 1], out[lane, at]
+                    out[lane, position], out[lane, position - 1] = out[lane, position - 1], out[lane, position]
                 for d in range(depth):
-                    out_times[d, at], out_times[d, at - 1] = out_times[d, at - 1], out_times[d, at]
-                out_diffs[0, at], out_diffs[0, at - 1] = out_diffs[0, at - 1], out_diffs[0, at]
-                at -= 1
+                    out_times[d, position], out_times[d, position - 1] = (
+                        out_times[d, position - 1],
+                        out_times[d, position],
+                    )
+                out_diffs[0, position], out_diffs[0, position - 1] = out_diffs[0, position - 1], out_diffs[0, position]
+                position -= 1
         key += 1
     return key, n
 
@@ -235,15 +238,17 @@ def correct_output(
         swept = plan_passes(eval_times, lo, hi, meets, work)
         begin_replay(times, diffs, row_lo, row_hi, meets, swept, unsettled, work, sums, nonzero_counts, state)
         count = ZERO
-        passed = ZERO  # corrections of earlier passes
+        earlier = ZERO  # corrections of earlier passes
         last = work[EVAL, 0]
         for j in range(hi - lo):
             t = work[EVAL, j]
             if not same_tail(eval_times, last, t, swept):
                 undo_pass(unsettled, eval_times, last, sums, nonzero_counts, state)
-                queue_corrections(corrections, passed, count, eval_times, swept, unsettled, sums, nonzero_counts, state)
+                queue_corrections(
+                    corrections, earlier, count, eval_times, swept, unsettled, sums, nonzero_counts, state
+                )
                 settle_updates(unsettled, meets, j, swept, sums, nonzero_counts, state)
-                passed = count
+                earlier = count
             last = t
             sweep_to(unsettled, eval_times, t, swept, sums, nonzero_counts, state)
             w_lo, w_hi = span_of_key(spans, t, t + 1)

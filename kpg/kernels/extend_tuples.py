@@ -83,8 +83,8 @@ def tuples_within_limit(ranges, bounds, flags, new, start, limit):
 
 
 @jit
-def multiply(table, first, last, sign, strict, floor, initial, hits, times, diffs, n, next_times, next_diffs):
-    """Multiply n (time, diff) by a history: rows [hits[0, b], hits[1, b]) of batches first to last.
+def multiply(table, first, last, sign, strict, floor, initial, matches, times, diffs, n, next_times, next_diffs):
+    """Multiply n (time, diff) by a history: rows [matches[0, b], matches[1, b]) of batches first to last.
 
     Write the results to next_times and next_diffs; return their number, or -1 if they do not fit.
     """
@@ -93,7 +93,7 @@ def multiply(table, first, last, sign, strict, floor, initial, hits, times, diff
     for c in range(n):
         total = 1 if sign < 0 else 0
         for b in range(first, last):
-            for row in range(hits[0, b], hits[1, b]):
+            for row in range(matches[0, b], matches[1, b]):
                 if not is_visible(table, b, row, floor, initial, strict):
                     continue
                 diff = sign * diff_of(table, b, row)
@@ -122,7 +122,7 @@ def multiply(table, first, last, sign, strict, floor, initial, hits, times, diff
 
 @jit
 def validate(
-    table, lanes, bounds, flags, proposer, value, stop, floor, initial, hits, times, diffs, spare_times, spare_diffs,
+    table, lanes, bounds, flags, proposer, value, stop, floor, initial, matches, times, diffs, spare_times, spare_diffs,
 ):  # fmt: skip
     """Multiply the one (time, diff) in column 0 by every extender but the proposer.
 
@@ -136,16 +136,18 @@ def validate(
         nonempty = False
         for b in range(bounds[j], bounds[j + 1]):
             if proposer >= 0:
-                hits[0, b] = gallop(lanes[b], hits[0, b], stop[b], value)
-                hits[1, b] = run_end(lanes[b], hits[0, b], stop[b], value)
-            nonempty = nonempty or hits[0, b] < hits[1, b]
+                matches[0, b] = gallop(lanes[b], matches[0, b], stop[b], value)
+                matches[1, b] = run_end(lanes[b], matches[0, b], stop[b], value)
+            nonempty = nonempty or matches[0, b] < matches[1, b]
         negative = flags[j, NEGATIVE] == 1
         if not nonempty:
             if not negative:
                 n = 0
             continue
-        count = multiply(table, bounds[j], bounds[j + 1], -1 if negative else 1, flags[j, STRICT], floor, initial, hits,
-                        times, diffs, n, spare_times, spare_diffs)  # fmt: skip
+        count = multiply(
+            table, bounds[j], bounds[j + 1], -1 if negative else 1, flags[j, STRICT], floor, initial, matches,
+            times, diffs, n, spare_times, spare_diffs,
+        )  # fmt: skip
         for c in range(count):
             for d in range(times.shape[0]):
                 times[d, c] = spare_times[d, c]
@@ -155,7 +157,7 @@ def validate(
 
 
 @jit
-def next_common_row(lanes, block, row, final, bounds, flags, proposer, hits, stop, last_positions, progress):
+def next_common_row(lanes, block, row, final, bounds, flags, proposer, matches, stop, last_positions, progress):
     """Return the first row of the proposer from `row` on whose value all others hold, at any time; `final` if none.
 
     Each side gallops to the position of the other, so that rows in between are not read. `last_positions` are those of
@@ -171,14 +173,14 @@ def next_common_row(lanes, block, row, final, bounds, flags, proposer, hits, sto
                 continue
             least = NO_VALUE
             for b in range(bounds[j], bounds[j + 1]):
-                at = hits[0, b]
-                if at < last_positions[b] < stop[b] and peek(lanes[b], last_positions[b]) <= value:
-                    at = last_positions[b]
-                at = gallop(lanes[b], at, stop[b], value)
-                hits[0, b] = at
-                if at < stop[b]:
-                    last_positions[b] = at
-                    least = min(least, peek(lanes[b], at))
+                position = matches[0, b]
+                if position < last_positions[b] < stop[b] and peek(lanes[b], last_positions[b]) <= value:
+                    position = last_positions[b]
+                position = gallop(lanes[b], position, stop[b], value)
+                matches[0, b] = position
+                if position < stop[b]:
+                    last_positions[b] = position
+                    least = min(least, peek(lanes[b], position))
             ahead = max(ahead, least)
             if least > value:
                 break
@@ -203,9 +205,9 @@ def write_run(
             for k in range(rows):
                 out_data[p, n + k] = value
         else:
-            at = (lane + keys) * table[block, ROWS] + row
+            first = (lane + keys) * table[block, ROWS] + row
             for k in range(rows):
-                out_data[p, n + k] = peek(table[block, DATA], at + k)
+                out_data[p, n + k] = peek(table[block, DATA], first + k)
     times_alike = 1
     for d in range(out_times.shape[0]):
         for k in range(rows):
@@ -223,27 +225,27 @@ def write_run(
 
 @jit
 def extend_tuples(
-    data, times, diffs, start, stop, table, bounds, flags, ranges, floor, new, low, high, projection, progress, room,
-    out_data, out_times, out_diffs,
+    data, times, diffs, start, stop, table, bounds, flags, ranges, floor, new, low, high, projection, progress,
+    products_capacity, out_data, out_times, out_diffs,
 ):  # fmt: skip
     """Write the extensions of tuples start to stop; progress[0] is the next tuple, before stop if the buffer is full.
 
-    `low` and `high` are lanes of the data that bound the new lane (low <= new < high), or -1. `room` is the maximum
-    number of (time, diff) of one extension. `projection` names each lane of the output: 0 and a lane of the tuple, or 1
-    and the number of lanes after the key of the proposer. Return the number written, whether all times are equal, and
-    all diffs.
+    `low` and `high` are lanes of the data that bound the new lane (low <= new < high), or -1. `products_capacity` is
+    the maximum number of (time, diff) of one extension. `projection` names each lane of the output: 0 and a lane of the
+    tuple, or 1 and the number of lanes after the key of the proposer. Return the number written, whether all times are
+    equal, and whether all diffs are.
     """
     depth = len(floor)
     rounds = data.shape[0] - depth + 1
     batches = table.shape[0]
-    hits = np.empty((2, batches), np.int64)
-    begin = np.empty(batches, np.int64)
-    end = np.empty(batches, np.int64)
+    matches = np.empty((2, batches), np.int64)
+    range_start = np.empty(batches, np.int64)
+    range_end = np.empty(batches, np.int64)
     initial = np.empty(depth, np.int64)
-    joined_times = np.empty((depth, room), np.int64)
-    products = np.empty(room, np.int64)
-    spare_times = np.empty((depth, room), np.int64)
-    spare_products = np.empty(room, np.int64)
+    joined_times = np.empty((depth, products_capacity), np.int64)
+    products = np.empty(products_capacity, np.int64)
+    spare_times = np.empty((depth, products_capacity), np.int64)
+    spare_products = np.empty(products_capacity, np.int64)
     extenders = flags.shape[0]
     capacity = out_data.shape[1]
     lanes = np.empty(batches, np.int64)  # the address of the lane after the key
@@ -273,13 +275,13 @@ def extend_tuples(
         for j in range(extenders):
             rows = 0
             for b in range(bounds[j], bounds[j + 1]):
-                begin[b] = ranges[2 * b, i]
-                end[b] = ranges[2 * b + 1, i]
+                range_start[b] = ranges[2 * b, i]
+                range_end[b] = ranges[2 * b + 1, i]
                 if low >= 0:
-                    begin[b] = lower_bound(lanes[b], begin[b], end[b], data[low, i])
+                    range_start[b] = lower_bound(lanes[b], range_start[b], range_end[b], data[low, i])
                 if high >= 0:
-                    end[b] = lower_bound(lanes[b], begin[b], end[b], data[high, i])
-                rows += end[b] - begin[b]
+                    range_end[b] = lower_bound(lanes[b], range_start[b], range_end[b], data[high, i])
+                rows += range_end[b] - range_start[b]
             if rows == 0 and flags[j, NEGATIVE] == 0:
                 impossible = True
                 break
@@ -297,8 +299,8 @@ def extend_tuples(
             row = 0
             final = 1
             if proposer >= 0:
-                row = begin[block]
-                final = end[block]
+                row = range_start[block]
+                final = range_end[block]
             if proposer >= 0 and extenders == 1 and table[block, TIME_ROWS] == 1:  # all rows are visible, or none
                 if row == final or not is_visible(table, block, row, floor, initial, flags[0, STRICT]):
                     continue
@@ -314,13 +316,13 @@ def extend_tuples(
                 n += final - row
                 continue
             for b in range(batches):
-                hits[0, b] = begin[b]
-                hits[1, b] = end[b]
+                matches[0, b] = range_start[b]
+                matches[1, b] = range_end[b]
             while row < final:
                 value = 0
                 if proposer >= 0 and extenders > 1:
                     row = next_common_row(
-                        lanes, block, row, final, bounds, flags, proposer, hits, end, last_positions, progress
+                        lanes, block, row, final, bounds, flags, proposer, matches, range_end, last_positions, progress
                     )
                     if row == final:
                         break
@@ -348,21 +350,23 @@ def extend_tuples(
                                 continue
                             total = 0
                             for b in range(bounds[j], bounds[j + 1]):
-                                at = hits[0, b]
-                                while at < end[b] and peek(lanes[b], at) == value:
-                                    if is_visible(table, b, at, floor, initial, flags[j, STRICT]):
+                                match = matches[0, b]
+                                while match < range_end[b] and peek(lanes[b], match) == value:
+                                    if is_visible(table, b, match, floor, initial, flags[j, STRICT]):
                                         for d in range(1, depth):
-                                            if time_of(table, b, at, d, floor) > joined_times[d, 0]:
+                                            if time_of(table, b, match, d, floor) > joined_times[d, 0]:
                                                 sums_only = False
-                                        total += diff_of(table, b, at)
-                                    at += 1
+                                        total += diff_of(table, b, match)
+                                    match += 1
                             products[0] *= total
                     if sums_only:
                         count = 1 if products[0] != 0 else 0
                     else:
                         products[0] = amount
-                        count = validate(table, lanes, bounds, flags, proposer, value, end, floor, initial, hits,
-                                        joined_times, products, spare_times, spare_products)  # fmt: skip
+                        count = validate(
+                            table, lanes, bounds, flags, proposer, value, range_end, floor, initial, matches,
+                            joined_times, products, spare_times, spare_products,
+                        )  # fmt: skip
                     if count < 0 or n + count > capacity:
                         return written_before, times_alike, diffs_alike
                 for c in range(count):

@@ -21,28 +21,28 @@ FULL = -1  # returned in place of a length if a list has no space left
 @inlined
 def insert(pool, base, n, space, size, at_diff, source, lanes):
     """Insert the entry at `source` into a sorted list of n, summing equal rows; return the new n, or FULL."""
-    at = base + n * size
-    while at > base:
+    position = base + n * size
+    while position > base:
         order = 0
         for lane in range(lanes):
-            x = pool[at - size + lane]
+            x = pool[position - size + lane]
             y = pool[source + lane]
             if x != y:
                 order = -1 if x < y else 1
                 break
         if order == 0:
             for lane in range(at_diff, size):
-                pool[at - size + lane] += pool[source + lane]
+                pool[position - size + lane] += pool[source + lane]
             return n
         if order < 0:
             break
-        at -= size
+        position -= size
     if n == space:
         return FULL
-    for i in range(base + n * size - 1, at - 1, -1):
+    for i in range(base + n * size - 1, position - 1, -1):
         pool[i + size] = pool[i]
     for lane in range(size):
-        pool[at + lane] = pool[source + lane]
+        pool[position + lane] = pool[source + lane]
     return n + 1
 
 
@@ -80,13 +80,13 @@ def collect_history(table, ranges, k, skip, value_lanes, depth, width, pool, bas
         for i in range(start, end):
             for lane in range(value_lanes):
                 pool[row + lane] = peek(table[block, DATA], (skip + lane) * rows + i)
-            at = i if time_rows > 1 else 0
+            column = i if time_rows > 1 else 0
             for lane in range(depth):
-                time = peek(table[block, TIMES], lane * time_rows + at) if lane < table[block, DEPTH] else 0
+                time = peek(table[block, TIMES], lane * time_rows + column) if lane < table[block, DEPTH] else 0
                 pool[row + value_lanes + lane] = max(time, pool[floor + lane])
-            at = i if diff_rows > 1 else 0
+            column = i if diff_rows > 1 else 0
             for lane in range(width):
-                pool[row + at_diff + lane] = peek(table[block, DIFFS], lane * diff_rows + at)
+                pool[row + at_diff + lane] = peek(table[block, DIFFS], lane * diff_rows + column)
             n = insert(pool, base, n, space, size, at_diff, row, value_lanes + depth)
             if n == FULL:
                 return FULL

@@ -110,11 +110,11 @@ def emit_rounds(first, least, tails, n, upper, eval_times, evals, pending_times,
             low = middle + 1
         else:
             high = middle
-    for at in range(low, n):
+    for round_ in range(low, n):
         if evals == eval_times.shape[1]:
             return FULL, pending
         eval_times[0, evals] = first
-        eval_times[1, evals] = tails[0, at]
+        eval_times[1, evals] = tails[0, round_]
         if is_beyond(upper, eval_times, evals):
             return evals, append_minimal(eval_times, evals, pending_times, pending_lo, pending)
         evals += 1
@@ -154,7 +154,7 @@ def emit_closure(n, tails, tail_count, upper, eval_times, evals, pending_times, 
 @jit
 def emit_by_first_coordinate(times, n, work, tails, seeds, upper, eval_times, evals, pending_times, pending, tail):
     """Emit the closure of n sorted generators of two or more coordinates, by first coordinate."""
-    rest = times.shape[0] - 1
+    tail_lanes = times.shape[0] - 1
     tail_count = ZERO
     seed_count = ZERO
     pending_lo = pending
@@ -163,7 +163,7 @@ def emit_by_first_coordinate(times, n, work, tails, seeds, upper, eval_times, ev
         hi = lo
         least = times[1, lo]
         while hi < n and times[0, hi] == times[0, lo]:
-            for d in range(rest):
+            for d in range(tail_lanes):
                 tail[d, 0] = times[d + 1, hi]
             tail_count = insert_tail(tails, ZERO, ZERO, tail_count, tail)
             if work[SEED, hi] == 1:
@@ -171,18 +171,18 @@ def emit_by_first_coordinate(times, n, work, tails, seeds, upper, eval_times, ev
             hi += 1
         if pending == pending_times.shape[1]:
             return FULL, pending
-        if rest == 1 and seed_count > 0:
+        if tail_lanes == 1 and seed_count > 0:
             evals, pending = emit_rounds(
                 times[0, lo], max(least, seeds[0, 0]), tails, tail_count, upper,
                 eval_times, evals, pending_times, pending_lo, pending,
             )  # fmt: skip
-        elif rest > 1:
+        elif tail_lanes > 1:
             count = evals
             for i in range(lo, hi):
                 for s in range(seed_count):
                     if count == eval_times.shape[1]:
                         return FULL, pending
-                    for d in range(rest):
+                    for d in range(tail_lanes):
                         tail[d, 0] = max(times[d + 1, i], seeds[d, s])
                     eval_times[0, count] = times[0, lo]
                     count = insert_tail(eval_times, ONE, evals, count, tail)

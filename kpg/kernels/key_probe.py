@@ -53,9 +53,9 @@ def sum_diffs_of_range(table, block, start, end):
 def diff_as_of(table, block, row, seeds, seed, depth):
     """Return the diff of a row if its time is at or before a seed, else 0."""
     time_rows = table[block, TIME_ROWS]
-    at = row if time_rows > 1 else 0
+    column = row if time_rows > 1 else 0
     for lane in range(min(depth, table[block, DEPTH])):
-        if peek(table[block, TIMES], lane * time_rows + at) > seeds[lane, seed]:
+        if peek(table[block, TIMES], lane * time_rows + column) > seeds[lane, seed]:
             return 0
     return peek(table[block, DIFFS], row if table[block, DIFF_ROWS] > 1 else 0)
 

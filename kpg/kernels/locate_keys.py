@@ -215,9 +215,9 @@ def search_sparse(data, n, sparse, entries, keys, starts, ends):
             starts[k] = 0
         halve_in_step(sparse, wanted, starts, first, last, entries)
         for k in range(first, last):
-            at = starts[k]
-            at += 1 if peek(sparse, at) < wanted[k] else 0  # the first entry not before the key
-            start = max(0, min((at - 1) * SPARSE_SPACING, n - SPARSE_SPACING - 1))
+            entry = starts[k]
+            entry += 1 if peek(sparse, entry) < wanted[k] else 0  # the first entry not before the key
+            start = max(0, min((entry - 1) * SPARSE_SPACING, n - SPARSE_SPACING - 1))
             starts[k] = start
             for line in range(SPARSE_SPACING // 4, SPARSE_SPACING, SPARSE_SPACING // 4):
                 prefetch(data, start + line)
@@ -260,8 +260,8 @@ def search_intervals(data, intervals, entries, base, shift, wanted, starts, ends
             starts[k] = interval_of(wanted[k], base, shift, top)
             prefetch(intervals, starts[k])
         for k in range(first, last):
-            at = starts[k]
-            starts[k], ends[k] = peek(intervals, at), peek(intervals, at + 1)
+            interval = starts[k]
+            starts[k], ends[k] = peek(intervals, interval), peek(intervals, interval + 1)
             prefetch(data, starts[k])
             prefetch(data, ends[k] - 1)
         for k in range(first, last):
@@ -276,8 +276,8 @@ def search_exact_intervals(intervals, entries, base, wanted, starts, ends):
     total = 0
     top = base + entries - 2
     for k in range(len(wanted)):
-        at = interval_of(wanted[k], base, 0, top)
-        start, end = peek(intervals, at), peek(intervals, at + 1)
+        interval = interval_of(wanted[k], base, 0, top)
+        start, end = peek(intervals, interval), peek(intervals, interval + 1)
         starts[k] = end if wanted[k] > top else start
         ends[k] = start if wanted[k] < base else end
         total += ends[k] - starts[k]

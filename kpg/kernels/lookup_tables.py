@@ -38,13 +38,13 @@ def fill_intervals(lane, base, shift, starts):
         if next_interval != interval:
             squares += distinct_here * distinct_here
             distinct_here = 0
-            for passed in range(interval + 1, next_interval + 1):
-                starts[passed] = i
+            for skipped in range(interval + 1, next_interval + 1):
+                starts[skipped] = i
             interval = next_interval
         distinct_here += new
         distinct += new
-    for passed in range(interval + 1, len(starts)):
-        starts[passed] = len(lane)
+    for skipped in range(interval + 1, len(starts)):
+        starts[skipped] = len(lane)
     return distinct, squares + distinct_here * distinct_here
 
 

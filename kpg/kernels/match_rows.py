@@ -212,12 +212,12 @@ def write_lane(block, lane, side, boxes, n, out, to):
 
 
 @jit
-def times_at_or_before(times, known, side, boxes, n):
-    """Return whether all times of a side's paired rows are at or before a known time (int64[depth, 1])."""
+def times_at_or_before(times, bound, side, boxes, n):
+    """Return whether all times of a side's paired rows are at or before `bound` (int64[depth, 1])."""
     for d in range(times.shape[0]):
         for b in range(n):
             for row in range(boxes[b, 2 * side], boxes[b, 2 * side + 1]):
-                if times[d, row] > known[d, 0]:
+                if times[d, row] > bound[d, 0]:
                     return False
     return True
 
@@ -238,22 +238,22 @@ def write_pairs(
     scratch = np.empty((1, total if left_step == 1 and right_step == 1 else 0), np.int64)
     for d in range(times.shape[0]):
         if left_step == 0 or right_step == 0 or d >= left_times.shape[0] or d >= right_times.shape[0]:
-            known = 0
+            constant_time = 0
             if left_step == 0 and d < left_times.shape[0]:
-                known = left_times[d, 0]
+                constant_time = left_times[d, 0]
             if right_step == 0 and d < right_times.shape[0]:
-                known = max(known, right_times[d, 0])
+                constant_time = max(constant_time, right_times[d, 0])
             if left_step == 1 and d < left_times.shape[0]:
                 write_lane(left_times, d, ZERO, boxes, n, times, d)
                 for k in range(total):
-                    times[d, k] = max(times[d, k], known)
+                    times[d, k] = max(times[d, k], constant_time)
             elif right_step == 1 and d < right_times.shape[0]:
                 write_lane(right_times, d, ONE, boxes, n, times, d)
                 for k in range(total):
-                    times[d, k] = max(times[d, k], known)
+                    times[d, k] = max(times[d, k], constant_time)
             else:
                 for k in range(total):
-                    times[d, k] = known
+                    times[d, k] = constant_time
         else:
             write_lane(left_times, d, ZERO, boxes, n, times, d)
             write_lane(right_times, d, ONE, boxes, n, scratch, ZERO)

@@ -59,9 +59,9 @@ def merge_runs(
     steps = np.empty(BLOCK_STEPS, np.int64)
     alike = a_diffs.shape[1] == 1 and b_diffs.shape[1] == 1 and compare_columns(a_diffs, 0, b_diffs, 0) == 0
     single_lane = timed == 0 and a_data.shape[0] == 1 and a_diffs.shape[0] == 1
-    begin = i + j
-    while (i < n or j < m) and i + j < begin + fuel:
-        left = begin + fuel - i - j
+    read_before = i + j
+    while (i < n or j < m) and i + j < read_before + fuel:
+        left = read_before + fuel - i - j
         if resorting == 1:
             left = min(left, BLOCK_STEPS)
         start = o
@@ -114,7 +114,7 @@ def merge_runs(
         o = resort_group(out_times, out_diffs, timed, group, o)
         group = o
     state[0], state[1], state[2], state[3], state[4] = i, j, o, group, written
-    return i + j - begin
+    return i + j - read_before
 
 
 @jit
@@ -192,7 +192,7 @@ def end_of_run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
 
 
 @jit
-def merge_single_lane(a_data, a_diffs, i, b_data, b_diffs, j, most, out_data, out_diffs, o):
+def merge_single_lane(a_data, a_diffs, i, b_data, b_diffs, j, limit, out_data, out_diffs, o):
     """Merge up to BLOCK_STEPS rows of one lane, one time and diffs of one lane, in a single loop.
 
     Return the next row of each side and the end of the output.
@@ -201,7 +201,7 @@ def merge_single_lane(a_data, a_diffs, i, b_data, b_diffs, j, most, out_data, ou
     a_keys, a_sums, a_step = address_of(a_data), address_of(a_diffs), 1 if a_diffs.shape[1] > 1 else 0
     b_keys, b_sums, b_step = address_of(b_data), address_of(b_diffs), 1 if b_diffs.shape[1] > 1 else 0
     keys, sums = out_data[0], out_diffs[0]
-    end = i + j + min(most, BLOCK_STEPS)
+    end = i + j + min(limit, BLOCK_STEPS)
     while i < n and j < m and i + j < end:
         x, y = peek(a_keys, i), peek(b_keys, j)
         from_a, from_b = np.int64(x <= y), np.int64(x >= y)
@@ -227,13 +227,13 @@ def copy_run(first, second, i, end, x, xx, out_first, out_second, o):
 
 
 @inlined
-def count_cancelling(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most):
-    """Return the number of rows, up to `most`, from rows i of A and j of B on that are equal pairwise and cancel."""
+def count_cancelling(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, limit):
+    """Return the number of rows, up to `limit`, from rows i of A and j of B on that are equal pairwise and cancel."""
     a_time_step = 1 if a_times.shape[1] > 1 else 0
     b_time_step = 1 if b_times.shape[1] > 1 else 0
     a_diff_step = 1 if a_diffs.shape[1] > 1 else 0
     b_diff_step = 1 if b_diffs.shape[1] > 1 else 0
-    for k in range(most):
+    for k in range(limit):
         x, y = i + k, j + k
         if compare_columns(a_data, x, b_data, y) != 0:
             return k
@@ -242,7 +242,7 @@ def count_cancelling(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, t
         for lane in range(a_diffs.shape[0]):
             if a_diffs[lane, x * a_diff_step] + b_diffs[lane, y * b_diff_step] != 0:
                 return k
-    return most
+    return limit
 
 
 @inlined
@@ -253,8 +253,8 @@ def fill_steps(steps, count, taken, step):
 
 
 @jit
-def plan_steps(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most, steps, out_data, o):
-    """Write the next steps, and the first two lanes of the rows they take, reading about `most` rows at most.
+def plan_steps(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, limit, steps, out_data, o):
+    """Write the next steps, and the first two lanes of the rows they take, reading about `limit` rows at most.
 
     Return the number of steps, the next row of each side, the end of the output, and 1 if some rows were equal.
     """
@@ -268,11 +268,11 @@ def plan_steps(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, 
     a_first, a_second = a_data[0], a_data[second]
     b_first, b_second = b_data[0], b_data[second]
     out_first, out_second = out_data[0], out_data[second]
-    end = i + j + most
+    end = i + j + limit
     count = 0
     met_equal = 0
     while i < n and j < m and count < BLOCK_STEPS and i + j < end:
-        from_a, from_b, begin = i, j, o
+        from_a, from_b, output_before = i, j, o
         samples = min(min(n - i, m - j), min((end - i - j + 1) >> 1, BLOCK_STEPS - count))
         for _ in range(min(SAMPLE_STEPS, samples)):
             x, y, xx, yy = a_first[i], b_first[j], a_second[i], b_second[j]
@@ -303,20 +303,24 @@ def plan_steps(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, 
             j += (step >> 1) & 1
             o += 1 - (step >> 2)
         lead = (i - from_a) - (j - from_b)
-        room = min(BLOCK_STEPS - count, end - i - j)
-        if i == n or j == m or room <= 0:
+        remaining = min(BLOCK_STEPS - count, end - i - j)
+        if i == n or j == m or remaining <= 0:
             break
         if lead > SAMPLE_STEPS // 2:
-            taken = copy_run(a_first, a_second, i, min(n, i + room), b_first[j], b_second[j], out_first, out_second, o)
+            taken = copy_run(
+                a_first, a_second, i, min(n, i + remaining), b_first[j], b_second[j], out_first, out_second, o
+            )
             fill_steps(steps, count, taken, FROM_A)
             count, i, o = count + taken, i + taken, o + taken
         elif lead < -SAMPLE_STEPS // 2:
-            taken = copy_run(b_first, b_second, j, min(m, j + room), a_first[i], a_second[i], out_first, out_second, o)
+            taken = copy_run(
+                b_first, b_second, j, min(m, j + remaining), a_first[i], a_second[i], out_first, out_second, o
+            )
             fill_steps(steps, count, taken, FROM_B)
             count, j, o = count + taken, j + taken, o + taken
-        elif o - begin < SAMPLE_STEPS // 2:
-            most = min(room >> 1, min(n - i, m - j))
-            taken = count_cancelling(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, most)
+        elif o - output_before < SAMPLE_STEPS // 2:
+            limit = min(remaining >> 1, min(n - i, m - j))
+            taken = count_cancelling(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, limit)
             fill_steps(steps, count, taken, FROM_A | FROM_B | CANCEL)
             count, i, j = count + taken, i + taken, j + taken
     return count, i, j, o, met_equal

@@ -224,10 +224,10 @@ def one_pass_corrections(
             seed = first * seed_step
             block = batch_of_only_row(out_ranges, k - 1)
             if block >= 0:
-                at = out_ranges[2 * block, k - 1]
-                if diff_as_of(out_table, block, at, seeds, seed, depth) == 1 and (
+                first_row = out_ranges[2 * block, k - 1]
+                if diff_as_of(out_table, block, first_row, seeds, seed, depth) == 1 and (
                     kind == PRESENCE
-                    or is_least_value(in_table, in_ranges, k - 1, key_lanes, in_values, out_table, block, at)
+                    or is_least_value(in_table, in_ranges, k - 1, key_lanes, in_values, out_table, block, first_row)
                 ):
                     continue  # the output is right from here on: the new rows change nothing
             elif block == -1:
@@ -235,16 +235,16 @@ def one_pass_corrections(
                 if block == -2:
                     block = batch_of_only_time(in_table, in_ranges, k - 1)
                 if block >= 0:
-                    at = in_ranges[2 * block, k - 1]
-                    total = diff_as_of(in_table, block, at, seeds, seed, depth)
+                    first_row = in_ranges[2 * block, k - 1]
+                    total = diff_as_of(in_table, block, first_row, seeds, seed, depth)
                     if total != 0 and kind == PRESENCE:
-                        total = sum_diffs_of_range(in_table, block, at, in_ranges[2 * block + 1, k - 1])
+                        total = sum_diffs_of_range(in_table, block, first_row, in_ranges[2 * block + 1, k - 1])
                     if total >= at_least and not is_beyond(upper, seeds, seed):
                         # The key is new: its first row is the least.
                         correction_keys[corrections_n] = k - 1
                         for lane in range(out_values):
                             corrections[lane, corrections_n] = peek(
-                                in_table[block, DATA], (key_lanes + lane) * in_table[block, ROWS] + at
+                                in_table[block, DATA], (key_lanes + lane) * in_table[block, ROWS] + first_row
                             )
                         for lane in range(depth):
                             corrections[out_values + lane, corrections_n] = seeds[lane, seed]

@@ -204,17 +204,17 @@ def queue_corrections(corrections, lo, hi, times, swept, unsettled, sums, nonzer
     """After a pass: remove its corrections lo to hi (diff, rank, time) from the tally and queue them as unsettled."""
     depth = times.shape[0]
     i = state[END] - 1
-    at = state[END] + hi - lo - 1
-    state[END] = at + 1
+    position = state[END] + hi - lo - 1
+    state[END] = position + 1
     for c in range(hi - 1, lo - 1, -1):
         add_diff(sums, nonzero_counts, corrections[1, c], corrections, ZERO, c, -ONE)
         while i >= state[START] and unsettled[swept, i] > times[swept, corrections[2, c]]:
             for lane in range(unsettled.shape[0]):
-                unsettled[lane, at] = unsettled[lane, i]
+                unsettled[lane, position] = unsettled[lane, i]
             i -= 1
-            at -= 1
+            position -= 1
         for d in range(depth):
-            unsettled[d, at] = times[d, corrections[2, c]]
-        unsettled[depth, at] = corrections[1, c]
-        unsettled[depth + 1, at] = corrections[0, c]
-        at -= 1
+            unsettled[d, position] = times[d, corrections[2, c]]
+        unsettled[depth, position] = corrections[1, c]
+        unsettled[depth + 1, position] = corrections[0, c]
+        position -= 1

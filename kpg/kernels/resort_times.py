@@ -69,7 +69,7 @@ def resort_groups(data, times, diffs, timed, group, start, end, same):
         return group, end
     kept = resort_group(times, diffs, timed, group, first)
     group = first
-    gone = 0
+    dropped = 0
     for row in range(first + 1, end):
         if same[row - start] == 0:
             if row - group > 1:
@@ -77,31 +77,31 @@ def resort_groups(data, times, diffs, timed, group, start, end, same):
                     group_end = resort_pair(times, diffs, group)
                 else:
                     group_end = resort_group(times, diffs, timed, group, row)
-                gone += row - group_end
+                dropped += row - group_end
                 for i in range(group, row):
                     same[i - start] = 1 if i >= group_end else 0
             group = row
     for row in range(group, end):
         same[row - start] = 0
-    if kept == first and gone == 0:
+    if kept == first and dropped == 0:
         return group, end
     close_gaps(data, first, end, same, start, kept)
     close_gaps(diffs, first, end, same, start, kept)
     if timed == 1:
         close_gaps(times, first, end, same, start, kept)
-    last = kept + end - first - gone
+    last = kept + end - first - dropped
     return last - (end - group), last
 
 
 @jit
-def close_gaps(block, first, end, gone, start, to):
+def close_gaps(block, first, end, dropped, start, to):
     """Move the columns [first, end) that are not gone to the left, from `to` on."""
     for lane in range(block.shape[0]):
         values = block[lane]
-        at = to
+        position = to
         for i in range(first, end):
-            values[at] = values[i]
-            at += 1 - gone[i - start]
+            values[position] = values[i]
+            position += 1 - dropped[i - start]
 
 
 @jit

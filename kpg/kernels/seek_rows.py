@@ -54,58 +54,58 @@ def prefetch_range(table, block, side, projection, start, end):
 
 
 @inlined
-def write_data(data, table, block, side, projection, mine, theirs, n, out, at):
-    """Write the data of the first n pairs: row numbers `mine` of the few rows and `theirs` of a batch."""
+def write_data(data, table, block, side, projection, few_rows, other_rows, n, out, position):
+    """Write the data of the first n pairs: row numbers `few_rows` and, in a batch, `other_rows`."""
     for p in range(projection.shape[0]):
-        written = out[p, at : at + n]
+        written = out[p, position : position + n]
         if projection[p, 0] == side:
             values = data[projection[p, 1]]
             for x in range(n):
-                written[x] = values[mine[x]]
+                written[x] = values[few_rows[x]]
         else:
             lane = projection[p, 1] * table[block, ROWS]
             for x in range(n):
-                written[x] = peek(table[block, DATA], lane + theirs[x])
+                written[x] = peek(table[block, DATA], lane + other_rows[x])
 
 
 @inlined
-def write_times(times, table, block, mine, theirs, n, out, at):
+def write_times(times, table, block, few_rows, other_rows, n, out, position):
     """Write the joins of the times of the first n pairs."""
     step = 1 if times.shape[1] > 1 else 0
     rows = table[block, TIME_ROWS]
     other_step = 1 if rows > 1 else 0
     for d in range(out.shape[0]):
         for x in range(n):
-            time = times[d, mine[x] * step] if d < times.shape[0] else 0
+            time = times[d, few_rows[x] * step] if d < times.shape[0] else 0
             if d < table[block, DEPTH]:
-                time = max(time, peek(table[block, TIMES], d * rows + theirs[x] * other_step))
-            out[d, at + x] = time
+                time = max(time, peek(table[block, TIMES], d * rows + other_rows[x] * other_step))
+            out[d, position + x] = time
 
 
 @inlined
-def write_diffs(diffs, width, table, block, mine, theirs, n, out, at):
+def write_diffs(diffs, width, table, block, few_rows, other_rows, n, out, position):
     """Write the products of the diffs of the first n pairs."""
     step = 1 if diffs.shape[1] > 1 else 0
     rows = table[block, DIFF_ROWS]
     other_step = 1 if rows > 1 else 0
     for w in range(out.shape[0]):
-        values, written = diffs[min(w, diffs.shape[0] - 1)], out[w, at : at + n]
+        values, written = diffs[min(w, diffs.shape[0] - 1)], out[w, position : position + n]
         lane = min(w, width - 1) * rows
         for x in range(n):
-            written[x] = values[mine[x] * step] * peek(table[block, DIFFS], lane + theirs[x] * other_step)
+            written[x] = values[few_rows[x] * step] * peek(table[block, DIFFS], lane + other_rows[x] * other_step)
 
 
 @jit
 def write_chunk(
-    data, times, diffs, table, block, side, width, projection, timed, mine, theirs, n,
-    out_data, out_times, out_diffs, at,
+    data, times, diffs, table, block, side, width, projection, timed, few_rows, other_rows, n,
+    out_data, out_times, out_diffs, position,
 ):  # fmt: skip
-    """Write n pairs, rows `mine` of the few and `theirs` of a batch, from column `at` on; return the new end."""
-    write_data(data, table, block, side, projection, mine, theirs, n, out_data, at)
+    """Write n pairs, given by their row numbers, from column `position` on; return the new end."""
+    write_data(data, table, block, side, projection, few_rows, other_rows, n, out_data, position)
     if timed == 1:
-        write_times(times, table, block, mine, theirs, n, out_times, at)
-    write_diffs(diffs, width, table, block, mine, theirs, n, out_diffs, at)
-    return at + n
+        write_times(times, table, block, few_rows, other_rows, n, out_times, position)
+    write_diffs(diffs, width, table, block, few_rows, other_rows, n, out_diffs, position)
+    return position + n
 
 
 @jit
@@ -113,8 +113,8 @@ def write_seek_pairs(
     data, times, diffs, offsets, table, ranges, side, width, projection, timed, out_data, out_times, out_diffs
 ):
     """Write the pairs, with times if `timed` is 1; `side` is that of the few rows, `width` that of the other diffs."""
-    mine, theirs = np.empty(CHUNK_PAIRS, np.int64), np.empty(CHUNK_PAIRS, np.int64)
-    at = 0
+    few_rows, other_rows = np.empty(CHUNK_PAIRS, np.int64), np.empty(CHUNK_PAIRS, np.int64)
+    position = 0
     for block in range(table.shape[0]):
         n = 0
         for k in range(len(offsets) - 1):
@@ -123,18 +123,18 @@ def write_seek_pairs(
                 prefetch_range(table, block, side, projection, start, end)
             for j in range(start, end):
                 for i in range(offsets[k], offsets[k + 1]):
-                    mine[n] = i
-                    theirs[n] = j
+                    few_rows[n] = i
+                    other_rows[n] = j
                     n += 1
                     if n == CHUNK_PAIRS:
-                        at = write_chunk(
-                            data, times, diffs, table, block, side, width, projection, timed, mine, theirs, n,
-                            out_data, out_times, out_diffs, at,
+                        position = write_chunk(
+                            data, times, diffs, table, block, side, width, projection, timed, few_rows, other_rows, n,
+                            out_data, out_times, out_diffs, position,
                         )  # fmt: skip
                         n = 0
-        at = write_chunk(
-            data, times, diffs, table, block, side, width, projection, timed, mine, theirs, n,
-            out_data, out_times, out_diffs, at,
+        position = write_chunk(
+            data, times, diffs, table, block, side, width, projection, timed, few_rows, other_rows, n,
+            out_data, out_times, out_diffs, position,
         )  # fmt: skip
 
 

@@ -24,12 +24,12 @@ def lane_bounds(block, low, high):
     for lane in range(block.shape[0]):
         values = block[lane]
         least = values[0]
-        most = values[0]
+        greatest = values[0]
         for i in range(len(values)):
             least = min(least, values[i])
-            most = max(most, values[i])
+            greatest = max(greatest, values[i])
         low[lane] = least
-        high[lane] = most
+        high[lane] = greatest
 
 
 @jit

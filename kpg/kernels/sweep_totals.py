@@ -25,10 +25,10 @@ COUNTING_SORT_ROWS = 64  # changes of one key above which a counting sort pays f
 @jit
 def most_rows(offsets):
     """Return the most rows of any key."""
-    most = 0
+    largest = 0
     for key in range(offsets.shape[0] - 1):
-        most = max(most, offsets[key + 1] - offsets[key])
-    return most
+        largest = max(largest, offsets[key + 1] - offsets[key])
+    return largest
 
 
 @jit

@@ -115,7 +115,7 @@ def test_a_large_new_group_is_not_read() -> None:
 class Never:
     """A tactic that must not be called."""
 
-    def moved(self, news: Updates, keys: Ints, offsets: Ints, outputs: tuple[Batch, ...]) -> Ints | None:
+    def affected_keys(self, news: Updates, keys: Ints, offsets: Ints, outputs: tuple[Batch, ...]) -> Ints | None:
         raise AssertionError("the one-pass tactic does not delegate this")
 
     def correct(self, task: ReduceTask) -> ReduceResult:

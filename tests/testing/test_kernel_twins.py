@@ -1,0 +1,40 @@
+"""Twins are where a newcomer looks for them: beside the name of their kernel, and named in its header."""
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+from kpg import kernels
+from kpg.testing import kernel_twins
+
+KERNELS = {path.stem: path for path in Path(kernels.__path__[0]).glob("*.py")}
+TWINS = {path.stem for path in Path(kernel_twins.__path__[0]).glob("*_twin.py")}
+WITHOUT_TWIN = {"__init__", "array_address", "batch_addresses", "example", "jit", "search_lane", "warm", "join_closure"}
+
+
+def test_each_module_of_twins_is_named_after_a_module_of_kernels() -> None:
+    assert {name.removesuffix("_twin") for name in TWINS} <= KERNELS.keys()
+
+
+def test_each_module_of_kernels_names_the_module_of_its_twins() -> None:
+    for name in KERNELS.keys() - WITHOUT_TWIN:
+        header = ast.get_docstring(ast.parse(KERNELS[name].read_text())) or ""
+        named = re.findall(r"kpg\.testing\.kernel_twins\.(\w+_twin)(?:\.(\w+))?", header)
+        assert named, f"the header of kpg/kernels/{name}.py names no twin"
+        for module, function in named:
+            twin = import_module(f"kpg.testing.kernel_twins.{module}")
+            assert not function or hasattr(twin, function), f"{name}: {module} has no {function}"
+
+
+def test_all_twins_can_be_imported_from_the_package() -> None:
+    """Except for a few helpers that only their own module uses."""
+    helpers = {"group_at", "history", "wanted", "visible_rows"}
+    for module in TWINS:
+        twin = import_module(f"kpg.testing.kernel_twins.{module}")
+        functions = {
+            node.name
+            for node in ast.parse(Path(str(twin.__file__)).read_text()).body
+            if isinstance(node, ast.FunctionDef)
+        }
+        assert functions - helpers <= set(kernel_twins.__all__), module
