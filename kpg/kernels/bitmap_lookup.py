@@ -55,31 +55,31 @@ def fill_bitmap(keys, base, shift, bitmap):
 
 
 @jit
-def search_bitmap(data, n, bitmap, base, shift, wanted, starts, ends):
+def search_bitmap(data, n, bitmap, base, shift, keys, starts, ends):
     """Fill where the rows of each key begin and end; a missing key gets an empty range anywhere."""
     exact = shift == EXACT_BITMAP_SHIFT
     shift = 0 if exact else shift - BITMAP_FLAG
     low, high = peek(data, 0), peek(data, n - 1)
     total = 0
-    for first in range(0, len(wanted), KEYS_IN_STEP):
-        last = min(len(wanted), first + KEYS_IN_STEP)
+    for first in range(0, len(keys), KEYS_IN_STEP):
+        last = min(len(keys), first + KEYS_IN_STEP)
         for k in range(first, last):
-            cell = interval_of(wanted[k], base, shift, high >> shift)
+            cell = interval_of(keys[k], base, shift, high >> shift)
             starts[k] = cell
             prefetch(bitmap, 2 * (cell >> 6))
         for k in range(first, last):
             cell = starts[k]
             bits, bit = peek(bitmap, 2 * (cell >> 6)), cell & 63
             row = peek(bitmap, 2 * (cell >> 6) + 1) + count_bits(bits & ~(-1 << bit))
-            present = (bits >> bit) & np.int64(low <= wanted[k]) & np.int64(wanted[k] <= high)
+            present = (bits >> bit) & np.int64(low <= keys[k]) & np.int64(keys[k] <= high)
             starts[k], ends[k] = row, row + present
             total += present
             prefetch(data, row if present == 1 and not exact else 0)
         if not exact:
             for k in range(first, last):
                 if starts[k] < ends[k]:
-                    word = ((wanted[k] >> shift) - base) >> 6
-                    start, end = rows_of_key(data, n, starts[k], peek(bitmap, 2 * word + 3), wanted[k])
+                    word = ((keys[k] >> shift) - base) >> 6
+                    start, end = rows_of_key(data, n, starts[k], peek(bitmap, 2 * word + 3), keys[k])
                     total += end - start - 1
                     starts[k], ends[k] = start, end
     return total

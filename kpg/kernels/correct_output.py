@@ -1,9 +1,9 @@
-"""Compute the corrections that make a key's output equal to the wanted rows at each of its evaluation times.
+"""Compute the corrections that make a key's output equal to the target rows at each of its evaluation times.
 
-    correct_output   at each evaluation time t, in order:  wanted rows  −  Σ output ≤ t, earlier corrections included
+    correct_output   at each evaluation time t, in order:  target rows  −  Σ output ≤ t, earlier corrections included
 
 The output is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and
-distinct. Wanted rows are those of kpg.kernels.evaluate_output. For a key with one evaluation time, the usual case, or a
+distinct. Target rows are those of kpg.kernels.evaluate_output. For a key with one evaluation time, the usual case, or a
 short chain of them, the kernel merges sorted lists; it replays the history of other keys (kpg.kernels.replay_history).
 
 The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
@@ -36,13 +36,13 @@ from kpg.kernels.replay_history import (
     undo_pass,
 )
 
-INSERTION_SORT_ROWS = 24  # wanted rows up to which the corrections of a chain are sorted by insertion
-WANTED_RANK, FIRST_ROW = 0, 1  # lanes of `numbers`: the rank of a wanted row, and a row of each rank
+INSERTION_SORT_ROWS = 24  # target rows up to which the corrections of a chain are sorted by insertion
+TARGET_RANK, FIRST_ROW = 0, 1  # lanes of `numbers`: the rank of a target row, and a row of each rank
 
 
 @jit
 def span_of_key(spans, lo, hi):
-    """Return where the wanted rows of evaluation times lo to hi begin and end."""
+    """Return where the target rows of evaluation times lo to hi begin and end."""
     if spans.shape[1] == 0:
         return lo, hi
     begins = spans[0, lo]
@@ -54,9 +54,9 @@ def span_of_key(spans, lo, hi):
 
 
 @jit
-def is_short_chain(lo, hi, rows, wanted_count, max_reads, eval_times):
-    """Return whether the evaluation times lo to hi of a key are one, or a chain with few output and few wanted rows."""
-    if replay_is_cheaper(hi - lo, rows, max_reads) or (hi - lo > 1 and wanted_count > INSERTION_SORT_ROWS):
+def is_short_chain(lo, hi, rows, target_count, max_reads, eval_times):
+    """Return whether the evaluation times lo to hi of a key are one, or a chain with few output and few target rows."""
+    if replay_is_cheaper(hi - lo, rows, max_reads) or (hi - lo > 1 and target_count > INSERTION_SORT_ROWS):
         return False
     for t in range(lo + 1, hi):
         if not less_equal(eval_times, t - 1, eval_times, t):
@@ -66,12 +66,12 @@ def is_short_chain(lo, hi, rows, wanted_count, max_reads, eval_times):
 
 @jit
 def correct_by_merge(
-    max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
+    max_reads, key, n, eval_offsets, eval_times, spans, target, target_diffs, offsets, data, times, diffs,
     out_keys, out, out_times, out_diffs,
 ):  # fmt: skip
     """Write the corrections of keys from `key` on while they are short chains and fit into the buffer.
 
-    Along a chain, the output at a time is the wanted rows of the time before plus the output rows that are new since
+    Along a chain, the output at a time is the target rows of the time before plus the output rows that are new since
     then: so the kernel merges three sorted lists. Return the first key that is not done, and the number of corrections.
     """
     lanes = out.shape[0]
@@ -82,11 +82,11 @@ def correct_by_merge(
         hi = eval_offsets[key + 1]
         end = offsets[key + 1]
         rows = end - offsets[key]
-        wanted_count = hi - lo
+        target_count = hi - lo
         if not one_each and hi > lo:
-            wanted_count = spans[1, hi - 1] - spans[0, lo]
-        if n + 2 * wanted_count + rows > out_keys.shape[0] or not is_short_chain(
-            lo, hi, rows, wanted_count, max_reads, eval_times
+            target_count = spans[1, hi - 1] - spans[0, lo]
+        if n + 2 * target_count + rows > out_keys.shape[0] or not is_short_chain(
+            lo, hi, rows, target_count, max_reads, eval_times
         ):
             break
         start = n
@@ -99,30 +99,30 @@ def correct_by_merge(
             row = offsets[key]
             while w < w_end or v < v_end or row < end:
                 head = w
-                if w == w_end or (v < v_end and sorts_before(wanted, v, wanted, w, ZERO, lanes)):
+                if w == w_end or (v < v_end and sorts_before(target, v, target, w, ZERO, lanes)):
                     head = v
                 first = row
                 correction = 0
-                has_wanted = w < w_end or v < v_end
-                if row < end and not (has_wanted and sorts_before(wanted, head, data, row, ZERO, lanes)):
-                    has_wanted = has_wanted and not sorts_before(data, row, wanted, head, ZERO, lanes)
+                has_target = w < w_end or v < v_end
+                if row < end and not (has_target and sorts_before(target, head, data, row, ZERO, lanes)):
+                    has_target = has_target and not sorts_before(data, row, target, head, ZERO, lanes)
                     while row < end and equal(data, first, data, row, lanes):
                         if less_equal(times, row, eval_times, t) and (
                             t == lo or not less_equal(times, row, eval_times, t - 1)
                         ):
                             correction -= diffs[0, row]
                         row += 1
-                if has_wanted:
-                    if v < v_end and equal(wanted, head, wanted, v, lanes):
-                        correction -= wanted_diffs[0, v]
+                if has_target:
+                    if v < v_end and equal(target, head, target, v, lanes):
+                        correction -= target_diffs[0, v]
                         v += 1
-                    if w < w_end and equal(wanted, head, wanted, w, lanes):
-                        correction += wanted_diffs[0, w]
+                    if w < w_end and equal(target, head, target, w, lanes):
+                        correction += target_diffs[0, w]
                         w += 1
                 if correction != 0:
                     out_keys[n] = key
                     for lane in range(lanes):
-                        out[lane, n] = wanted[lane, head] if has_wanted else data[lane, first]
+                        out[lane, n] = target[lane, head] if has_target else data[lane, first]
                     for d in range(depth):
                         out_times[d, n] = eval_times[d, t]
                     out_diffs[0, n] = correction
@@ -146,25 +146,25 @@ def correct_by_merge(
 
 
 @jit
-def rank_wanted(wanted, w_lo, w_hi, data, lo, hi, work, numbers):
-    """Number the values of wanted and output rows together; return the number of ranks.
+def rank_target(target, w_lo, w_hi, data, lo, hi, work, numbers):
+    """Number the values of target and output rows together; return the number of ranks.
 
-    FIRST_ROW of a rank is an output row, or ~(wanted row).
+    FIRST_ROW of a rank is an output row, or ~(target row).
     """
     lanes = data.shape[0]
-    wanted_count = w_hi - w_lo
-    for w in range(wanted_count):
+    target_count = w_hi - w_lo
+    for w in range(target_count):
         work[ORDER, w] = w_lo + w
-    sort_columns(wanted, ZERO, lanes, work, wanted_count)
+    sort_columns(target, ZERO, lanes, work, target_count)
     n = 0
     w = 0
     row = lo
-    while w < wanted_count or row < hi:
-        if row == hi or (w < wanted_count and sorts_before(wanted, work[ORDER, w], data, row, ZERO, lanes)):
+    while w < target_count or row < hi:
+        if row == hi or (w < target_count and sorts_before(target, work[ORDER, w], data, row, ZERO, lanes)):
             first = work[ORDER, w]
             numbers[FIRST_ROW, n] = ~first
-            while w < wanted_count and equal(wanted, first, wanted, work[ORDER, w], lanes):
-                numbers[WANTED_RANK, work[ORDER, w] - w_lo] = n
+            while w < target_count and equal(target, first, target, work[ORDER, w], lanes):
+                numbers[TARGET_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         else:
             first = row
@@ -172,15 +172,15 @@ def rank_wanted(wanted, w_lo, w_hi, data, lo, hi, work, numbers):
             while row < hi and equal(data, first, data, row, lanes):
                 work[RANK, row - lo] = n
                 row += 1
-            while w < wanted_count and equal(data, first, wanted, work[ORDER, w], lanes):
-                numbers[WANTED_RANK, work[ORDER, w] - w_lo] = n
+            while w < target_count and equal(data, first, target, work[ORDER, w], lanes):
+                numbers[TARGET_RANK, work[ORDER, w] - w_lo] = n
                 w += 1
         n += 1
     return n
 
 
 @jit
-def write_corrections(corrections, count, numbers, work, wanted, data, eval_times, out, out_times, out_diffs, n):
+def write_corrections(corrections, count, numbers, work, target, data, eval_times, out, out_times, out_diffs, n):
     """Write the corrections (diff, rank, evaluation time) of a key by value, then time."""
     for c in range(count):
         work[ORDER, c] = c
@@ -189,7 +189,7 @@ def write_corrections(corrections, count, numbers, work, wanted, data, eval_time
         column = work[ORDER, c]
         first = numbers[FIRST_ROW, corrections[1, column]]
         for lane in range(out.shape[0]):
-            out[lane, n + c] = data[lane, first] if first >= 0 else wanted[lane, ~first]
+            out[lane, n + c] = data[lane, first] if first >= 0 else target[lane, ~first]
         for d in range(out_times.shape[0]):
             out_times[d, n + c] = eval_times[d, corrections[2, column]]
         out_diffs[0, n + c] = corrections[0, column]
@@ -197,7 +197,7 @@ def write_corrections(corrections, count, numbers, work, wanted, data, eval_time
 
 @jit
 def correct_output(
-    max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
+    max_reads, key, n, eval_offsets, eval_times, spans, target, target_diffs, offsets, data, times, diffs,
     out_keys, out, out_times, out_diffs,
 ):  # fmt: skip
     """Write the corrections of keys from `key` on behind the first n, sorted by key, value, time.
@@ -207,24 +207,24 @@ def correct_output(
     depth = times.shape[0]
     keys = offsets.shape[0] - 1
     rows, evals = largest_sizes(offsets, eval_offsets, key, keys)
-    wanted_count = ZERO
+    target_count = ZERO
     for other in range(key, keys):
         if eval_offsets[other + 1] - eval_offsets[other] > 1:
             lo, hi = span_of_key(spans, eval_offsets[other], eval_offsets[other + 1])
-            wanted_count = max(wanted_count, hi - lo)
+            target_count = max(target_count, hi - lo)
     capacity = out_keys.shape[0]
     correction_space = capacity if evals > 0 else ZERO
     meets = np.empty((depth, evals), np.int64)
-    work = np.empty((LANES, max(rows + correction_space, max(evals, wanted_count))), np.int64)
+    work = np.empty((LANES, max(rows + correction_space, max(evals, target_count))), np.int64)
     unsettled = np.empty((depth + 2, rows + correction_space), np.int64)
     corrections = np.empty((3, correction_space), np.int64)
-    numbers = np.empty((2, rows + wanted_count), np.int64)
-    sums = np.zeros((1, rows + wanted_count + 1), np.int64)
-    nonzero_counts = np.zeros((2, ((rows + wanted_count) >> 6) + 1), np.int64)
+    numbers = np.empty((2, rows + target_count), np.int64)
+    sums = np.zeros((1, rows + target_count + 1), np.int64)
+    nonzero_counts = np.zeros((2, ((rows + target_count) >> 6) + 1), np.int64)
     state = np.empty(FIELDS, np.int64)
     while key < keys:
         key, n = correct_by_merge(
-            max_reads, key, n, eval_offsets, eval_times, spans, wanted, wanted_diffs, offsets, data, times, diffs,
+            max_reads, key, n, eval_offsets, eval_times, spans, target, target_diffs, offsets, data, times, diffs,
             out_keys, out, out_times, out_diffs,
         )  # fmt: skip
         if key == keys or eval_offsets[key + 1] - eval_offsets[key] <= 1:
@@ -233,8 +233,8 @@ def correct_output(
         hi = eval_offsets[key + 1]
         row_lo = offsets[key]
         row_hi = offsets[key + 1]
-        wanted_lo, wanted_hi = span_of_key(spans, lo, hi)
-        ranks = rank_wanted(wanted, wanted_lo, wanted_hi, data, row_lo, row_hi, work, numbers)
+        target_lo, target_hi = span_of_key(spans, lo, hi)
+        ranks = rank_target(target, target_lo, target_hi, data, row_lo, row_hi, work, numbers)
         swept = plan_passes(eval_times, lo, hi, meets, work)
         begin_replay(times, diffs, row_lo, row_hi, meets, swept, unsettled, work, sums, nonzero_counts, state)
         count = ZERO
@@ -252,9 +252,9 @@ def correct_output(
             last = t
             sweep_to(unsettled, eval_times, t, swept, sums, nonzero_counts, state)
             w_lo, w_hi = span_of_key(spans, t, t + 1)
-            # Without the wanted rows the tally holds the negated corrections.
+            # Without the target rows the tally holds the negated corrections.
             for w in range(w_lo, w_hi):
-                add_diff(sums, nonzero_counts, numbers[WANTED_RANK, w - wanted_lo], wanted_diffs, ZERO, w, -ONE)
+                add_diff(sums, nonzero_counts, numbers[TARGET_RANK, w - target_lo], target_diffs, ZERO, w, -ONE)
             rank = next_nonzero(sums, nonzero_counts, ZERO, ranks)
             while rank < ranks:
                 if n + count == capacity:
@@ -266,9 +266,9 @@ def correct_output(
                 count += 1
                 rank = next_nonzero(sums, nonzero_counts, rank + 1, ranks)
             for w in range(w_lo, w_hi):
-                add_diff(sums, nonzero_counts, numbers[WANTED_RANK, w - wanted_lo], wanted_diffs, ZERO, w, ONE)
+                add_diff(sums, nonzero_counts, numbers[TARGET_RANK, w - target_lo], target_diffs, ZERO, w, ONE)
         clear_tally(sums, nonzero_counts, ranks)
-        write_corrections(corrections, count, numbers, work, wanted, data, eval_times, out, out_times, out_diffs, n)
+        write_corrections(corrections, count, numbers, work, target, data, eval_times, out, out_times, out_diffs, n)
         for c in range(n, n + count):
             out_keys[c] = key
         n += count

@@ -1,10 +1,10 @@
 """Compute the rows that a key's output should hold at each of its evaluation times.
 
-    evaluate_output   the rows wanted at each evaluation time t: a function, given by `kind`, of  Σ input at times ≤ t
+    evaluate_output   the target rows at each evaluation time t: a function, given by `kind`, of  Σ input at times ≤ t
 
 The input is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and distinct.
-The wanted rows of an evaluation time are sorted by value, values distinct; spans (int64[2, n]) holds where they begin
-and end, or has no columns if each time has one row. The wanted rows of a key are contiguous; a diff of zero stands for
+The target rows of an evaluation time are sorted by value, values distinct; spans (int64[2, n]) holds where they begin
+and end, or has no columns if each time has one row. The target rows of a key are contiguous; a diff of zero stands for
 no row. For a key with one evaluation time, the usual case, or few rows, the kernel reads all rows for each time; it
 replays the history of other keys (kpg.kernels.replay_history).
 
@@ -70,7 +70,7 @@ def rank_rows(data, lo, hi, work):
 
 @jit
 def write_total(kind, limit, sums, out, out_diffs, n):
-    """Write the row wanted for a total as row n."""
+    """Write the target row for a total as row n."""
     diff = 0
     if kind == PRESENCE:
         diff = 1 if sums[0, 0] >= limit else 0
@@ -110,7 +110,7 @@ def total_by_reading(
 def rows_by_reading(
     kind, limit, max_reads, key, start, eval_offsets, eval_times, offsets, data, times, diffs, spans, out, out_diffs, n,
 ):  # fmt: skip
-    """Write the wanted rows of keys from `key` on, reading all rows for each time, while that is cheap and they fit.
+    """Write the target rows of keys from `key` on, reading all rows for each time, while that is cheap and they fit.
 
     Return the first key that is not done, and the number of rows.
     """
@@ -149,7 +149,7 @@ def rows_by_reading(
 
 @jit
 def write_rows_of_tally(kind, limit, data, lo, hi, work, sums, nonzero_counts, ranks, out, out_diffs, n):
-    """Write the rows wanted for a tally, finding the row of a rank by bisection; return the new number of rows."""
+    """Write the target rows for a tally, finding the row of a rank by bisection; return the new number of rows."""
     rank = next_nonzero(sums, nonzero_counts, ZERO, ranks)
     while rank < ranks and limit > 0:
         if sums[0, rank] > 0 or kind == ALL:
@@ -175,7 +175,7 @@ def write_rows_of_tally(kind, limit, data, lo, hi, work, sums, nonzero_counts, r
 def evaluate_output(
     kind, limit, max_reads, done, eval_offsets, eval_times, offsets, data, times, diffs, spans, out, out_diffs
 ):
-    """Write the wanted rows of evaluation times from `done` on; column i of spans is that of time done + i.
+    """Write the target rows of evaluation times from `done` on; column i of spans is that of time done + i.
 
     Return the first evaluation time that is not done, and the number of rows. Totals have no spans: row i is that of
     time done + i. The buffer must hold all totals, or the rows of any one time.

@@ -161,13 +161,13 @@ def binary_search(data, n, keys, starts, ends):
 
 
 @inlined
-def halve_in_step(data, wanted, starts, first, last, length):
+def halve_in_step(data, first_lane, starts, first, last, length):
     """Narrow a group of searches in step, from `length` rows each to one; keys of one lane."""
     while length > 1:
         half = length >> 1
         for k in range(first, last):  # a conditional number, not a branch: the searches stay in step
             start = starts[k]
-            starts[k] = start + (half if peek(data, start + half - 1) < wanted[k] else 0)
+            starts[k] = start + (half if peek(data, start + half - 1) < first_lane[k] else 0)
         length -= half
 
 
@@ -208,20 +208,20 @@ def search_sparse(data, n, sparse, entries, keys, starts, ends):
     Keys have one lane, and the batch has more than SPARSE_SPACING rows.
     """
     total = 0
-    wanted = keys[0]
+    first_lane = keys[0]
     for first in range(0, keys.shape[1], KEYS_IN_STEP):
         last = min(keys.shape[1], first + KEYS_IN_STEP)
         for k in range(first, last):
             starts[k] = 0
-        halve_in_step(sparse, wanted, starts, first, last, entries)
+        halve_in_step(sparse, first_lane, starts, first, last, entries)
         for k in range(first, last):
             entry = starts[k]
-            entry += 1 if peek(sparse, entry) < wanted[k] else 0  # the first entry not before the key
+            entry += 1 if peek(sparse, entry) < first_lane[k] else 0  # the first entry not before the key
             start = max(0, min((entry - 1) * SPARSE_SPACING, n - SPARSE_SPACING - 1))
             starts[k] = start
             for line in range(SPARSE_SPACING // 4, SPARSE_SPACING, SPARSE_SPACING // 4):
                 prefetch(data, start + line)
-        halve_in_step(data, wanted, starts, first, last, SPARSE_SPACING + 1)
+        halve_in_step(data, first_lane, starts, first, last, SPARSE_SPACING + 1)
         total += fill_ranges(data, n, keys, starts, ends, first, last)
     return total
 
@@ -250,14 +250,14 @@ def search_interval(data, start, end, key):
 
 
 @jit
-def search_intervals(data, intervals, entries, base, shift, wanted, starts, ends):
+def search_intervals(data, intervals, entries, base, shift, first_lane, starts, ends):
     """Read the interval lookup table, then search the interval's rows, a group of keys in step; by the first lane."""
     total = 0
     top = base + entries - 2
-    for first in range(0, len(wanted), KEYS_IN_STEP):
-        last = min(len(wanted), first + KEYS_IN_STEP)
+    for first in range(0, len(first_lane), KEYS_IN_STEP):
+        last = min(len(first_lane), first + KEYS_IN_STEP)
         for k in range(first, last):
-            starts[k] = interval_of(wanted[k], base, shift, top)
+            starts[k] = interval_of(first_lane[k], base, shift, top)
             prefetch(intervals, starts[k])
         for k in range(first, last):
             interval = starts[k]
@@ -265,21 +265,21 @@ def search_intervals(data, intervals, entries, base, shift, wanted, starts, ends
             prefetch(data, starts[k])
             prefetch(data, ends[k] - 1)
         for k in range(first, last):
-            starts[k], ends[k] = search_interval(data, starts[k], ends[k], wanted[k])
+            starts[k], ends[k] = search_interval(data, starts[k], ends[k], first_lane[k])
             total += ends[k] - starts[k]
     return total
 
 
 @jit
-def search_exact_intervals(intervals, entries, base, wanted, starts, ends):
+def search_exact_intervals(intervals, entries, base, first_lane, starts, ends):
     """Read the ranges from the lookup table if each value has its own interval."""
     total = 0
     top = base + entries - 2
-    for k in range(len(wanted)):
-        interval = interval_of(wanted[k], base, 0, top)
+    for k in range(len(first_lane)):
+        interval = interval_of(first_lane[k], base, 0, top)
         start, end = peek(intervals, interval), peek(intervals, interval + 1)
-        starts[k] = end if wanted[k] > top else start
-        ends[k] = start if wanted[k] < base else end
+        starts[k] = end if first_lane[k] > top else start
+        ends[k] = start if first_lane[k] < base else end
         total += ends[k] - starts[k]
     return total
 

@@ -51,13 +51,13 @@ PRESENCE, SUMS, FIRST = 0, 1, 2
 
 # The lists of one key (kpg.kernels.insertion_list); the last holds single entries.
 INPUTS, OUTPUTS, CORRECTIONS, CLOSURE, CORRECTIONS_AT_TIME, ENTRIES = 0, 1, 2, 3, 4, 5
-ROW, WANTED, FLOOR = 0, 1, 2  # positions in ENTRIES
+ROW, TARGET, FLOOR = 0, 1, 2  # positions in ENTRIES
 POOL_LISTS = 6
 PREFETCH_KEYS = 8  # distance in keys between prefetching rows and reading them
 
 
 @jit
-def write_wanted_row(kind, at_least, pool, base, n, size, at_diff, value_lanes, width, time, depth, wanted):
+def write_target_row(kind, at_least, pool, base, n, size, at_diff, value_lanes, width, time, depth, target):
     """Write the values that the group should have at a time; return 1 if it should have a row."""
     if kind == FIRST:
         i = 0
@@ -70,19 +70,19 @@ def write_wanted_row(kind, at_least, pool, base, n, size, at_diff, value_lanes, 
                 j += 1
             if total > 0:
                 for lane in range(value_lanes):
-                    pool[wanted + lane] = pool[base + i * size + lane]
+                    pool[target + lane] = pool[base + i * size + lane]
                 return 1
             i = j
         return 0
     if kind == SUMS:
         for lane in range(width):
-            pool[wanted + lane] = 0
+            pool[target + lane] = 0
         for i in range(n):
             if less_equal_in_pool(pool, base + i * size + value_lanes, time, depth):
                 for lane in range(width):
-                    pool[wanted + lane] += pool[base + i * size + at_diff + lane]
+                    pool[target + lane] += pool[base + i * size + at_diff + lane]
         for lane in range(width):
-            if pool[wanted + lane] != 0:
+            if pool[target + lane] != 0:
                 return 1
         return 0
     total = 0
@@ -93,10 +93,10 @@ def write_wanted_row(kind, at_least, pool, base, n, size, at_diff, value_lanes, 
 
 
 @jit
-def list_corrections_at(pool, base, n, size, at_diff, wanted, present, value_lanes, time, depth, missing):
-    """List the corrections at a time: other rows removed, the wanted row inserted; return their number."""
+def list_corrections_at(pool, base, n, size, at_diff, target, present, value_lanes, time, depth, missing):
+    """List the corrections at a time: other rows removed, the target row inserted; return their number."""
     count = 0
-    wanted_count = 0  # the count of the wanted row in the output
+    target_count = 0  # the count of the target row in the output
     i = 0
     while i < n:
         entry = base + i * size
@@ -106,18 +106,18 @@ def list_corrections_at(pool, base, n, size, at_diff, wanted, present, value_lan
             if less_equal_in_pool(pool, base + j * size + value_lanes, time, depth):
                 total += pool[base + j * size + at_diff]
             j += 1
-        if present == 1 and equal_prefix(pool, entry, wanted, value_lanes):
-            wanted_count = total
+        if present == 1 and equal_prefix(pool, entry, target, value_lanes):
+            target_count = total
         elif total != 0:
             for lane in range(value_lanes):
                 pool[missing + count * size + lane] = pool[entry + lane]
             pool[missing + count * size + at_diff] = -total
             count += 1
         i = j
-    if present == 1 and wanted_count != 1:
+    if present == 1 and target_count != 1:
         for lane in range(value_lanes):
-            pool[missing + count * size + lane] = pool[wanted + lane]
-        pool[missing + count * size + at_diff] = 1 - wanted_count
+            pool[missing + count * size + lane] = pool[target + lane]
+        pool[missing + count * size + at_diff] = 1 - target_count
         count += 1
     for i_missing in range(count):
         for lane in range(depth):
@@ -203,9 +203,9 @@ def one_pass_corrections(
         CLOSURE * list_size,
         CORRECTIONS_AT_TIME * list_size,
     )
-    row, wanted, floor = (
+    row, target, floor = (
         ENTRIES * list_size + ROW * size,
-        ENTRIES * list_size + WANTED * size,
+        ENTRIES * list_size + TARGET * size,
         ENTRIES * list_size + FLOOR * size,
     )
     seed_step = 1 if seeds.shape[1] > 1 else 0
@@ -302,11 +302,11 @@ def one_pass_corrections(
             if outs_n + 1 >= space:
                 times_n = FULL
                 break
-            present = write_wanted_row(
-                kind, at_least, pool, ins, ins_n, size, at_diff, in_values, width, time, depth, wanted
+            present = write_target_row(
+                kind, at_least, pool, ins, ins_n, size, at_diff, in_values, width, time, depth, target
             )
             missing_n = list_corrections_at(
-                pool, outs, outs_n, size, at_diff, wanted, present, out_values, time, depth, missing
+                pool, outs, outs_n, size, at_diff, target, present, out_values, time, depth, missing
             )
             if is_beyond_in_pool(upper, pool, time, depth):
                 if missing_n > 0:

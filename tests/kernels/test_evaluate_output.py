@@ -1,4 +1,4 @@
-"""The wanted rows at each evaluation time, and the corrections, equal those of recomputing everything."""
+"""The target rows at each evaluation time, and the corrections, equal those of recomputing everything."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ REPLAY_ALL = -1  # a limit of reads with which every key with several evaluation
 
 
 Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
-Denotation = Callable[[dict[twins.Row, twins.Row]], twins.Wanted]
+Denotation = Callable[[dict[twins.Row, twins.Row]], twins.Target]
 
 
 def interesting(evals: list[list[tuple[int, ...]]], depth: int) -> InterestingTimes:
@@ -63,8 +63,8 @@ def assert_corrects(
         )
     want = []
     for key in range(keys):
-        wanted = twins.evaluate_output(denotation, evals[key], inputs[key])
-        want += [(key, v, t, d) for v, t, (d,) in twins.correct_output(evals[key], wanted, outputs[key])]
+        target = twins.evaluate_output(denotation, evals[key], inputs[key])
+        want += [(key, v, t, d) for v, t, (d,) in twins.correct_output(evals[key], target, outputs[key])]
     assert rows(got) == want
 
 
@@ -111,7 +111,7 @@ def test_any_reducer_sees_its_groups(data: st.DataObject, depth: int, lanes: int
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_with(function, times, inputs, outputs)
 
-    def denotation(values: dict[twins.Row, twins.Row]) -> twins.Wanted:
+    def denotation(values: dict[twins.Row, twins.Row]) -> twins.Target:
         total = sum(count for (count,) in values.values())
         return {} if not values else {(7, 0): 6} if total == 7 else {(total, 0): 4, (7, 0): 2}
 
@@ -130,8 +130,8 @@ def test_long_histories_of_many_values_are_those_of_the_twin(shape: tuple[int, i
     got = corrections.evaluate_first(
         2, 1, interesting([evals], 2), twins.key_history([inputs], 1, 2), twins.key_history([outputs], 1, 2)
     )
-    wanted = twins.evaluate_output(twins.copies(2), evals, inputs)
-    assert rows(got) == [(0, v, t, d) for v, t, (d,) in twins.correct_output(evals, wanted, outputs)]
+    target = twins.evaluate_output(twins.copies(2), evals, inputs)
+    assert rows(got) == [(0, v, t, d) for v, t, (d,) in twins.correct_output(evals, target, outputs)]
 
 
 def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = (asked, twins.key_history(inputs, 1, 2), twins.key_history(outputs, 1, 2))
     whole = rows(corrections.evaluate_first(4, 1, *arguments))
     groups = rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
-    monkeypatch.setattr(corrections, "WANTED_ROWS", 8)
+    monkeypatch.setattr(corrections, "MAX_TARGET_ROWS", 8)
     for few_reads in (REPLAY_ALL, corrections.FEW_READS, 1 << 40):
         monkeypatch.setattr(corrections, "FEW_READS", few_reads)
         assert rows(corrections.evaluate_first(4, 1, *arguments)) == whole

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
-from kpg.operators.exchange import MANY, divide, in_order
+from kpg.operators.exchange import MIN_CONSOLIDATED_UPDATES, consolidate_repeated, partition
 from kpg.testing import kernel_twins as twins
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
@@ -25,7 +25,7 @@ def test_rows_are_partitioned_as_the_twin_partitions_them(
     data = np.array(rows, np.int64).T.copy()
     times = constant((7, 2)) if constants else np.arange(2 * n).reshape(2, n)
     diffs = constant((1,)) if constants else np.arange(n).reshape(1, n)
-    parts = divide(Updates(data, times, diffs), (False,) * lanes, Symbols(), workers)
+    parts = partition(Updates(data, times, diffs), (False,) * lanes, Symbols(), workers)
     at = {row: index for index, row in enumerate(rows)}
     for part, expected in zip(parts, twins.partition_rows(rows, lanes, workers), strict=True):
         found = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
@@ -40,10 +40,10 @@ def test_rows_are_partitioned_as_the_twin_partitions_them(
 
 
 def test_many_updates_of_few_values_are_summed_before_they_are_sent() -> None:
-    values = np.random.default_rng(3).integers(0, 100, MANY)
+    values = np.random.default_rng(3).integers(0, 100, MIN_CONSOLIDATED_UPDATES)
     crowded = Updates(values.reshape(1, -1), constant((4,)), constant((2,)))
-    found = in_order(crowded)
+    found = consolidate_repeated(crowded)
     expected, counts = np.unique(values, return_counts=True)
     assert found.tidy and (found.data[0] == expected).all() and (found.diffs[0] == 2 * counts).all()
-    spread = Updates(np.arange(MANY).reshape(1, -1), constant((4,)), constant((2,)))
-    assert in_order(spread) is spread and in_order(found) is found
+    spread = Updates(np.arange(MIN_CONSOLIDATED_UPDATES).reshape(1, -1), constant((4,)), constant((2,)))
+    assert consolidate_repeated(spread) is spread and consolidate_repeated(found) is found

@@ -21,7 +21,7 @@ from kpg.testing.strategies import depths, times, uppers
 from kpg.trace.key_history import KeyHistory
 
 Evaluate = Callable[[InterestingTimes, KeyHistory, KeyHistory], Corrections]
-Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Wanted]
+Denotation = Callable[[dict[naive.Row, naive.Row]], naive.Target]
 KEYS = 2
 
 
@@ -128,7 +128,7 @@ def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: 
     ) -> tuple[corrections.Ints, corrections.Ints]:
         return np.concatenate([values[:, -1:], values], axis=1), np.concatenate([[1], counts % 2])
 
-    def denotation(values: dict[naive.Row, naive.Row]) -> naive.Wanted:
+    def denotation(values: dict[naive.Row, naive.Row]) -> naive.Target:
         made = {value: count % 2 for value, (count,) in values.items()}
         for last in sorted(values)[-1:]:
             made[last] += 1

@@ -29,7 +29,7 @@ def test_each_module_of_kernels_names_the_module_of_its_twins() -> None:
 
 def test_all_twins_can_be_imported_from_the_package() -> None:
     """Except for a few helpers that only their own module uses."""
-    helpers = {"group_at", "history", "wanted", "visible_rows"}
+    helpers = {"group_at", "history", "target_rows", "visible_rows"}
     for module in TWINS:
         twin = import_module(f"kpg.testing.kernel_twins.{module}")
         functions = {

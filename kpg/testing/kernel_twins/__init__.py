@@ -10,7 +10,7 @@ from kpg.testing.kernel_twins.code_sets_twin import expand_ranges, insert_codes,
 from kpg.testing.kernel_twins.consolidate_rows_twin import consolidate
 from kpg.testing.kernel_twins.evaluate_output_twin import (
     Correction,
-    Wanted,
+    Target,
     collection,
     copies,
     correct_output,
@@ -86,9 +86,9 @@ __all__ = [
     "sum_diffs",
     "sums",
     "sums_changes",
+    "Target",
     "TupleUpdate",
     "Update",
     "updates",
-    "Wanted",
     "worker_of_hash",
 ]

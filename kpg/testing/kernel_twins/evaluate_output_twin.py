@@ -15,7 +15,7 @@ from kpg.testing.kernel_twins.row_tuples import Row, Update, block, offsets, plu
 from kpg.trace.key_history import KeyHistory
 
 Correction: TypeAlias = tuple[int, Row, Time, int]
-Wanted: TypeAlias = dict[Row, int]
+Target: TypeAlias = dict[Row, int]
 
 
 def key_history(histories: Sequence[Iterable[Update]], lanes: int, depth: int, width: int = 1) -> KeyHistory:
@@ -39,26 +39,26 @@ def collection(history: Iterable[Update], at: Time) -> dict[Row, Row]:
     return {data: diff for data, diff in sorted(total.items()) if any(diff)}
 
 
-def presence(at_least: int) -> Callable[[dict[Row, Row]], Wanted]:
+def presence(at_least: int) -> Callable[[dict[Row, Row]], Target]:
     """Return a reducer: one row without lanes if the diffs of all values sum to `at_least` or more."""
     return lambda values: {(): 1} if sum(diff[0] for diff in values.values()) >= at_least else {}
 
 
-def sums(values: dict[Row, Row]) -> Wanted:
+def sums(values: dict[Row, Row]) -> Target:
     """Return one row of the summed diffs, unless all are zero."""
     total = tuple(map(sum, zip(*values.values(), strict=True)))
     return {total: 1} if any(total) else {}
 
 
-def first(limit: int) -> Callable[[dict[Row, Row]], Wanted]:
+def first(limit: int) -> Callable[[dict[Row, Row]], Target]:
     """Return a reducer: the first `limit` values of positive multiplicity, each once."""
     return lambda values: dict.fromkeys(sorted(v for v, (count,) in values.items() if count > 0)[:limit], 1)
 
 
-def copies(limit: int) -> Callable[[dict[Row, Row]], Wanted]:
+def copies(limit: int) -> Callable[[dict[Row, Row]], Target]:
     """Return a reducer: the first `limit` copies of values of positive multiplicity."""
 
-    def first_copies(values: dict[Row, Row]) -> Wanted:
+    def first_copies(values: dict[Row, Row]) -> Target:
         kept = [value for value, (count,) in sorted(values.items()) for _ in range(count)][:limit]
         return {value: kept.count(value) for value in kept}
 
@@ -66,17 +66,17 @@ def copies(limit: int) -> Callable[[dict[Row, Row]], Wanted]:
 
 
 def evaluate_output(
-    evaluate: Callable[[dict[Row, Row]], Wanted], times: Iterable[Time], history: Iterable[Update]
-) -> list[Wanted]:
-    """Return the wanted rows at each of a key's evaluation times."""
+    evaluate: Callable[[dict[Row, Row]], Target], times: Iterable[Time], history: Iterable[Update]
+) -> list[Target]:
+    """Return the target rows at each of a key's evaluation times."""
     history = list(history)
     return [evaluate(collection(history, time)) for time in times]
 
 
-def correct_output(times: Sequence[Time], wanted: Sequence[Wanted], history: Iterable[Update]) -> list[Update]:
-    """Return the corrections that make a key's output as wanted at each time; corrections made count as output."""
+def correct_output(times: Sequence[Time], target: Sequence[Target], history: Iterable[Update]) -> list[Update]:
+    """Return the corrections that make a key's output the target at each time; corrections made count as output."""
     output, all_corrections = list(history), []
-    for time, want in zip(times, wanted, strict=True):
+    for time, want in zip(times, target, strict=True):
         difference: defaultdict[Row, int] = defaultdict(int, want)
         for value, (diff,) in collection(output, time).items():
             difference[value] -= diff

@@ -55,7 +55,7 @@ def one_pass_corrections(
     corrections: list[Update] = []
     postponed: list[Time] = []
     for time in sorted(closure):
-        want, have = wanted(kind, at_least, group_at(ins, time)), group_at(outs + corrections, time)
+        want, have = target_rows(kind, at_least, group_at(ins, time)), group_at(outs + corrections, time)
         missing = {values: want.get(values, 0) - have.get(values, (0,))[0] for values in {*want, *have}}
         wrong: list[Update] = [(values, time, (diff,)) for values, diff in missing.items() if diff]
         if not upper.beyond(time):
@@ -85,7 +85,7 @@ def group_at(updates: Sequence[Update], time: Time) -> dict[Row, Row]:
     return {values: diff for values, diff in sums.items() if any(diff)}
 
 
-def wanted(kind: int, at_least: int, group: dict[Row, Row]) -> dict[Row, int]:
+def target_rows(kind: int, at_least: int, group: dict[Row, Row]) -> dict[Row, int]:
     """Return the rows that the output should hold for a group."""
     if kind == FIRST:
         return dict.fromkeys(sorted(v for v, diff in group.items() if diff[0] > 0)[:1], 1)
