@@ -100,7 +100,7 @@ def test_a_star_is_intersected_without_reading_its_rays() -> None:
     both = [Extender((0,), (0,), True), Extender((0,), (0,), False)]
     extension = Extension(tuples, both, [[many], [few]], ExtensionShape(1, np.array([(0, 0), (1, 0)], np.int64)), (0,))
     total = 0
-    while (part := extension.next(driver.CHUNK)) is not None:
+    while (part := extension.next(driver.CHUNK_TUPLES)) is not None:
         total += len(part)
     assert total == 100 and extension.proposed <= 150
 

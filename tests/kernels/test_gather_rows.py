@@ -11,7 +11,7 @@ from kpg.kernels.locate_keys import locate_keys
 from kpg.testing import kernel_twins as twins
 from kpg.testing.strategies import depths, times
 from kpg.trace.batch import Batch
-from kpg.trace.batch_table import describe, table_of
+from kpg.trace.batch_table import describe_batch, table_of
 from kpg.trace.description import Description
 from kpg.trace.key_history import accumulate, distinct_keys, gather, read
 
@@ -125,7 +125,7 @@ def test_many_keys_against_long_batches():
 def test_copying_and_consolidating_histories_matches_twin(data, key_lanes, depth):
     parts, keys = data.draw(batches(key_lanes + 1, depth, 1)), data.draw(some_keys(key_lanes))
     arrays = [twins.updates(part, key_lanes + 1, depth) for part in parts]
-    table = table_of([describe(part) for part in arrays])
+    table = table_of([describe_batch(part) for part in arrays])
     block = twins.block(keys, key_lanes)
     ranges = np.empty((2 * len(parts), len(keys)), np.int64)
     n = locate_keys(table, block, ranges)
@@ -149,7 +149,7 @@ def test_copying_and_consolidating_histories_matches_twin(data, key_lanes, depth
 def test_rows_as_of_a_time_and_group_offsets_match_twins(data, depth):
     (part,) = data.draw(batches(2, depth, 1).map(lambda parts: parts[:1]))
     updates, at = twins.updates(part, 2, depth), data.draw(times(depth))
-    table, everything = table_of([describe(updates)]), np.array([[0], [len(part)]], np.int64)
+    table, everything = table_of([describe_batch(updates)]), np.array([[0], [len(part)]], np.int64)
     rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)
     kept = copy_rows_as_of(table, everything, np.array(at, np.int64), rows, diffs)
     found = zip(twins.columns(rows[:, :kept]), twins.columns(diffs[:, :kept]), strict=True)
