@@ -173,7 +173,9 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 
 
-def recording(cluster: SimulatedCluster, end: SimulatedTransport, crossed: list[tuple[str, str]]) -> Callable[..., None]:
+def recording(
+    cluster: SimulatedCluster, end: SimulatedTransport, crossed: list[tuple[str, str]]
+) -> Callable[..., None]:
     """Return a `send_data` that records the target and the payload type of each message."""
     send = end.send_data
 
