@@ -55,7 +55,9 @@ def assert_corrects(
     inputs = data.draw(histories(keys, lanes, depth, width))
     outputs = data.draw(histories(keys, out_lanes, depth))
     evals = [sorted(set(data.draw(st.lists(times(depth, 3), max_size=8)))) for _ in range(keys)]
-    with mock.patch.object(corrections, "FEW_READS", data.draw(st.sampled_from([REPLAY_ALL, corrections.FEW_READS]))):
+    with mock.patch.object(
+        corrections, "MAX_DIRECT_READS", data.draw(st.sampled_from([REPLAY_ALL, corrections.MAX_DIRECT_READS]))
+    ):
         got = evaluate(
             interesting(evals, depth),
             twins.key_history(inputs, lanes, depth, width),
@@ -145,8 +147,8 @@ def test_full_buffers_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows(corrections.evaluate_first(4, 1, *arguments))
     groups = rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments))
     monkeypatch.setattr(corrections, "MAX_TARGET_ROWS", 8)
-    for few_reads in (REPLAY_ALL, corrections.FEW_READS, 1 << 40):
-        monkeypatch.setattr(corrections, "FEW_READS", few_reads)
+    for max_reads in (REPLAY_ALL, corrections.MAX_DIRECT_READS, 1 << 40):
+        monkeypatch.setattr(corrections, "MAX_DIRECT_READS", max_reads)
         assert rows(corrections.evaluate_first(4, 1, *arguments)) == whole
         assert rows(corrections.evaluate_with(lambda key, values, counts: (values, counts), *arguments)) == groups
 
