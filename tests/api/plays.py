@@ -1,9 +1,9 @@
-"""Plays: the same updates under any physical circumstances, and what queries say of them.
+"""Plays: the same updates under any physical circumstances, and the answers of queries to them.
 
-A play says which updates go into which relation, and everything that must not matter: when each is inserted before its
-time is complete, how the clock moves (one epoch at a time or many at once, along any antichains if times have several
-coordinates), when a second instance of each query is installed, what idle work is done, how eagerly traces merge, how
-much history is kept. `perform` plays it; `check` compares every query with its denotation at every time.
+A play lists the updates of each relation, and everything that must not affect an answer: when each update is inserted
+before its time is complete, how the clock moves (one epoch at a time or several, along any antichains if times have
+several coordinates), when a second instance of each query is installed, the idle work, how eagerly traces merge, and
+how much history is kept. `perform` runs a play; `check` compares every query with its denotation at every time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,13 +27,13 @@ Build = Callable[[Any, dict[str, Any]], Any]  # db and inputs → collection
 
 
 def examples(share: float) -> settings:
-    """A share of the examples that the profile asks for: plays are long, and many queries take part in each."""
+    """Return settings with a share of the profile's examples: plays are long, and each runs many queries."""
     return settings(max_examples=max(5, int(share * settings().max_examples)))
 
 
 @dataclass(frozen=True)
 class Query:
-    """A collection made of some relations, and what it should be."""
+    """A collection of some relations, and its denotation."""
 
     build: Build
     denotation: Callable[..., Multiset]
@@ -46,10 +46,10 @@ class Play:
 
     streams: Mapping[str, list[Update[Any]]]
     clock: list[Frontier]  # from the first time to one that completes all
-    pushes: list[list[tuple[str, Update[Any]]]]  # what is inserted while the clock stands at clock[i]
-    install: int  # when the second instance of each query comes
-    idle: list[int]  # rows of idle work before the clock moves on
-    read: list[bool]  # whether changes and snapshots are read after it has
+    pushes: list[list[tuple[str, Update[Any]]]]  # inserted while the clock is at clock[i]
+    install: int  # the step at which the second instance of each query is installed
+    idle: list[int]  # rows of idle work before the clock moves
+    read: list[bool]  # whether changes and snapshots are read after it has moved
     effort: str
     history: int | None
     coordinates: int
@@ -57,7 +57,7 @@ class Play:
 
 @dataclass
 class Performance:
-    """What the queries said."""
+    """The answers of the queries."""
 
     early: dict[str, list[Update[Any]]]
     late: dict[str, list[Update[Any]]]
@@ -76,7 +76,7 @@ def plays(
     negative: bool = True,
     history: st.SearchStrategy[int | None] | None = None,
 ) -> Play:
-    """Any play over relations of the given rows; with negative=False no count is ever negative."""
+    """Draw a play over relations of the given rows; with negative=False no count is ever negative."""
     kind = updates if negative else histories
     top = largest if negative else 2 * largest
     streams = {name: draw(kind(row, coordinates, max_size=max_size, largest=largest)) for name, row in rows.items()}
@@ -103,7 +103,7 @@ def plays(
 
 @contextmanager
 def frontiers_only_advance() -> Iterator[None]:
-    """Fail as soon as an operator is told of a frontier that is not at or after the last it was told of."""
+    """Fail as soon as an operator reads a frontier that is not at or after the last one it read."""
     told: dict[tuple[int, int], Frontier] = {}
     ask = Operator.frontier
 
@@ -120,7 +120,7 @@ def frontiers_only_advance() -> Iterator[None]:
 
 
 def perform(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Build]) -> Performance:
-    """Play it with every query installed twice: before the first update, and when the play says."""
+    """Run a play with every query installed twice: before the first update, and at the step that the play names."""
     with frontiers_only_advance():
         return _perform(play, schemas, queries)
 
@@ -152,13 +152,13 @@ def _perform(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping
 
 
 def install(db: Any, inputs: dict[str, Any], queries: Mapping[str, Build]) -> tuple[dict[str, Any], Frontier]:
-    """All queries once more, and the time from which they know."""
+    """Install all queries once more; return them and the time from which on they answer."""
     since = db.horizon()
     return {name: build(db, inputs).output(f"late {name}") for name, build in queries.items()}, since
 
 
 def push(db: Any, inputs: dict[str, Any], items: list[tuple[str, Update[Any]]]) -> None:
-    """Insert, in the plainest way there is."""
+    """Insert updates, one call for each."""
     for name, (row, time, diff) in items:
         if time == db.time.elements[0]:
             (inputs[name].insert if diff > 0 else inputs[name].remove)([row])
@@ -183,12 +183,12 @@ def snapshot(db: Any, outputs: dict[str, Any], into: dict[str, list[tuple[Time, 
 
 
 def as_tuple(time: Any) -> Time:
-    """A time as the model has it."""
+    """Return a time as the model writes it."""
     return time if isinstance(time, tuple) else (time,)
 
 
 def check(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[str, Query]) -> Performance:
-    """Every query says what it means, early and late, in its changes and in its snapshots."""
+    """Check that every query agrees with its denotation, early and late, in its changes and in its snapshots."""
     done = perform(play, schemas, {name: query.build for name, query in queries.items()})
     for name, query in queries.items():
         inputs = [play.streams[relation] for relation in query.inputs]
@@ -200,7 +200,7 @@ def check(play: Play, schemas: Mapping[str, dict[str, Any]], queries: Mapping[st
 
 
 def agree(done: Performance, name: str, query: Query, inputs: list[list[Update[Any]]]) -> None:
-    """One query against its denotation."""
+    """Compare one query with its denotation."""
     assert_agrees(done.early[name], query.denotation, *inputs)
     late = [*done.late[name], *forgotten(done.since)]
     assert_agrees(late, query.denotation, *inputs, since=done.since)
@@ -214,5 +214,5 @@ def agree(done: Performance, name: str, query: Query, inputs: list[list[Update[A
 
 
 def forgotten(since: Frontier) -> Iterable[Update[Any]]:
-    """Nothing, at the times of `since`, so that these are looked at."""
+    """Return updates without effect at the times of `since`, so that those times are checked too."""
     return [((), time, 0) for time in since]

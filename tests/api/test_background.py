@@ -18,7 +18,7 @@ def db():
     db.close()
 
 
-def test_it_reads_like_a_db_in_the_foreground(db):
+def test_a_background_db_has_the_methods_of_an_embedded_one(db):
     edges = db.input("edges", src=int, dst=int)
     query = db.input("query", src=int, dst=int)
     by_src = edges.arrange("src")
@@ -40,7 +40,7 @@ def test_it_reads_like_a_db_in_the_foreground(db):
     assert "Output" in repr(answer) and set(db.inputs) == {"edges", "query"}
 
 
-def test_loops_groups_and_changes_cross_too(db):
+def test_loops_groups_and_changes_are_proxied_too(db):
     numbers = db.input("numbers", n=int)
     with db.loop() as loop:
         even, odd = loop.variable(numbers), loop.variable(n=int)
@@ -58,7 +58,7 @@ def test_loops_groups_and_changes_cross_too(db):
         assert by_n.scan().num_rows == 1
 
 
-def test_many_threads_insert_and_nothing_is_lost(db):
+def test_inserts_of_many_threads_are_all_kept(db):
     rows = db.input("rows", worker=int, n=int)
     answer = rows.count("worker").output("answer")
 
@@ -75,7 +75,7 @@ def test_many_threads_insert_and_nothing_is_lost(db):
 
 
 def test_readers_on_other_threads_see_whole_transactions(db):
-    """A transfer is one piece of work, so no snapshot sees half of it."""
+    """A transfer is one call, so no snapshot sees half of it."""
     accounts = db.input("accounts", key="id", id=int, balance=int)
     total = accounts.group_by().sum("balance").output("total")
     accounts.upsert([(0, 100), (1, 100)])
@@ -124,7 +124,7 @@ def test_on_change_runs_on_the_thread_of_the_db(db):
     def listen(changes):
         threads.add(threading.current_thread().name)
         seen.extend(changes)
-        answer.rows()  # using the db there is allowed, and does not wait for itself
+        answer.rows()  # a listener may use the db, without a deadlock
 
     stop = answer.on_change(listen)
     rows.insert([(1,)])
@@ -135,14 +135,14 @@ def test_on_change_runs_on_the_thread_of_the_db(db):
     assert threads == {"kpg"} and seen == [((1,), 0, 1)]
 
 
-def test_functions_run_in_the_order_they_were_given(db):
+def test_functions_run_in_the_order_of_submission(db):
     order = []
     futures = [db.submit(lambda inner, n=n: order.append(n)) for n in range(200)]
     wait(futures)
     assert order == list(range(200))
 
 
-def test_errors_reach_the_caller_and_the_db_goes_on(db):
+def test_errors_reach_the_caller_and_the_db_continues(db):
     rows = db.input("rows", x=int)
     with pytest.raises(kpg.UndefinedName):
         rows.select("y")
@@ -190,7 +190,7 @@ def test_asyncio_awaits_without_blocking_its_loop(db):
     assert answer.rows() == [(1,)] * 4 and ticks["tick"] > 4
 
 
-def test_closing_finishes_what_was_asked_and_ends_the_thread():
+def test_closing_executes_queued_calls_and_ends_the_thread():
     before = set(threading.enumerate())
     with kpg.open(background=True) as db:
         rows = db.input("rows", x=int)
@@ -225,7 +225,7 @@ def test_idle_time_is_used_to_merge(db):
     assert batches == 1 and by_x.rows == 40_000
 
 
-def test_a_capture_crosses_too(db, tmp_path):
+def test_a_capture_is_proxied_too(db, tmp_path):
     rows = db.input("rows", x=int)
     with rows.output("answer").capture(tmp_path / "a"):
         rows.insert([(1,)])

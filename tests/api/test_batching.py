@@ -1,7 +1,7 @@
 """How updates arrive physically changes no answer at any logical time (A2.8, A17.7).
 
-The same updates, each with its own time, are given in one piece, in a few, or one by one; the clock moves once past all
-of them, or past each. What every time says must be the same, and so must the final answer.
+The same updates, each with its own time, are inserted together, in a few parts, or one by one; the clock moves once
+past all of them, or past each. The answer at every time must be the same, and so must the final answer.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 
 def changes_of(program, pieces, clock):
-    """What an answer says at each time, the updates inserted piece by piece and the clock moved as told."""
+    """Return the answer at each time, with the updates inserted in these parts and the clock moved to these times."""
     with kpg.open(history=None) as db:
         inputs = {name: db.input(name, **columns) for name, columns in test_recursion.SCHEMAS.items()}
         answer = program(db, inputs).output("answer")
@@ -43,8 +43,8 @@ def changes_of(program, pieces, clock):
 @pytest.mark.parametrize("program", PROGRAMS)
 @examples(0.25)
 @given(st.data())
-def test_any_batching_of_the_same_updates_says_the_same_at_every_time(program, data):
-    """A2.8 A17.7: recursion under retractions, all at once, cut anywhere, and one by one."""
+def test_any_batching_of_the_same_updates_gives_the_same_answer_at_every_time(program, data):
+    """A2.8 A17.7: recursion under retractions, all together, cut anywhere, and one by one."""
     edges = data.draw(histories(test_recursion.ROWS["edges"], 1, max_size=7, largest=4))
     stream = [("edges", update) for update in edges] + [("roots", ((0,), (0,), 1))]
     stream.sort(key=lambda item: item[1][1])
@@ -62,8 +62,8 @@ def test_any_batching_of_the_same_updates_says_the_same_at_every_time(program, d
 @pytest.mark.parametrize("program", PROGRAMS)
 @examples(0.25)
 @given(st.lists(test_recursion.ROWS["edges"], min_size=1, max_size=8, unique=True), st.data())
-def test_retractions_one_by_one_end_where_retractions_at_once_do(program, edges, data):
-    """A17.7: also in whatever order they come, and where a database without them would be."""
+def test_retractions_one_by_one_end_where_retractions_together_do(program, edges, data):
+    """A17.7: in any order, and with the answer of a db that never had those rows."""
     gone = data.draw(st.lists(st.sampled_from(edges), unique=True))
     order = data.draw(st.permutations(gone))
     roots = ("roots", ((0,), (0,), 1))
@@ -83,7 +83,7 @@ def test_retractions_one_by_one_end_where_retractions_at_once_do(program, edges,
 
 @pytest.mark.parametrize("size", [1, 7, 100, 2_000])
 def test_many_distinct_times_in_batches_of_any_size(size):
-    """A2.8: 2,000 updates at 500 times; counts, a join and a maximum, by batches of one up to all at once."""
+    """A2.8: 2,000 updates at 500 times; counts, a join and a maximum, in batches of one row up to all rows."""
     assert counted(size) == counted(1_000_000)
 
 

@@ -1,4 +1,4 @@
-"""Captures: an answer as a file that others follow, and back into an input at the same times."""
+"""Captures: an answer as a file that other processes follow, and that an input replays at the same times."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1])), max_size
 
 
 def count(steps):
-    """Rows with their counts, accumulated over some stretches."""
+    """Return rows with their counts, accumulated over some sections."""
     total = Counter()
     for changes, _ in steps:
         *columns, _, diffs = (column.to_pylist() for column in changes.columns)
@@ -46,7 +46,7 @@ def captured(tmp_path):
     return path
 
 
-def test_every_advance_is_told_also_one_without_changes(captured):
+def test_every_advance_writes_a_mark_even_without_changes(captured):
     """A3.4"""
     steps = list(kpg.replay(captured))
     assert [upper for _, upper in steps] == [((0,),), ((1,),), ((2,),), ((3,),)]
@@ -56,7 +56,7 @@ def test_every_advance_is_told_also_one_without_changes(captured):
 
 
 def test_a_capture_is_plain_arrow_for_another_process(captured):
-    """A3.4: a process that knows nothing of kpg reads it."""
+    """A3.4: a process without kpg reads it."""
     code = f"""
 import pyarrow as pa
 stream = pa.ipc.open_stream({str(captured)!r})
@@ -71,7 +71,7 @@ print(stream.schema.names, total)
     assert done.stdout.strip() == "['x', 'text', '_time', '_diff'] 2"
 
 
-def test_what_was_there_before_comes_first(tmp_path):
+def test_a_capture_begins_with_the_present_rows(tmp_path):
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -104,7 +104,7 @@ def test_kept_history_is_captured_at_its_own_times(tmp_path):
 @settings(max_examples=25)
 @given(epochs=st.lists(ROWS, min_size=1, max_size=6), begin=st.integers(0, 5), history=st.sampled_from([0, None]))
 def test_replay_gives_the_answer_at_every_time(epochs, begin, history, tmp_path_factory):
-    """A3.4: what is replayed accumulates to what the answer was, from wherever the capture began."""
+    """A3.4: the replayed updates accumulate to the answer, wherever the capture began."""
     path = tmp_path_factory.mktemp("capture") / "a"
     was, began = {}, 0
     with kpg.open(history=history) as db:
@@ -172,7 +172,7 @@ def test_times_of_several_coordinates_are_lists(tmp_path):
         db.replay(tmp_path / "a", into=db.input("again", x=int))
 
 
-def test_closing_all_inputs_is_told(tmp_path):
+def test_closing_all_inputs_closes_the_frontier_of_a_capture(tmp_path):
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")
@@ -188,7 +188,7 @@ def test_closing_all_inputs_is_told(tmp_path):
         assert again.closed and answer.rows(as_of=0) == [(1,)]
 
 
-def test_a_failed_answer_is_marked_until_it_heals(tmp_path):
+def test_marks_name_the_failure_while_the_answer_has_no_value(tmp_path):
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.select(y=10 // col("x")).output("answer")
@@ -215,7 +215,7 @@ def test_a_dataflow_that_fails_ends_its_capture(tmp_path):
     assert "did not reach a fixed point" in list(kpg.replay(tmp_path / "a"))[-1].failed
 
 
-def test_replaying_refuses_what_does_not_fit(captured):
+def test_replay_refuses_a_capture_that_does_not_fit_the_input(captured):
     with kpg.open() as db:
         with pytest.raises(kpg.SchemaMismatch, match="does not fit"):
             db.replay(captured, into=db.input("other", x=int))
@@ -231,12 +231,12 @@ def test_replaying_refuses_what_does_not_fit(captured):
         assert db.advance() == 3
 
 
-def test_a_column_that_is_called_as_ours_are_is_refused(tmp_path):
+def test_a_column_with_a_reserved_name_is_refused(tmp_path):
     with kpg.open() as db, pytest.raises(kpg.SchemaMismatch, match="_time"):
         db.input("rows", _time=int).output("answer").capture(tmp_path / "a")
 
 
-def test_a_cut_file_is_refused_wherever_it_was_cut(captured, tmp_path):
+def test_a_truncated_file_is_refused_wherever_it_ends(captured, tmp_path):
     whole = captured.read_bytes()
     full = [(changes.to_pylist(), upper) for changes, upper in kpg.replay(captured)]
     cut = tmp_path / "cut"
@@ -284,7 +284,7 @@ def test_other_files_are_refused(tmp_path, captured):
         list(kpg.replay(tmp_path / "version"))
 
 
-def test_a_file_that_cannot_be_written_harms_nobody_else(tmp_path):
+def test_a_file_that_cannot_be_written_affects_nothing_else(tmp_path):
     with kpg.open() as db:
         rows = db.input("rows", x=int)
         answer = rows.output("answer")

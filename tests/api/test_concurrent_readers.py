@@ -18,7 +18,7 @@ from kpg.trace.key_history import read
 
 
 def churn(db, rows, epochs):
-    """In each epoch one row goes and the next comes."""
+    """Remove one row and insert the next in each epoch."""
     for epoch in range(epochs):
         rows.insert([(0, epoch)])
         if epoch:
@@ -30,7 +30,7 @@ def churn(db, rows, epochs):
 
 
 def test_an_import_with_full_history_shows_every_time():
-    """A4.5: the late query says what an early one has said."""
+    """A4.5: the late query answers as the early one did."""
     with kpg.open(history=None) as db:
         rows = db.input("rows", k=int, v=int)
         by_key = rows.arrange("k")
@@ -44,7 +44,7 @@ def test_an_import_with_full_history_shows_every_time():
 
 
 def test_an_import_from_an_advanced_frontier_shows_one_time():
-    """A4.5 A17.5: what came and went before since never was; what is there is there from since on."""
+    """A4.5 A17.5: rows that were inserted and removed before since are invisible; the others exist from since on."""
     with kpg.open(history=2) as db:
         rows = db.input("rows", k=int, v=int)
         by_key = rows.arrange("k")
@@ -61,7 +61,7 @@ def test_an_import_from_an_advanced_frontier_shows_one_time():
             late.rows(as_of=6)
 
 
-def test_an_import_goes_by_the_state_of_its_handle():
+def test_an_import_begins_at_the_since_of_its_handle():
     """A4.5: two imports of one trace, one from a handle that kept the past and one from a handle that did not."""
     with kpg.open(history=0) as db:
         rows = db.input("rows", k=int, v=int)
@@ -89,7 +89,7 @@ def test_an_import_goes_by_the_state_of_its_handle():
 
 
 def test_a_query_attached_to_a_running_stream_is_built_as_any_other():
-    """A4.6: the same operators in the same order, before the first row, amid the stream, with rows on their way."""
+    """A4.6: the same operators in the same order, before the first row, amid the stream, with rows in flight."""
     with kpg.open() as db:
         rows, names = db.input("rows", k=int, v=int), db.input("names", k=int, name=str)
         by_key = rows.arrange("k")
@@ -103,9 +103,9 @@ def test_a_query_attached_to_a_running_stream_is_built_as_any_other():
         churn(db, rows, 3)
         attach()
         rows.insert([(1, 1), (1, 2)])
-        attach()  # what was inserted has not been given to any dataflow
+        attach()  # the inserted rows are pending
         db.push_to(db.epoch + 1)
-        attach()  # now it has, and nothing of it was worked off
+        attach()  # the dataflow has received them, and has not processed any
         db.advance()
         attach()
         shapes = [[(type(op), op.name) for op in answer._dataflow.operators[:-1]] for answer in answers]
@@ -120,7 +120,7 @@ def test_a_query_attached_to_a_running_stream_is_built_as_any_other():
 
 
 def test_readers_at_different_paces_each_see_their_own_version():
-    """A4.8: the writer is far ahead of the slow reader, who still reads each version as it was."""
+    """A4.8: the writer is far ahead of the slow reader, which still reads each version exactly."""
     with kpg.open() as db:
         rows = db.input("rows", k=int, v=int)
         by_key = rows.arrange("k")
@@ -154,7 +154,7 @@ def version(reader, time):
 
 
 def test_answers_read_as_of_different_times_disagree_as_the_data_did():
-    """A4.8: as people meet it, with two queries over one index."""
+    """A4.8: the same through the public API, with two queries over one index."""
     with kpg.open(history=5) as db:
         rows = db.input("rows", k=int, v=int)
         by_key = rows.arrange("k")
@@ -166,7 +166,7 @@ def test_answers_read_as_of_different_times_disagree_as_the_data_did():
 
 
 def test_a_trace_has_one_writer():
-    """A3.18: its publisher; nobody else's batches continue it, and readers have nothing to write with."""
+    """A3.18: only its publisher appends batches, and readers have no way to write."""
     with kpg.open() as db:
         rows = db.input("rows", k=int, v=int)
         by_key = rows.arrange("k")
@@ -190,8 +190,8 @@ def test_a_trace_has_one_writer():
         assert readers[1].rows() == [(0, 2)]
 
 
-def test_a_transaction_is_what_came_before_an_advance():
-    """A3.18: rows are added and taken away; there is nothing to begin, commit, roll back or lock."""
+def test_an_advance_makes_the_pending_rows_one_transaction():
+    """A3.18: rows are inserted and removed; nothing has to begin, commit, roll back or lock."""
     with kpg.open() as db:
         rows = db.input("rows", k=int, v=int)
         answer = rows.output("answer")

@@ -1,7 +1,7 @@
-"""Errors are data: a row on which an expression fails makes the answer fail while it is there, and only then.
+"""Errors are data: a row on which an expression fails makes the answer fail while the row is present, and only then.
 
 For every time t:  if some row that fails is in the input at t, reading the answer as of t raises DataError with the row
-and the reason; else the answer is what the other rows make it.
+and the reason; else the answer is that of the other rows.
 """
 
 from decimal import Decimal
@@ -23,7 +23,7 @@ LARGE = 2**62
 
 
 def halves(table: pa.Table):
-    """As many rows as 2 // x says."""
+    """Return 2 // x rows for each row."""
     x = table["x"].to_numpy()
     if (x == 0).any():
         raise ZeroDivisionError("nothing to halve")
@@ -43,7 +43,7 @@ def upside_down(a):
 
 
 def in_a_loop(a):
-    """A node is divided until it is 1; zero fails in the second round."""
+    """Divide each node until it is 1; zero fails in the second round."""
     return a.select("x").iterate(
         lambda v: (
             v.filter(col("x") > 0)
@@ -79,7 +79,7 @@ FAILING = {
 
 @examples(0.4)
 @given(plays(ROWS, negative=False, largest=2, max_size=5, history=st.none()))
-def test_answers_fail_while_failing_rows_are_there(play):
+def test_answers_fail_while_failing_rows_are_present(play):
     healthy_rows = [((x, y), time, diff) for (x, y), time, diff in play.streams["a"] if x != 0]
     with kpg.open(history=None, effort=play.effort) as db, kpg.open(history=None) as twin:
         a, b = db.input("a", x=int, y=int), twin.input("a", x=int, y=int)
@@ -116,7 +116,7 @@ def counted(answer, epoch):
     return answer.snapshot(as_of=epoch, counts=True).to_pydict()
 
 
-def test_an_answer_heals_when_the_row_goes():
+def test_an_answer_has_a_value_again_when_the_row_is_removed():
     with kpg.open() as db:
         a = db.input("a", x=int)
         answer = a.select(q=6 // col("x")).output("sixths")
@@ -169,7 +169,7 @@ def halves_of_text(table: pa.Table):
     return np.repeat(np.arange(table.num_rows), 2), pa.table({"s": np.repeat(table["s"].to_numpy(), 2)})
 
 
-def test_a_function_that_only_looks_and_raises_stops_its_own_dataflow():
+def test_an_inspect_function_that_raises_stops_its_own_dataflow():
     with kpg.open() as db:
         a = db.input("a", x=int)
         shown = a.inspect(lambda *update: {}["missing"]).output()
@@ -201,7 +201,7 @@ def test_a_reader_of_failed_rows_can_be_installed_and_released_at_any_time():
         assert shared.count("q").output("later").rows() == [(3, 1)]
 
 
-def test_a_reducer_that_raises_fails_its_group_and_heals():
+def test_a_reducer_that_raises_fails_its_group_until_it_succeeds():
     with kpg.open() as db:
         a = db.input("a", k=int, v=int)
 
@@ -222,7 +222,7 @@ def test_a_reducer_that_raises_fails_its_group_and_heals():
         assert answer.rows() == [(1, 6), (2, 7)]
 
 
-def test_a_reducer_that_returns_what_does_not_fit_fails_its_group():
+def test_a_reducer_that_returns_unfitting_rows_fails_its_group():
     with kpg.open() as db:
         a = db.input("a", k=int, v=int)
         answer = a.group_by("k").reduce(lambda key, rows: [("text", 1)], v=int).output()
@@ -232,7 +232,7 @@ def test_a_reducer_that_returns_what_does_not_fit_fails_its_group():
             answer.rows()
 
 
-def test_sums_and_products_that_leave_their_type_fail_and_heal():
+def test_sums_and_products_that_leave_their_type_fail_until_the_rows_are_removed():
     with kpg.open() as db:
         a = db.input("a", k=int, v=int, d=kpg.decimal(18, 2))
         whole = a.group_by("k").sum("v").output()

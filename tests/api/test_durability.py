@@ -1,4 +1,4 @@
-"""A db on a directory: closed, crashed, locked, full, and opened again."""
+"""A db on a directory: after a close, a crash, a lock, a full disk, and a new open."""
 
 import os
 import subprocess
@@ -18,12 +18,12 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def edges_of(db, **more):
-    """The relation of these tests, and an answer."""
+    """Declare the relation of these tests, and install an answer."""
     edges = db.input("edges", src=int, name=str | None, **more)
     return edges, edges.output("all")
 
 
-def test_rows_are_there_again_once_the_relation_is_declared_again(tmp_path):
+def test_rows_return_once_the_relation_is_declared_again(tmp_path):
     with kpg.open(tmp_path) as db:
         edges, answer = edges_of(db)
         edges.insert([(1, "a"), (2, None), (1, "a")])
@@ -41,7 +41,7 @@ def test_rows_are_there_again_once_the_relation_is_declared_again(tmp_path):
             assert db.advance() >= 2
 
 
-def test_a_crash_loses_nothing_that_advance_has_returned_for(tmp_path):
+def test_a_crash_loses_no_acknowledged_transaction(tmp_path):
     db = kpg.open(tmp_path / "db")
     edges, _ = edges_of(db)
     for number in range(3):
@@ -53,7 +53,7 @@ def test_a_crash_loses_nothing_that_advance_has_returned_for(tmp_path):
     db.close()
 
 
-def test_another_key_or_order_is_no_obstacle(tmp_path):
+def test_a_relation_can_be_reopened_with_another_key_or_column_order(tmp_path):
     with kpg.open(tmp_path) as db:
         edges = db.input("edges", src=int, dst=int)
         edges.arrange("dst")
@@ -92,7 +92,7 @@ def test_rows_for_later_times_wait_through_log_and_checkpoint(tmp_path):
         assert len(db["all"].rows()) == 2
 
 
-def test_history_goes_on_where_it_was(tmp_path):
+def test_history_survives_a_restart(tmp_path):
     with kpg.open(tmp_path, history=None) as db:
         edges, _ = edges_of(db)
         for number in range(3):
@@ -110,14 +110,14 @@ def test_history_goes_on_where_it_was(tmp_path):
         while db.idle():
             pass
         db.checkpoint()
-    with kpg.open(tmp_path, history=None) as db:  # what was forgotten is not made up
+    with kpg.open(tmp_path, history=None) as db:  # compacted history does not come back
         answer = edges_of(db)[1]
         assert len(answer.rows()) == 3
         with pytest.raises(kpg.TimeTooEarly):
             answer.rows(as_of=0)
 
 
-def test_empty_epochs_are_remembered_for_readers_count_in_them(tmp_path):
+def test_empty_epochs_are_durable_because_readers_count_them(tmp_path):
     with kpg.open(tmp_path) as db:
         for _ in range(4):
             db.advance()
@@ -125,7 +125,7 @@ def test_empty_epochs_are_remembered_for_readers_count_in_them(tmp_path):
         assert db.epoch == 4
 
 
-def test_an_ended_input_and_an_ended_clock(tmp_path):
+def test_a_closed_input_and_an_ended_clock_survive_a_restart(tmp_path):
     with kpg.open(tmp_path) as db:
         edges, answer = edges_of(db)
         edges.insert([(1, "a")])
@@ -144,7 +144,7 @@ def test_an_ended_input_and_an_ended_clock(tmp_path):
         assert edges_of(db)[1].rows() == [(1, "a"), (2, "b")] and db.epoch == 11
 
 
-def test_times_of_two_coordinates(tmp_path):
+def test_times_of_two_coordinates_survive_a_restart(tmp_path):
     with kpg.open(tmp_path, coordinates=2) as db:
         rows = db.input("rows", x=int)
         rows.update_at([(1,), (2,)], [(0, 0), (3, 3)])
@@ -176,7 +176,7 @@ def test_a_relation_that_is_not_declared_again_is_kept(tmp_path):
         assert db.input("other", x=str).output("o").rows() == [("takes the number of what was reclaimed",)]
 
 
-def test_a_dropped_relation_is_gone(tmp_path):
+def test_a_dropped_relation_does_not_return(tmp_path):
     with kpg.open(tmp_path) as db:
         edges = db.input("edges", x=int)
         edges.insert([(1,)])
@@ -186,7 +186,7 @@ def test_a_dropped_relation_is_gone(tmp_path):
         assert edges_of(db)[0].schema.names == ("src", "name")
 
 
-def test_another_schema_is_refused_and_says_what_is_stored(tmp_path):
+def test_another_schema_is_refused_and_the_error_shows_the_stored_one(tmp_path):
     with kpg.open(tmp_path) as db:
         edges_of(db)
     with kpg.open(tmp_path) as db:
@@ -199,7 +199,7 @@ def test_another_schema_is_refused_and_says_what_is_stored(tmp_path):
         kpg.open(tmp_path, coordinates=2)
 
 
-def test_upserts_replace_what_was_there_before_the_crash(tmp_path):
+def test_upserts_replace_rows_from_before_the_crash(tmp_path):
     with kpg.open(tmp_path) as db:
         users = db.input("users", key="id", id=int, name=str)
         users.upsert([(1, "a"), (2, "b")])
@@ -211,7 +211,7 @@ def test_upserts_replace_what_was_there_before_the_crash(tmp_path):
         assert users.output("all").rows() == [(1, "c"), (2, "b")]
 
 
-def test_a_transaction_that_fails_leaves_nothing_and_a_repeated_one_has_no_effect(tmp_path):
+def test_a_failed_transaction_leaves_nothing_and_a_repeated_one_has_no_effect(tmp_path):
     with kpg.open(tmp_path) as db:
         edges, answer = edges_of(db)
         edges.insert([(0, "before")])
@@ -271,7 +271,7 @@ def test_a_transaction_in_the_background_waits_its_turn(tmp_path):
     rows = db.input("rows", x=int)
     gate, busy = threading.Event(), threading.Event()
     db.submit(lambda db: (busy.set(), gate.wait()))
-    busy.wait()  # that one has left the queue
+    busy.wait()  # the first call has left the queue
     epochs: list[int] = []
 
     def client(number):
@@ -291,7 +291,7 @@ def test_a_transaction_in_the_background_waits_its_turn(tmp_path):
     db.close()
 
 
-def test_checkpoints_happen_by_themselves_when_the_log_has_grown(tmp_path):
+def test_checkpoints_run_automatically_when_the_log_has_grown(tmp_path):
     with kpg.open(tmp_path, checkpoint_bytes=4000) as db:
         edges, answer = edges_of(db)
         for number in range(100):
@@ -304,7 +304,7 @@ def test_checkpoints_happen_by_themselves_when_the_log_has_grown(tmp_path):
         db.checkpoint()
 
 
-def test_damage_in_the_log_is_told_and_nothing_is_guessed(tmp_path):
+def test_damage_in_the_log_raises_and_nothing_is_guessed(tmp_path):
     with kpg.open(tmp_path) as db:
         edges, _ = edges_of(db)
         for number in range(5):
@@ -316,7 +316,7 @@ def test_damage_in_the_log_is_told_and_nothing_is_guessed(tmp_path):
         kpg.open(tmp_path)
 
 
-def test_the_directory_belongs_to_one_process_and_is_free_when_that_is_dead(tmp_path):
+def test_a_directory_belongs_to_one_process_until_that_process_ends(tmp_path):
     program = "import sys, kpg; db = kpg.open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     other = subprocess.Popen(
@@ -365,7 +365,7 @@ assert not [name for name in os.listdir(place) if name.endswith(".partial")]
 assert len(answer.rows()) == done
 acknowledged = done
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-db.advance()                                   # what waited is written now
+db.advance()                                   # the pending rows are written now
 assert len(answer.rows()) == done + 1
 db.checkpoint()
 print(acknowledged)
@@ -373,7 +373,7 @@ os._exit(1)                                    # a crash, not an end
 """
 
 
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
+def test_a_full_disk_raises_and_loses_nothing(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     limit = 3 << 19
     ran = subprocess.run(
@@ -384,7 +384,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
         assert len(edges_of(db)[1].rows()) == int(ran.stdout) + 1
 
 
-def test_any_filesystem_of_arrow_will_do(tmp_path):
+def test_a_db_runs_on_any_filesystem_of_arrow(tmp_path):
     filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     for number in range(3):
         with kpg.open("db", filesystem=filesystem) as db:
@@ -397,7 +397,7 @@ def test_any_filesystem_of_arrow_will_do(tmp_path):
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_reader_finds_what_happened_since_it_was_here(tmp_path, durable):
+def test_a_named_reader_finds_all_changes_since_its_last_visit(tmp_path, durable):
     db = kpg.open(tmp_path / "db" if durable else None)
     edges, answer = edges_of(db)
     edges.insert([(0, "x")])

@@ -1,6 +1,6 @@
-"""Values and counts at the edge: a defined answer or a clear refusal, and the other queries go on.
+"""Extreme values and counts: each has a defined answer or a clear error, and other queries continue.
 
-Text that is not UTF-8, text of ten megabytes, rows that are there fewer than zero times, a cycle on which time stands.
+Text that is not UTF-8, text of ten megabytes, rows with negative counts, a cycle on which time does not grow.
 """
 
 import pyarrow as pa
@@ -48,8 +48,8 @@ def test_bytes_of_any_kind_are_binary(db):
     assert sorted(answer.rows()) == [(b"", 1), (b"\x00", 1), (b"caf\xe9", 1)]
 
 
-def test_texts_of_ten_megabytes_are_values_like_others(db):
-    """Joined, ordered, counted and taken back; an error message does not print them."""
+def test_texts_of_ten_megabytes_are_values_like_any_other(db):
+    """They are joined, ordered, counted and removed; an error message does not print them."""
     texts, marks = db.input("texts", text=str, n=int), db.input("marks", text=str)
     huge = "x" * 10_000_000
     joined = texts.join(marks, on="text").select("n").output()
@@ -66,8 +66,8 @@ def test_texts_of_ten_megabytes_are_values_like_others(db):
     assert most.rows() == [(huge,)]
 
 
-def test_rows_that_are_there_fewer_than_zero_times_are_not_there(db):
-    """distinct, min, max, argmin and top_k go by what is there; counts and sums say what they count."""
+def test_rows_with_negative_counts_are_absent_for_distinct_and_extremes(db):
+    """distinct, min, max, argmin and top_k see only positive counts; counts and sums add negative ones."""
     rows = db.input("rows", k=int, v=int)
     of = rows.group_by("k")
     answers = {
@@ -94,7 +94,7 @@ def test_rows_that_are_there_fewer_than_zero_times_are_not_there(db):
 
 
 def test_a_cycle_on_which_time_does_not_grow_is_refused(db):
-    """A1.9: people's loops always add a round; who builds operators by hand is told."""
+    """A1.9: loops of the API always add a round; a cycle wired by hand raises."""
 
     def build(dataflow):
         one, two = Linear("one", [NegateStage()]), Linear("two", [NegateStage()])

@@ -1,4 +1,4 @@
-"""What people see of a db: explanations, plain descriptions, tables in a notebook."""
+"""Introspection of a db: explanations, plain descriptions, tables in a notebook."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def find(description, name):
     return found
 
 
-def test_describe_is_plain_and_names_who_shares_and_who_pins(db, graph):
+def test_describe_is_plain_and_names_sharing_dataflows_and_pinning_handles(db, graph):
     description = json.loads(json.dumps(db.describe()))
     shared = find(description, "edges by src")
     assert shared["rows"] == 2 and shared["bytes"] > 0 and shared["keys"] == ["src"]
@@ -74,7 +74,7 @@ def test_explain_has_a_block_for_each_arrangement(db, graph):
 
 
 def test_explain_of_an_answer_shows_its_operators_once_each(db, graph):
-    """A1.1, A3.1: what was built can be looked at, and each stateful operator stands on an arrangement."""
+    """A1.1, A3.1: the built graph is visible, and each stateful operator reads an arrangement."""
     _, _, reach, degree = graph
     text = reach.explain()
     assert "edges by src\n" in text and "degree by" not in text
@@ -94,7 +94,7 @@ def test_a_dataflow_that_has_not_run_is_busy(db, graph):
     assert "idle" in late.explain()
 
 
-def test_rows_for_a_later_time_are_waited_for(db):
+def test_a_dataflow_with_rows_for_a_later_time_is_waiting(db):
     rows = db.input("rows", x=int)
     answer = rows.filter(col("x") > 0).output("answer")
     rows.update_at([(1,)], 5)

@@ -1,7 +1,7 @@
 """Sums of any floats are exact, rounded once, and undone by retraction to the last bit.
 
 Within 2^-128 to 2^63 they are kept as parts in the diff. Others (1e300, 1e-300, infinite, not a number) are outliers:
-their group is summed anew, with the same meaning.
+their group is summed again at each change, with the same result.
 """
 
 import math
@@ -19,7 +19,7 @@ INF, NAN = math.inf, math.nan
 
 
 def exactly(values, count=1):
-    """The sum as IEEE arithmetic would have it if it rounded once."""
+    """Return the sum as IEEE arithmetic would give it if it rounded once."""
     strange = [value for value in values if not math.isfinite(value)]
     if strange:
         return sum(strange)
@@ -35,7 +35,7 @@ def alike(have, want):
 
 
 def totals(*epochs):
-    """Sum and average after each epoch of (value, diff)."""
+    """Return sum and average after each epoch of (value, diff)."""
     found = []
     with kpg.open() as db:
         rows = db.input("rows", k=int, x=float)
@@ -72,13 +72,13 @@ def totals(*epochs):
     ids=str,
 )
 def test_sums_of_any_floats_are_exact_sums_rounded_once(values):
-    """Also where what cancels is far larger than what remains."""
+    """Also where the cancelling values are far larger than the remaining ones."""
     n, total, mean = totals([(value, 1) for value in values])[0]
     assert n == len(values) and alike(total, exactly(values)) and alike(mean, exactly(values, len(values)))
 
 
-def test_taking_an_outlier_back_leaves_what_was_there():
-    """The answer heals: infinite, not a number, huge; then as if they had never been."""
+def test_removing_an_outlier_restores_the_sum():
+    """Infinite, not a number, huge: after their removal the sum is as if they had never been inserted."""
     plain = [(0.1, 1), (0.2, 1)]
     huge, strange = [(-INF, -1), (1e300, 1)], [(NAN, 1)]
     found = totals(plain, [(INF, 1)], [(-INF, 1)], [(INF, -1)], huge, [(1e300, -1)], strange, [(NAN, -1)])
@@ -87,12 +87,12 @@ def test_taking_an_outlier_back_leaves_what_was_there():
     assert sums[1] == INF and math.isnan(sums[2]) and sums[3] == -INF and sums[4] == 1e300 and math.isnan(sums[6])
 
 
-def test_a_group_that_only_had_outliers_goes_with_them():
+def test_a_group_of_only_outliers_ends_with_them():
     assert totals([(INF, 1)], [(INF, -1)], [(1e-300, 1)]) == [(1, INF, INF), None, (1, 1e-300, 1e-300)]
 
 
 def test_outliers_in_one_column_leave_the_others_alone():
-    """Whole numbers and floats summed together, some of them null; groups without outliers go their own way."""
+    """Integers and floats summed together, some of them null; groups without outliers stay on the fast path."""
     with kpg.open() as db:
         rows = db.input("rows", k=str, a=int, x=float, y=float | None)
         asked = {"a": ("sum", "a"), "x": ("sum", "x"), "y": ("sum", "y"), "my": ("avg", "y")}
@@ -110,8 +110,8 @@ VALUES = st.sampled_from([0.5, 0.1, -0.1, 1e300, -1e300, 1e-300, INF, -INF, NAN,
 
 @examples(0.5)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 1), VALUES), max_size=4), min_size=1, max_size=4))
-def test_outliers_come_and_go_in_any_order(epochs):
-    """What is there goes, what is not comes; sums are those of what is there, to the last bit."""
+def test_outliers_are_inserted_and_removed_in_any_order(epochs):
+    """Present values are removed and absent ones inserted; sums are exact to the last bit."""
     with kpg.open() as db:
         rows = db.input("rows", k=int, x=float)
         answer = rows.group_by("k").sum("x").output("answer")
@@ -156,7 +156,7 @@ def test_outliers_inside_a_loop():
 
 
 def test_without_outliers_nothing_extra_is_kept():
-    """The way of outliers is there, and empty."""
+    """The path for outliers exists, and is empty."""
     with kpg.open() as db:
         rows = db.input("rows", k=int, x=float)
         answer = rows.group_by("k").sum("x").output("answer")

@@ -1,4 +1,4 @@
-"""How far back relations can be read: each reader holds what it reads, and nothing else."""
+"""The horizon of history: each reader holds the relations that it reads, and no others."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ NAMES = st.sampled_from("abc")
     readers=st.lists(st.tuples(st.integers(0, 9), st.none() | st.frozensets(NAMES)), max_size=3),
     relations=st.frozensets(NAMES, min_size=1),
 )
-def test_it_is_the_latest_of_what_each_relation_must_keep(last, found, readers, relations):
+def test_the_horizon_is_the_latest_since_of_the_relations(last, found, readers, relations):
     named = {str(number): NamedReader((time,), of) for number, (time, of) in enumerate(readers)}
     horizon = HistoryHorizon((0,), {name: Frontier.at((since,)) for name, since in found.items()}, named)
 
@@ -32,14 +32,14 @@ def test_it_is_the_latest_of_what_each_relation_must_keep(last, found, readers, 
 
 
 def rows_kept(db, name):
-    """How many updates the trace of a relation has after all merging."""
+    """Return the number of updates of a relation's trace after all merging."""
     spine = db.inputs[name].base().handle.spine
     while db.idle():
         pass
     return spine.rows
 
 
-def test_a_reader_holds_the_history_of_what_it_reads_and_of_nothing_else(tmp_path):
+def test_a_reader_holds_the_history_of_its_relations_and_no_others(tmp_path):
     for number in range(2):
         with kpg.open(tmp_path / "db") as db:
             left, right = db.input("left", n=int), db.input("right", n=int)
@@ -62,7 +62,7 @@ def test_a_reader_holds_the_history_of_what_it_reads_and_of_nothing_else(tmp_pat
             assert by_left.rows(as_of=start + 5) == [(5, 1)]
             assert left.output().rows(as_of=start + 7) == [(7,)]
             with pytest.raises(kpg.TimeTooEarly):
-                both.rows(as_of=start + 5)  # not told wrongly: half of what it needs is gone
+                both.rows(as_of=start + 5)  # refused: half of the history that it needs is compacted
             db.checkpoint()
             with pytest.raises(kpg.TimeTooEarly):
                 db.set_reader("late", start, of=["left", "right"])

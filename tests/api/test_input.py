@@ -1,4 +1,4 @@
-"""Inputs: rows come, go and are replaced, at the open epoch or a later one, until the input is closed (A1.10)."""
+"""Inputs: rows are inserted, removed and replaced, at the open epoch or later, until the input is closed (A1.10)."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_upserts_keep_the_last_row_of_each_key(actions, history):
                 assert changes.rows() == [(key, 1) for key in sorted(model)]
 
 
-def test_rows_of_later_times_cannot_be_replaced_unseen():
+def test_an_upsert_is_refused_while_rows_for_later_times_wait():
     with kpg.open() as db:
         users = db.input("users", key="id", id=int, level=int)
         users.update_at([(1, 10)], 3)
@@ -87,7 +87,7 @@ def test_several_inputs_share_one_clock():
             assert len(joined.rows()) == epoch + 1
 
 
-def test_what_is_not_advanced_is_not_seen():
+def test_pending_rows_are_invisible_until_the_advance():
     with kpg.open() as db:
         a = db.input("a", x=int)
         answer = a.output()
@@ -101,8 +101,8 @@ def test_what_is_not_advanced_is_not_seen():
         assert answer.rows() == [(1,)]
 
 
-def test_an_upsert_finds_its_key_whatever_was_indexed_first():
-    """An index by another column, made before the first row, is not the one that upserts look in."""
+def test_an_upsert_finds_its_key_when_another_index_was_built_first():
+    """An index by another column, built before the first row, is not the base that upserts search."""
     with kpg.open() as db:
         users = db.input("users", key="id", id=int, name=str)
         by_name = users.arrange("name")
@@ -113,7 +113,7 @@ def test_an_upsert_finds_its_key_whatever_was_indexed_first():
             assert sorted(answer.rows()) == [(f"name {name}", 12 // names) for name in range(names)]
 
 
-def test_upserts_see_rows_that_were_pushed_and_not_worked_off_yet():
+def test_upserts_see_rows_that_were_pushed_but_not_processed_yet():
     with kpg.open(history=None) as db:
         prices = db.input("prices", key="what", what=str, price=int)
         kept = prices.arrange("what")

@@ -1,4 +1,4 @@
-"""What is wrong is refused with the documented error, and everything else goes on.
+"""A wrong call raises the documented error, and everything else continues.
 
 After each test the db must still take rows, advance and answer.
 """
@@ -18,7 +18,7 @@ NO_ROWS = pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string()
 
 @pytest.fixture
 def db():
-    """A db with a query that nobody here touches; afterwards it must still work."""
+    """A db with a query that the tests do not touch; it must still work afterwards."""
     with kpg.open() as db:
         witness = db.input("witness", n=int)
         total = witness.group_by().sum("n").output("total")
@@ -63,7 +63,7 @@ def pairs(db):
     ],
     ids=str,
 )
-def test_rows_of_another_shape_or_type_are_refused_whole(db, pairs, rows):
+def test_an_insert_with_one_wrong_row_inserts_nothing(db, pairs, rows):
     answer = pairs.output()
     for take in (pairs.insert, pairs.remove, lambda rows: pairs.update_at(rows, 5)):
         with pytest.raises((kpg.SchemaMismatch, kpg.UndefinedName)):
@@ -73,7 +73,7 @@ def test_rows_of_another_shape_or_type_are_refused_whole(db, pairs, rows):
 
 
 @pytest.mark.parametrize("rows", [[], {"a": [], "b": []}, NO_ROWS], ids=["list", "dict", "arrow"])
-def test_no_rows_are_no_change(db, pairs, rows):
+def test_an_empty_insert_changes_nothing(db, pairs, rows):
     answer = pairs.output()
     pairs.insert(rows)
     pairs.remove(rows)
@@ -84,7 +84,7 @@ def test_no_rows_are_no_change(db, pairs, rows):
     assert db.worker.steps == steps, "nothing had to be done"
 
 
-def test_the_largest_and_smallest_numbers_are_keys_like_others(db):
+def test_the_largest_and_smallest_numbers_are_keys_like_any_other(db):
     wide = db.input("wide", k=int, v=int)
     extremes = [2**62, 2**63 - 1, -(2**63), -(2**62), 0, -1]
     joined = wide.join(wide.rename(v="w"), on="k").output()
@@ -99,7 +99,7 @@ def test_the_largest_and_smallest_numbers_are_keys_like_others(db):
     assert reached.rows() == [(key,) for key in sorted(extremes)]
 
 
-def test_nullable_numbers_refuse_the_one_that_stands_for_null(db):
+def test_a_nullable_column_refuses_the_number_that_represents_null(db):
     maybe = db.input("maybe", n=int | None)
     with pytest.raises(kpg.SchemaMismatch):
         maybe.insert([(-(2**63),)])
@@ -109,7 +109,7 @@ def test_nullable_numbers_refuse_the_one_that_stands_for_null(db):
 
 
 @pytest.mark.parametrize("diff", [1.5, "1", None, [1], [1, 2, 3], 2**64])
-def test_diffs_are_whole_numbers_one_or_as_many_as_rows(db, pairs, diff):
+def test_diffs_are_one_integer_or_one_for_each_row(db, pairs, diff):
     with pytest.raises((kpg.SchemaMismatch, kpg.TypeMismatch)):
         pairs.update_at([(1, "x"), (2, "y")], db.epoch, diff)
     pairs.update_at([(1, "x"), (2, "y")], db.epoch, [2, 3])
@@ -120,7 +120,7 @@ def test_diffs_are_whole_numbers_one_or_as_many_as_rows(db, pairs, diff):
 # Columns and types
 
 
-def test_unknown_columns_are_named(db, pairs):
+def test_an_unknown_column_is_named_in_the_error(db, pairs):
     for wrong in (
         lambda: pairs.select("c"),
         lambda: pairs.select(d=col("c") + 1),
@@ -141,7 +141,7 @@ def test_unknown_columns_are_named(db, pairs):
             wrong()
 
 
-def test_types_that_do_not_fit_are_refused_when_the_query_is_written(db, pairs):
+def test_types_that_do_not_fit_are_refused_when_the_query_is_described(db, pairs):
     other = db.input("other", a=str, n=float)
     for wrong in (
         lambda: pairs.join(other, on="a"),
@@ -228,7 +228,7 @@ def test_a_frontier_of_other_times_is_refused(db):
         db.advance_to(Frontier([(1, 2)]))
 
 
-def test_answers_are_read_when_complete_and_while_kept(db, pairs):
+def test_answers_are_readable_from_completion_until_compaction(db, pairs):
     answer, index = pairs.output(), pairs.arrange("a")
     db.advance_to(7)
     for read in (answer.snapshot, answer.rows, index.scan, lambda as_of: index.lookup(1, as_of=as_of)):
@@ -241,7 +241,7 @@ def test_answers_are_read_when_complete_and_while_kept(db, pairs):
         read(as_of=6)
 
 
-def test_history_says_how_far_back_answers_are_read():
+def test_history_sets_how_far_back_answers_are_readable():
     with kpg.open(history=2) as db:
         a = db.input("a", x=int)
         answer = a.output()
@@ -255,14 +255,14 @@ def test_history_says_how_far_back_answers_are_read():
             answer.rows(as_of=2)
 
 
-def test_nothing_is_read_before_anything_is_complete():
+def test_a_read_before_the_first_advance_is_refused():
     with kpg.open() as db:
         answer = db.input("a", x=int).output()
         with pytest.raises(kpg.TimeNotReached, match="nothing is complete yet"):
             answer.rows()
 
 
-def test_a_db_of_several_clocks_is_told_where_to():
+def test_a_db_of_several_clocks_needs_advance_to():
     with kpg.open(coordinates=2) as db:
         a = db.input("a", x=int)
         with pytest.raises(kpg.KpgError, match="single clock"):
@@ -274,7 +274,7 @@ def test_a_db_of_several_clocks_is_told_where_to():
         assert a.output().snapshot(as_of=(0, 9)).num_rows == 1
 
 
-def test_after_the_last_time_nothing_is_taken_but_all_is_read(db, pairs):
+def test_after_the_end_of_time_inserts_are_refused_and_reads_work(db, pairs):
     answer = pairs.output()
     pairs.update_at([(1, "x")], 40)
     db.advance_to(Frontier())
@@ -304,7 +304,7 @@ def test_a_closed_input_takes_no_rows_and_keeps_its_own(db, pairs):
     assert pairs.output().rows() == [(1, "x")]
 
 
-def test_a_released_answer_is_gone(db, pairs):
+def test_a_released_answer_refuses_all_use(db, pairs):
     answer = pairs.output("gone")
     answer.release()
     answer.release()
@@ -316,7 +316,7 @@ def test_a_released_answer_is_gone(db, pairs):
     assert pairs.output("gone").rows() == []
 
 
-def test_a_released_arrangement_is_gone(db, pairs):
+def test_a_released_arrangement_refuses_all_use(db, pairs):
     index = pairs.select("a").arrange("a")
     index.release()
     index.release()
@@ -339,12 +339,12 @@ def test_answers_have_different_names_even_when_unnamed(db, pairs):
         pairs.output(second.name)
 
 
-def test_names_of_inputs_are_taken_once(db, pairs):
+def test_two_inputs_cannot_have_one_name(db, pairs):
     with pytest.raises(kpg.InUse, match="there is an input 'pairs' already"):
         db.input("pairs", a=int)
 
 
-def test_a_relation_is_not_dropped_while_it_is_read(db, pairs):
+def test_a_relation_with_readers_cannot_be_dropped(db, pairs):
     answer = pairs.count("a").output("counts")
     with pytest.raises(kpg.InUse, match="counts"):
         pairs.drop()
@@ -368,14 +368,14 @@ def test_a_relation_is_not_dropped_while_it_is_read(db, pairs):
     assert fresh.output().rows() == [(5,)]
 
 
-def test_a_relation_that_was_never_read_is_dropped(db, pairs):
+def test_a_relation_without_readers_can_be_dropped(db, pairs):
     query = pairs.count("a")
     pairs.drop()
     with pytest.raises(kpg.Closed):
         query.output()
 
 
-def test_a_closed_db_is_gone(db, pairs):
+def test_a_closed_db_refuses_all_use(db, pairs):
     answer, index = pairs.output(), pairs.arrange("a")
     db.close()
     db.close()
@@ -398,7 +398,7 @@ def test_a_closed_db_is_gone(db, pairs):
 # Threads
 
 
-def test_another_thread_is_refused_and_harms_nothing(db, pairs):
+def test_another_thread_is_refused_and_changes_nothing(db, pairs):
     answer, index = pairs.output(), pairs.arrange("a")
     raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Joins mean what they say, whenever and however rows arrive on either side (A2.4, A2.5, A5.3, A5.5)."""
+"""Joins equal their denotation, whenever and however rows arrive on either side (A2.4, A2.5, A5.3, A5.5)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A memory limit is met with a clear error, and what is not to blame goes on."""
+"""Reaching the memory limit raises a clear error, and other queries continue."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ MEGABYTE = 1 << 20
 
 
 def held() -> int:
-    """The memory of this process once what the queries below run on is loaded."""
+    """The memory of this process once the machine code of the queries below is loaded."""
     with kpg.open() as db:
         pairs = db.input("pairs", k=int, v=int)
         few = pairs.filter(col("k") > 0).count().output("few")
@@ -22,7 +22,7 @@ def held() -> int:
     return resident_bytes()
 
 
-def test_a_query_that_needs_too_much_is_dropped_and_the_others_go_on() -> None:
+def test_a_query_that_needs_too_much_memory_is_dropped_and_the_others_continue() -> None:
     """OverBudget names the limit; the db and its other answers stay usable."""
     with kpg.open(memory_limit=held() + 400 * MEGABYTE) as db:
         pairs = db.input("pairs", k=int, v=int)
@@ -38,7 +38,7 @@ def test_a_query_that_needs_too_much_is_dropped_and_the_others_go_on() -> None:
         assert count.rows() == [(0, 20_000), (1, 1)]
 
 
-def test_rows_that_do_not_fit_are_refused() -> None:
+def test_rows_that_exceed_the_limit_are_refused() -> None:
     """An insert over the limit is refused as a whole."""
     with kpg.open(memory_limit=held() + 100 * MEGABYTE) as db:
         rows = db.input("rows", k=int)

@@ -10,7 +10,7 @@ from kpg.testing.strategies import rows
 
 
 def test_copies_of_a_row_are_counted():
-    """A2.6: as often as it was inserted; distinct is asked for, never assumed."""
+    """A2.6: a row counts as often as it was inserted; only distinct removes copies."""
     with kpg.open() as db:
         words = db.input("words", word=str)
         answer, once = words.output("answer"), words.distinct().output("once")
@@ -36,8 +36,8 @@ def test_multiplicities_multiply_in_a_join():
         assert answer.snapshot(counts=True).to_pylist() == [{"k": 1, "count": 6}]
 
 
-def test_a_removal_may_come_before_its_insertion():
-    """A2.6: a count below zero is legal for a while; it is shown as what it is, and heals."""
+def test_a_removal_may_precede_its_insertion():
+    """A2.6: a negative count is legal for a while; it is shown, and becomes positive again."""
     with kpg.open() as db:
         items = db.input("items", x=int)
         answer, there, number = items.output("answer"), items.distinct().output("there"), items.count("x").output("n")
@@ -84,8 +84,8 @@ def program(db):
 
 
 @given(st.lists(rows(2, 3), max_size=8), st.lists(st.tuples(rows(2, 3), st.booleans()), max_size=8))
-def test_loading_at_once_and_maintaining_are_the_same_program(load, changes):
-    """A2.7: the operators that load are those that maintain; loaded at once or row by row, the answers agree."""
+def test_loading_and_maintaining_are_the_same_program(load, changes):
+    """A2.7: the operators that load also maintain; loaded together or row by row, the answers agree."""
     with kpg.open() as batch, kpg.open() as stream:
         (all_at_once, loaded), (one_by_one, followed) = program(batch), program(stream)
         built = [operators(db) for db in (batch, stream)]

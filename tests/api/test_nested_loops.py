@@ -1,4 +1,4 @@
-"""Loops in loops, however they are written down, and what is refused (A1.9, A6.4, A6.5, A17.14)."""
+"""Nested loops, in any notation, and the errors of wrong ones (A1.9, A6.4, A6.5, A17.14)."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def inner_begins_empty(db, r):
 
 
 def inner_begins_outside(db, r):
-    """The inner loop begins as something that does not depend on the outer."""
+    """The inner loop begins with a collection that does not depend on the outer."""
     with db.loop("outer") as outer, db.loop("inner") as inner:
         v = outer.variable(node=int)
         w = inner.variable(r["roots"])
@@ -68,7 +68,7 @@ def used_twice(db, r):
 
 
 def other_intermediate(db, r):
-    """What leaves is not a variable but something computed of one."""
+    """The collection that leaves is computed from a variable, and is not one."""
     with db.loop() as loop:
         v = loop.variable(r["roots"])
         nodes = v.distinct()
@@ -137,7 +137,7 @@ def test_loops_cannot_be_inside_each_other(db, nodes):
             w.set(v.distinct())
 
 
-def test_a_loop_is_left_when_it_is_known_where_it_is(db, nodes):
+def test_a_loop_must_not_be_left_before_its_nesting_is_known(db, nodes):
     with db.loop("outer") as outer, db.loop("inner") as inner:
         v, w = outer.variable(nodes), inner.variable(node=int)
         inner.leave(w)
@@ -145,7 +145,7 @@ def test_a_loop_is_left_when_it_is_known_where_it_is(db, nodes):
             w.set(v)
 
 
-def test_collections_of_two_loops_beside_each_other_do_not_meet(db, nodes):
+def test_collections_of_two_separate_loops_cannot_be_combined(db, nodes):
     with db.loop("one") as one, db.loop("two") as two:
         v, w = one.variable(nodes), two.variable(nodes)
         v.set(v.distinct())
@@ -156,7 +156,7 @@ def test_collections_of_two_loops_beside_each_other_do_not_meet(db, nodes):
             one.leave(two.leave(v.join(w, on="node"))).output()
 
 
-def test_what_is_inside_a_loop_cannot_be_installed(db, nodes):
+def test_a_collection_inside_a_loop_cannot_be_installed(db, nodes):
     with db.loop("inside") as loop:
         v = loop.variable(nodes)
         v.set(v.distinct())
@@ -182,7 +182,7 @@ def test_a_refused_plan_leaves_nothing_behind(db, nodes):
     assert good.rows() == [(1,)]
 
 
-def test_a_recursion_that_does_not_end_is_stopped_and_others_go_on(db, nodes):
+def test_a_recursion_without_a_fixed_point_is_stopped_and_others_continue(db, nodes):
     """A17.14."""
     counting = nodes.iterate(lambda v: v.select(node=kpg.col("node") + 1), name="counting", max_rounds=50).output()
     flickering = nodes.iterate(
@@ -204,8 +204,8 @@ def test_a_recursion_that_does_not_end_is_stopped_and_others_go_on(db, nodes):
     assert nodes.iterate(lambda v: v.distinct()).output().rows() == [(1,), (2,)]
 
 
-def test_a_recursion_through_an_arrangement_that_failed_says_so(db, nodes):
-    """A17.14: whoever reads the answer of a stopped recursion is told why there is none."""
+def test_a_recursion_over_a_failed_arrangement_raises_its_error(db, nodes):
+    """A17.14: reading the answer of a stopped recursion raises the reason."""
     shared = nodes.iterate(lambda v: v.select(node=kpg.col("node") + 1), name="counting", max_rounds=9).arrange("node")
     reader = shared.join(nodes, on="node").output()
     nodes.insert([(1,)])

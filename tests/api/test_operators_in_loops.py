@@ -1,7 +1,7 @@
-"""Every operator inside loops, looked at in every round: times of two and three coordinates (A2.4, A5.10, A17.11).
+"""Every operator inside loops, observed in every round: times of two and three coordinates (A2.4, A5.10, A17.11).
 
-Rows enter a loop in a round that they name themselves, so that updates are at any (epoch, round); what an operator
-makes of them is seen by `inspect` before it leaves the loop, with its full time.
+A column of each row names the round in which it enters the loop, so that updates are at any (epoch, round). `inspect`
+sees the output of an operator inside the loop, with its full time.
 """
 
 from typing import Any
@@ -60,7 +60,7 @@ OPERATORS = {
 
 
 def in_one_loop(seen: dict[str, list[Update[Any]]]):
-    """Each operator in a loop of its own, with rows from the round that `r` says."""
+    """Put each operator in a loop of its own, with rows that enter in round `r`."""
 
     def query(name: str):
         def build(db, relations):
@@ -75,7 +75,7 @@ def in_one_loop(seen: dict[str, list[Update[Any]]]):
 
 
 def in_two_loops(seen: dict[str, list[Update[Any]]]):
-    """The same one loop deeper, with rows from the rounds `r` and `q`; the inner loop reads the outer."""
+    """The same one loop deeper, with rows that enter in rounds `r` and `q`; the inner loop reads the outer."""
 
     def query(name: str):
         def build(db, relations):
@@ -91,7 +91,7 @@ def in_two_loops(seen: dict[str, list[Update[Any]]]):
 
 
 def entered(stream: list[Update[Any]], depth: int) -> list[Update[Any]]:
-    """What rows look like inside one or two loops."""
+    """The columns of rows inside one or two loops."""
     return [((x, y), (*time, r, q)[: len(time) + depth], diff) for (x, y, r, q), time, diff in stream]
 
 
@@ -135,7 +135,7 @@ def test_operators_in_every_round_where_epochs_have_two_coordinates(play):
 @examples(0.4)
 @given(plays({"a": ROW}, largest=3))
 def test_delay_outside_loops(play):
-    """Rows are not there before the epoch they name."""
+    """Rows are invisible before the epoch that they name."""
     done = perform(play, {"a": FIELDS}, {"delay": lambda db, r: r["a"].delay(col("r") + col("q"))})
     delayed = [(row, (max(time[0], row[2] + row[3]),), diff) for row, time, diff in play.streams["a"]]
     assert_agrees(done.early["delay"], lambda rows: rows, delayed)
@@ -144,7 +144,7 @@ def test_delay_outside_loops(play):
 
 @pytest.mark.parametrize("first", [2**16 - 10, 2**31 - 10, 2**32 - 10, 2**53 - 10])
 def test_rounds_are_counted_past_the_ends_of_short_numbers(first):
-    """A chain walked from a late round on: as far as it goes, and back again when its first edge is gone."""
+    """A chain walked from a late round on to its end, and undone when its first edge is removed."""
     with kpg.open(max_rounds=2**60) as db:
         edges, roots = db.input("edges", src=int, dst=int), db.input("roots", node=int)
         by_src = edges.arrange("src")

@@ -1,6 +1,6 @@
 """Loading and importing peak at no more than twice the steady memory (A17.12).
 
-Each case is a process of its own, for a peak cannot be taken back. Linux tells it (VmHWM) and lets it be reset.
+Each case is a process of its own, because a peak cannot be undone. Linux reports it as VmHWM, and can reset it.
 """
 
 import json
@@ -34,7 +34,7 @@ def load(relation, rows, pieces):
         relation.insert({"k": keys, "v": keys * 1_000_003})
 
 case, rows, pieces = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-with kpg.open() as rehearsed:  # machine code is no row
+with kpg.open() as rehearsed:  # loads the machine code before memory is measured
     relation = rehearsed.input("relation", k=int, v=int)
     relation.arrange("k")
     for _ in range(2):
@@ -69,7 +69,7 @@ with kpg.open() as db:
 
 
 def measure(case: str, pieces: int) -> dict[str, int]:
-    """Bytes at the start, at the peak and afterwards, and what the arrays of the arrangement hold."""
+    """Return the bytes at the start, at the peak and afterwards, and the bytes of the arrangement's arrays."""
     command = [sys.executable, "-c", SCRIPT, case, str(ROWS), str(pieces)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
@@ -82,7 +82,7 @@ def test_loading_and_importing_peak_at_twice_the_steady_memory(case, pieces):
     """A17.12: of the process, with four million rows; a join that imports them copies none."""
     found = measure(case, pieces)
     assert found["peak"] <= 2 * found["steady"], found
-    if case == "load":  # what was inserted, sorted once beside itself, and the words that are sorted
+    if case == "load":  # the inserted rows, a sorted copy of them, and the words that are sorted
         assert found["peak"] - found["start"] <= 3.5 * found["arrays"], found
     if case == "import join":
         assert found["peak"] - found["steady"] < found["arrays"] / 10, found

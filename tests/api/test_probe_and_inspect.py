@@ -1,10 +1,10 @@
-"""Probes, which say how far an answer has come, and inspect, which sees each update as it passes (A1.11)."""
+"""Probes, which report the progress of an answer, and inspect, which sees each update that passes (A1.11)."""
 
 import kpg
 from kpg import col
 
 
-def test_a_probe_passes_a_time_when_everything_at_it_has_come():
+def test_a_probe_passes_a_time_when_all_its_updates_have_arrived():
     """A1.11: not before the clock does, and then through all operators, loops included."""
     with kpg.open() as db:
         edges = db.input("edges", src=int, dst=int)
@@ -24,7 +24,7 @@ def test_a_probe_passes_a_time_when_everything_at_it_has_come():
 
 
 def test_inspect_sees_every_update_and_changes_nothing():
-    """A1.11: rows as people wrote them, with time and diff, in whatever pieces they come."""
+    """A1.11: rows of the user's values, with time and diff, in parts of any size."""
     seen, found = [], []
     with kpg.open() as db:
         words = db.input("words", word=str, n=int)
@@ -41,7 +41,7 @@ def test_inspect_sees_every_update_and_changes_nothing():
 
 
 def test_inspect_inside_a_loop_sees_rounds():
-    """A1.11: there a time has its round beside it."""
+    """A1.11: a time inside a loop includes its round."""
     seen = []
     with kpg.open() as db:
         start = db.input("start", x=int)

@@ -1,7 +1,7 @@
-"""Recursive programs mean their fixed point at every time, under insertions and deletions (A2.4, A6.1, A6.2, A6.4).
+"""Recursive programs equal their fixed point at every time, under insertions and deletions (A2.4, A6.1, A6.2, A6.4).
 
-Inside, times are (epoch, round) and (epoch, round, round); a deletion must undo exactly what followed from it, in
-whatever round. Each program is compared with its plain iteration on multisets.
+Inside, times are (epoch, round) and (epoch, round, round). A deletion must undo exactly its consequences, in every
+round. Each program is compared with its plain iteration on multisets.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ col = kpg.col
 
 
 def fixed_point(start: Any, step: Callable[..., Any]) -> Any:
-    """Several multisets, each defined by all, from their start until nothing changes."""
+    """Iterate several multisets, each defined by all, from their start until nothing changes."""
     for _ in range(100):
         following = step(*start)
         if following == start:
@@ -166,7 +166,7 @@ def parities_of(which: int):
     return denotation
 
 
-# Not monotone: who moves to a lost position wins; what has too few neighbours goes
+# Not monotone: a move to a lost position wins; nodes with too few neighbours are removed
 
 
 def wins(db, r):
@@ -265,10 +265,10 @@ def test_loops_of_linear_operators_alone(play):
 
 
 def scc(db, r):
-    """The edges within a component: those whose ends have the same label, forwards and backwards, until none goes."""
+    """Keep the edges between equal labels, forwards and backwards, until no edge is removed: the components."""
 
     def trimmed(edges):
-        """The edges between nodes that the same least node reaches, turned round."""
+        """Return the reversed edges between nodes that the same least node reaches."""
         ends = edges.select(node="src", label="src").concat(edges.select(node="dst", label="dst")).distinct()
 
         def step(v):
@@ -303,7 +303,7 @@ def test_strongly_connected_components(play):
 @examples(0.1)
 @given(st.data())
 def test_strongly_connected_components_of_larger_graphs_under_churn(data):
-    """A6.5, A6.6: one edge more, one less, again and again."""
+    """A6.5, A6.6: one edge is inserted and one removed, again and again."""
     draw = data.draw
     pairs = st.tuples(st.integers(0, 9), st.integers(0, 9))
     edges: set[tuple[int, int]] = draw(st.sets(pairs, min_size=5, max_size=25))

@@ -27,12 +27,12 @@ def of_a(build, denotation) -> Query:
 
 
 def before(value: Any) -> tuple[bool, Any]:
-    """What orders values as a column does: null first, text by code point."""
+    """Return a sort key with the order of a column: null first, text by code point."""
     return (value is not None, value)
 
 
 def first(limit: int, *by: str, copies: bool = True):
-    """The first rows of each k by some columns, then by all others."""
+    """Return the first rows of each k by some columns, then by all others."""
     columns = ["k", "s", "n", "f"]
 
     def denotation(a: Multiset) -> Multiset:
@@ -54,7 +54,7 @@ def first(limit: int, *by: str, copies: bool = True):
 
 
 def extreme(choose, column: int):
-    """The least or greatest value that is not null."""
+    """Return the least or greatest value that is not null."""
 
     def denotation(a: Multiset) -> Multiset:
         there = denotations.distinct(denotations.select(a, (0, column)))
@@ -65,7 +65,7 @@ def extreme(choose, column: int):
 
 
 def totals(a: Multiset) -> Multiset:
-    """Nulls count as rows but not towards sums and means, which are null where there is nothing to add."""
+    """Nulls count as rows, but not in sums and means, which are null when all values are."""
     made = {}
     for (key,), group in denotations.groups(a, (0,)).items():
         count = sum(group.values())
@@ -80,7 +80,7 @@ def totals(a: Multiset) -> Multiset:
 
 
 def listed(key, rows):
-    """All rows, in the order they come, as one text."""
+    """Return all rows, in the order of arrival, as one text."""
     return [("|".join(f"{row}×{count}" for row, count in rows),)]
 
 
@@ -135,7 +135,7 @@ def test_reductions_of_every_type_where_times_have_two_coordinates(play):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["pear", "apple", "fig"])))
-def test_ties_between_rows_are_settled_by_text_not_by_arrival(order):
+def test_ties_between_rows_are_broken_by_text_not_by_arrival(order):
     with kpg.open() as db:
         offers = db.input("offers", item=int, price=int, seller=str)
         best = offers.group_by("item").argmin("price").output()
@@ -165,7 +165,7 @@ FLOATS = st.floats(2**-30, 2**30, width=32)
 @examples(0.5)
 @given(st.lists(FLOATS | FLOATS.map(float.__neg__), min_size=1, max_size=8), st.randoms())
 def test_a_sum_of_floats_is_the_same_in_any_order_and_exactly_undone(values, random):
-    """Sums are exact until read, so what is left after a removal is what it would have been without the row."""
+    """Sums are exact until they are read, so a removal restores the sum without the row."""
     with kpg.open() as db:
         a = db.input("a", f=float)
         total = a.group_by().sum("f").output()

@@ -1,7 +1,7 @@
-"""Functions of groups mean what they say, whenever and however rows arrive (A2.4, A2.5, A5.9, A5.10, A5.13, A5.14).
+"""Aggregates equal their denotation, whenever and however rows arrive (A2.4, A2.5, A5.9, A5.10, A5.13, A5.14).
 
-At one coordinate counts and sums are sweeps; at two and three, and for everything else, the general reduction runs,
-whose output may change at joins of times at which no input does.
+At one coordinate counts and sums are sweeps. At two and three, and for all other aggregates, the general reduction
+runs; its output may change at joins of times, where no input does.
 """
 
 from hypothesis import given
@@ -20,7 +20,7 @@ def of_a(build, denotation) -> Query:
 
 
 def middle(key, rows):
-    """The row in the middle of those that are there, and how many there are."""
+    """Return the middle row of the present ones, and their number."""
     there = [row for row, count in rows for _ in range(count)]
     return [(*there[len(there) // 2], len(there))] if there else []
 
@@ -64,7 +64,7 @@ REDUCTIONS = {
 
 
 def least(a: Multiset) -> Multiset:
-    """The least v of each k: only these two columns are looked at, so other columns cannot hide a negative count."""
+    """The least v of each k: only these two columns matter, so other columns cannot hide a negative count."""
     return denotations.min(denotations.select(a, (0, 1)), (0,), 1)
 
 

@@ -1,4 +1,4 @@
-"""Operators that look at one row at a time mean what they say, whenever and however rows arrive (A2.1, A2.4, A2.5)."""
+"""Operators on single rows equal their denotation, whenever and however rows arrive (A2.1, A2.4, A2.5)."""
 
 import numpy as np
 import pyarrow as pa

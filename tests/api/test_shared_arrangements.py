@@ -1,4 +1,4 @@
-"""Queries that come late, idle or in crowds: they share what is there, and cost what they use."""
+"""Late, idle and numerous queries: they share existing arrangements, and cost only what they use."""
 
 import kpg
 from kpg import col
@@ -6,7 +6,7 @@ from kpg.operators.join import Join
 
 
 def reachable(db: kpg.Database, name: str) -> kpg.Output:
-    """The example of the papers' figure 1: which queried pairs are connected."""
+    """Install the example of the papers' figure 1: which queried pairs are connected."""
     edges, query = db["edges"], db["query"]
     by_src = edges.arrange("src")
 
@@ -43,7 +43,7 @@ def test_a_late_query_answers_as_an_early_one() -> None:
 
 
 def test_a_thousand_idle_queries_are_never_stepped() -> None:
-    """A1.3 A1.4 A17.10: the steps of a busy query do not depend on how many others sleep."""
+    """A1.3 A1.4 A17.10: the steps of a busy query do not depend on the number of idle ones."""
     with kpg.open() as db:
         busy, quiet = db.input("busy", k=int), db.input("quiet", k=int, v=int)
         answer = busy.count("k").output("answer")
@@ -86,8 +86,8 @@ def test_an_index_inside_a_loop_is_the_one_outside() -> None:
         assert [id(batch) for batch in inside[0].batches_through(None)] == [id(batch) for batch in outside]
 
 
-def test_a_join_lets_go_of_what_a_closed_side_would_have_asked() -> None:
-    """A5.6: when one input closes, nothing will be asked of the other's trace, and its handle is released."""
+def test_a_join_releases_the_trace_that_only_a_closed_side_would_read() -> None:
+    """A5.6: when one input closes, no lookup in the other's trace can follow, and its handle is released."""
     with kpg.open() as db:
         left, right = db.input("left", k=int, v=int), db.input("right", k=int, w=int)
         answer = left.join(right, on="k").output("answer")

@@ -1,4 +1,4 @@
-"""Symbols that no row has any more are let go, and those in use stay what they are."""
+"""Symbols that no row uses any more are freed, and the others keep their values."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,8 +36,8 @@ def test_answers_stay_right_when_symbols_are_reclaimed(steps: list[tuple[list[st
             assert {row[0] for row in reach.rows()} == {text for row in rows for text in row}
 
 
-def test_text_that_is_gone_takes_no_place() -> None:
-    """Symbols no longer referenced can be reclaimed; their places are used again."""
+def test_removed_text_takes_no_memory() -> None:
+    """Symbols that no row uses can be reclaimed; their ids are used again."""
     with kpg.open() as db:
         words = db.input("words", word=str)
         answer = words.distinct().output("answer")

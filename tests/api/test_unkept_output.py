@@ -1,4 +1,4 @@
-"""An output that keeps nothing still says when its answer has failed."""
+"""An output without a trace still reports that its answer has failed."""
 
 import pytest
 
@@ -6,8 +6,8 @@ import kpg
 from kpg import col
 
 
-def test_changes_of_a_failed_answer_are_refused_until_it_heals() -> None:
-    """Errors are data for outputs without a trace too: the row and reason, then the changes once it is retracted."""
+def test_changes_of_a_failed_answer_are_refused_until_the_row_is_removed() -> None:
+    """Errors are data for outputs without a trace too: the row and reason, then the changes once the row is removed."""
     with kpg.open() as db:
         rows = db.input("rows", a=int, b=int)
         answer = rows.select(c=col("a") // col("b")).output("answer", keep=False)

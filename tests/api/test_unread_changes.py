@@ -1,4 +1,4 @@
-"""Changes that nobody reads: kept within bounds, and at a bounded cost."""
+"""Unread changes: bounded in memory, and in cost."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from kpg.api import unread_changes
 
 
 def total(changes):
-    """Rows with their counts."""
+    """Return rows with their counts."""
     sums = Counter()
     for row, _, diff in changes:
         sums[row] += diff
@@ -18,14 +18,14 @@ def total(changes):
 
 @pytest.fixture
 def summed(monkeypatch):
-    """How many changes were summed up, each time that was done."""
+    """The number of changes that each summation processed."""
     sizes = []
     plain = unread_changes.consolidate
     monkeypatch.setattr(unread_changes, "consolidate", lambda updates: sizes.append(len(updates)) or plain(updates))
     return sizes
 
 
-def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch, summed):
+def test_unread_changes_are_summed_and_each_row_only_a_few_times(monkeypatch, summed):
     """A2.9: an answer larger than the limit does not make every later transaction pay for all of it."""
     monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 100)
     with kpg.open() as db:
@@ -37,12 +37,12 @@ def test_unread_changes_are_summed_up_and_each_row_only_a_few_times(monkeypatch,
             rows.insert([(x,)])
             rows.remove([((x * 7) % 500,)] if x < 500 else [(x,)])
             db.advance()
-        assert sum(summed) < 10 * 2500, "linear in what came, not its square"
+        assert sum(summed) < 10 * 2500, "linear in the changes, not quadratic"
         assert total(answer.changes()) == Counter(row for row in answer.rows())
         assert list(answer.changes()) == []
 
 
-def test_unread_changes_that_cancel_take_no_room(monkeypatch):
+def test_unread_changes_that_cancel_take_no_memory(monkeypatch):
     monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 100)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
@@ -56,8 +56,8 @@ def test_unread_changes_that_cancel_take_no_room(monkeypatch):
         assert total(answer.changes()) == {}
 
 
-def test_unread_changes_are_never_more_than_the_limit_or_twice_what_changed_in_all(monkeypatch):
-    """Beside the trace at most that many rows are held, and what one advance brings on top."""
+def test_unread_changes_are_bounded_by_the_limit_or_twice_the_total_change(monkeypatch):
+    """Beside the trace, the buffer holds at most that many rows, plus the changes of one advance."""
     limit = 100
     monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", limit)
     with kpg.open() as db:
@@ -79,7 +79,7 @@ def test_unread_changes_are_never_more_than_the_limit_or_twice_what_changed_in_a
 
 
 def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatch):
-    """Only those who fall behind by more than the limit get a summary, at the last of its times."""
+    """Only a reader that falls behind by more than the limit receives sums, at the latest of the times."""
     monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 3)
     with kpg.open() as db:
         rows = db.input("rows", x=int)
@@ -93,8 +93,8 @@ def test_changes_of_a_reader_that_keeps_up_are_each_at_their_own_time(monkeypatc
         assert sorted(late.changes()) == [((0,), 3, 1), ((1,), 3, 1), ((2,), 3, 1), ((3,), 3, 1), ((4,), 4, 1)]
 
 
-def test_a_kept_answer_that_nobody_reads_sums_nothing_up_until_somebody_does(monkeypatch, summed):
-    """A2.9: what changed since the start is in its trace already; a listener that comes late is told all the same."""
+def test_a_kept_answer_without_readers_sums_nothing_until_the_first_read(monkeypatch, summed):
+    """A2.9: its trace already holds all changes since the start; a late listener still receives them."""
     monkeypatch.setattr(unread_changes, "CHANGES_LIMIT", 3)
     with kpg.open() as db:
         rows = db.input("rows", x=int, y=int)
