@@ -1,8 +1,8 @@
 """kpg keeps the answers of queries up to date while their inputs change.
 
-Queries are installed and dropped while data streams in; they share the indexes they read; they may be recursive;
-each answer is exact for one logical time. `import kpg` is light: the engine, and with it Numba, is imported when a
-name of `ENGINE` is first used, and kernels are compiled when a db is first opened.
+You install and drop queries while data streams in. Queries share the indexes that they read, and may be recursive;
+each answer is exact for one logical time. `import kpg` is light: Python imports the engine, and with it Numba, when
+the program first uses a name of `ENGINE`, and compiles the kernels when it first opens a db.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kpg.errors import (
     WrongThread,
 )
 
-# Public name -> the module it lives in, imported on first use. Give each one its type under TYPE_CHECKING as well.
+# Public name → its module, imported on first use. Each name is also imported under TYPE_CHECKING, for its type.
 ENGINE: dict[str, str] = {
     "Arrangement": "kpg.api.contracts",
     "Background": "kpg.api.background",
@@ -154,12 +154,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "graphs":  # a package of its own, imported when used
+    if name == "graphs":  # a package, imported on first use
         return import_module("kpg.graphs")
     if name not in ENGINE:
         raise AttributeError(f"module 'kpg' has no attribute {name!r}")
     value = getattr(import_module(ENGINE[name]), name)
-    globals()[name] = value  # found directly from now on
+    globals()[name] = value  # so that later uses do not come here
     return value
 
 

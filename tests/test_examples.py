@@ -1,4 +1,4 @@
-"""Every example runs, and says what its page says it does."""
+"""Every example runs, and prints what its page describes."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ TRIED_BELOW = {"demo.py", "demo_screen.py", "reach.py", "pipeline.py", "pipeline
 
 
 def run(name: str, *arguments: str, **environment: str) -> str:
-    """What an example prints."""
+    """Return the output of an example."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},

@@ -16,7 +16,7 @@ BUDGET_SECONDS = 0.5
 
 
 def run(code: str, **environment: str) -> str:
-    """What a new Python prints."""
+    """Return the output of a new Python process."""
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
@@ -25,7 +25,7 @@ def run(code: str, **environment: str) -> str:
 
 
 def seconds(code: str) -> float:
-    """How long a new Python computes, at its best: a busy machine is not our fault."""
+    """Return the least CPU time of a new Python process in five runs: a busy machine must not fail the test."""
     took = []
     for _ in range(5):
         start = children()
@@ -35,7 +35,7 @@ def seconds(code: str) -> float:
 
 
 def children() -> float:
-    """The CPU seconds of the processes that have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -45,7 +45,7 @@ def test_import_is_fast():
 
 
 def test_import_loads_no_engine():
-    """Numba alone takes most of the budget on a slow machine, so it waits until a db is opened."""
+    """Numba alone takes most of the budget on a slow machine, so it is imported when a db is opened."""
     heavy = "{'numba', 'llvmlite', 'pyarrow', 'numpy', 'rich', 'pandas', 'hypothesis'}"
     assert run(f"import sys, kpg; print(sorted({heavy} & sys.modules.keys()))") == "[]"
 
@@ -58,7 +58,7 @@ def test_importing_kernels_compiles_nothing():
 
 
 def test_every_public_name_is_found():
-    """What `kpg.__all__` promises exists, and what is imported on first use is promised."""
+    """Every name in `kpg.__all__` exists, and every name that is imported on first use is in it."""
     assert set(kpg.ENGINE) <= set(kpg.__all__) <= set(dir(kpg))
     assert all(hasattr(kpg, name) for name in kpg.__all__)
     assert not hasattr(kpg, "no_such_name")
@@ -66,7 +66,7 @@ def test_every_public_name_is_found():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built with the build backend of this environment: nothing is downloaded."""
+    """Build the wheel with the build backend of this environment: nothing is downloaded."""
     place = tmp_path_factory.mktemp("wheel")
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(ROOT))
     (built,) = place.glob("kpg-*.whl")
