@@ -95,7 +95,7 @@ class ArrangementsBuilder:
         arranged = renderer.arranged(node, keys) if self.changes is None else renderer.published(node, keys)
         if arranged.publisher is not None and arranged.publisher.dataflow is renderer.dataflow:
             return arranged
-        rendered = renderer.rendered(arranged.arranged.stream, arranged.schema, None, tidy=True)
+        rendered = renderer.rendered(arranged.arranged.stream, arranged.schema, None, consolidated=True)
         return renderer.insert_batches(rendered, len(keys), name)
 
     def abandon(self) -> None:
@@ -130,7 +130,7 @@ class StreamBuilder:
         retain_imports(dataflow, renderer)
 
     def _deliver_changes(self, renderer: Renderer, rendered: Rendered, changes: UnreadChanges) -> None:
-        if not rendered.tidy:  # a batch is consolidated already
+        if not rendered.consolidated:  # a batch is consolidated already
             rendered = renderer.consolidate(rendered)
         errors = renderer.finish()
         changes.set_lanes(rendered.schema)

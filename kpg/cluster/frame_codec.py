@@ -28,7 +28,7 @@ from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import build
 
 HEAD_WORDS = 8  # of a message of rows, unpacked by one call: enough for a message of one time of four coordinates
-SHAPE_WORDS = 8  # the shapes of the three blocks, whether they are tidy, and the number of text lanes
+SHAPE_WORDS = 8  # the shapes of the three blocks, whether they are consolidated, and the number of text lanes
 MAX_SYMBOL = 1 << 40  # a larger one cannot be real, and would only make a huge array
 
 
@@ -106,7 +106,7 @@ def encode_updates(updates: Updates, symbolic: tuple[int, ...], dictionary: Symb
         *data.shape,
         *times.shape,
         *diffs.shape,
-        updates.tidy,
+        updates.consolidated,
         len(symbolic),
         *symbolic,
     )
@@ -118,7 +118,7 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
     if len(body) < at + SHAPE_WORDS:
         raise ProtocolError("a frame of rows is cut off")
     shape = body[at : at + SHAPE_WORDS].tolist()
-    lanes, n, depth, time_columns, width, diff_columns, tidy, texts = shape
+    lanes, n, depth, time_columns, width, diff_columns, consolidated, texts = shape
     sizes = (lanes * n, depth * time_columns, width * diff_columns)
     at += SHAPE_WORDS + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
@@ -136,7 +136,7 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
         at = decode_texts(body, at, dictionary)
         for lane in symbolic:
             dictionary.translate(data[lane])
-    return Updates(data, times, diffs, bool(tidy) and not symbolic), at
+    return Updates(data, times, diffs, bool(consolidated) and not symbolic), at
 
 
 def encode_texts(dictionary: SymbolDictionary, lanes: Sequence[Ints]) -> list[Buffer]:

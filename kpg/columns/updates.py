@@ -21,12 +21,12 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Updates:
-    """Updates (data, time, diff), in any order unless `tidy` is set."""
+    """Updates (data, time, diff), in any order unless `consolidated` is set."""
 
     data: Ints
     times: Ints
     diffs: Ints
-    tidy: bool = False  # consolidated: sorted by data, then time, each pair once and with a nonzero diff
+    consolidated: bool = False  # sorted by data, then time, each pair once and with a nonzero diff
 
     def __len__(self) -> int:
         return int(self.data.shape[1])

@@ -84,14 +84,15 @@ def partition_by(
         return [updates if size == n else None for size in sizes]
     data, times, diffs = (partition_block(block, found, n) for block in (updates.data, updates.times, updates.diffs))
     return [
-        Updates(data[peer], times[peer], diffs[peer], updates.tidy) if sizes[peer] else None for peer in range(peers)
+        Updates(data[peer], times[peer], diffs[peer], updates.consolidated) if sizes[peer] else None
+        for peer in range(peers)
     ]
 
 
 def consolidate_repeated(updates: Updates) -> Updates:
     """Consolidate many updates with few distinct values. Others are sent as they are: sorting once is cheaper."""
-    sums = None if updates.tidy or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_dense(updates)
-    return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, tidy=True)
+    sums = None if updates.consolidated or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_dense(updates)
+    return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, consolidated=True)
 
 
 def partition_block(block: Ints, found: Owners, n: int) -> list[Ints]:

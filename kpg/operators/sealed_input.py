@@ -53,8 +53,8 @@ def push(batcher: Batcher, payload: Payload) -> None:
     """Push the updates of a payload, and say if they are sorted already."""
     if isinstance(payload, Updates):
         if len(payload):
-            batcher.push(payload, payload.tidy)
+            batcher.push(payload, payload.consolidated)
     else:
         for batch in payload:
             if len(batch):
-                batcher.push(batch.updates, tidy=True)
+                batcher.push(batch.updates, consolidated=True)

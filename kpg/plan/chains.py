@@ -113,7 +113,7 @@ def inspect(renderer: Renderer, rendered: Rendered, link: nodes.InspectNode) -> 
     lanes = tuple(rendered.schema.index(name) for name in link.schema.names)
     operator = Inspect("inspect", link.function, lanes)
     stream = renderer.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=rendered.stream.depth)
-    return replace(rendered, stream=stream, tidy=False)
+    return replace(rendered, stream=stream, consolidated=False)
 
 
 def join_for(

@@ -179,7 +179,9 @@ def _extend_across_workers(
         stream = renderer.dataflow.add(
             ChooseExtender("weigh", index, number), [(weighed.stream, pact)], depth=tuples.stream.depth
         )
-        weighed = replace(weighed, stream=stream, schema=_weighed_schema(tuples.schema), tidy=False, placed=None)
+        weighed = replace(
+            weighed, stream=stream, schema=_weighed_schema(tuples.schema), consolidated=False, placed=None
+        )
     parts = []
     for number, proposer in enumerate(proposers):
         chosen = renderer.add_stages(weighed, [ChosenStage(number)], "chosen", tuples.schema)

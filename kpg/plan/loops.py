@@ -43,7 +43,9 @@ def close_variable(renderer: Renderer, node: nodes.VariableNode, feedback: itera
         source = renderer.reorder(renderer.collection_in(node.source, loop), node.schema)
         parts.append(renderer.add_stages(source, [linear.NegateStage()], "negate", node.schema))
     stream = result.stream.concat(*[part.stream for part in parts[1:]])
-    feedback_input = replace(result, stream=stream, tidy=False, placed=common_placement(part.placed for part in parts))
+    feedback_input = replace(
+        result, stream=stream, consolidated=False, placed=common_placement(part.placed for part in parts)
+    )
     if has_linear_cycle(definition, loop):
         feedback_input = renderer.consolidate(feedback_input)
     renderer.dataflow.connect(feedback_input.stream, feedback, 0)

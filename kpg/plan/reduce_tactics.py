@@ -52,7 +52,7 @@ def maintain_reduction(
         renderer.keep_handle(out.handle)
         if share:
             renderer.remember(node, node.keys, output)
-    return renderer.rendered(stream, schema, arrangement.loop, tidy=True, placed=tuple(range(len(node.keys))))
+    return renderer.rendered(stream, schema, arrangement.loop, consolidated=True, placed=tuple(range(len(node.keys))))
 
 
 def sums_tactic(width: int) -> Tactic:

@@ -85,7 +85,7 @@ def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop
     )
     renderer.keep_handle(out.handle)
     renderer.dataflow.connect(out.stream, feedback, 0)
-    return renderer.rendered(out.stream, errors.schema, loop, tidy=True)
+    return renderer.rendered(out.stream, errors.schema, loop, consolidated=True)
 
 
 def _presence_tactic(at_least: int) -> Tactic:

@@ -130,7 +130,7 @@ class Renderer(Streams):
                 parts = [self.reorder(self.collection_in(inner, node.scope()), node.schema) for inner in node.inputs]
                 stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
                 return replace(
-                    parts[0], stream=stream, tidy=False, placed=common_placement(part.placed for part in parts)
+                    parts[0], stream=stream, consolidated=False, placed=common_placement(part.placed for part in parts)
                 )
             case nodes.ConsolidateNode():
                 return self.consolidate(self.collection(node.input))
@@ -171,7 +171,7 @@ class Renderer(Streams):
         """Return the batches of an arrangement as a stream."""
         arranged, lanes = arrangement.arranged, arrangement.placed_by
         placed = tuple(range(arranged.key_lanes if lanes is None else lanes))
-        return Rendered(arranged.stream, arrangement.schema, arrangement.loop, tidy=True, placed=placed)
+        return Rendered(arranged.stream, arrangement.schema, arrangement.loop, consolidated=True, placed=placed)
 
     def published(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Return the node arranged for readers that do not join it; its rows need not move to another worker."""

@@ -35,7 +35,7 @@ class Rendered:
     schema: Schema
     loop: nodes.Loop | None
     width: int = 1
-    tidy: bool = False  # whether it carries batches, sorted by the lanes in this order
+    consolidated: bool = False  # whether it carries batches, sorted by the lanes in this order
     placed: Placed = None  # the lanes that determine the worker of a row, by their hash, if known
 
 

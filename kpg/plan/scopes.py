@@ -31,7 +31,7 @@ class Scopes:
             key = (rendered, inner)
             if key not in self._entered:
                 stream = self._add_enter(iterate.Enter(f"enter {inner.name}"), rendered.stream)
-                self._entered[key] = replace(rendered, stream=stream, loop=inner, tidy=False)
+                self._entered[key] = replace(rendered, stream=stream, loop=inner, consolidated=False)
             rendered = self._entered[key]
         return rendered
 
@@ -58,7 +58,7 @@ class Scopes:
             stream = self.dataflow.add(
                 operator, [(rendered.stream, LocalPact())], depth=depth - 1, summaries=[summary.leave(depth)]
             )
-            rendered = replace(rendered, stream=stream, loop=enclosing_loop(inner), tidy=False)
+            rendered = replace(rendered, stream=stream, loop=enclosing_loop(inner), consolidated=False)
         return rendered
 
 

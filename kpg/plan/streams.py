@@ -46,11 +46,11 @@ class Streams:
         schema: Schema,
         loop: nodes.Loop | None,
         *,
-        tidy: bool = False,
+        consolidated: bool = False,
         placed: Placed = None,
     ) -> Rendered:
         """Return a stream in a scope with named lanes."""
-        return Rendered(stream, schema, loop, 1, tidy, placed)
+        return Rendered(stream, schema, loop, 1, consolidated, placed)
 
     def reorder(self, rendered: Rendered, schema: Schema) -> Rendered:
         """Return the same rows with the lanes that `schema` names, in its order."""
@@ -96,7 +96,7 @@ class Streams:
         if placed is None:
             pact, placed = self._by_key(rendered.schema, len(rendered.schema)), tuple(range(len(rendered.schema)))
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
-        return replace(rendered, stream=stream, tidy=False, placed=placed)
+        return replace(rendered, stream=stream, consolidated=False, placed=placed)
 
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
@@ -135,7 +135,7 @@ class Streams:
         rest = tuple(column for column in rendered.schema.names if column not in keys)
         schema = rendered.schema.select(keys + rest)
         in_place |= self.dataflow.worker.peers == 1
-        if rendered.tidy and rendered.schema.names == schema.names and in_place:
+        if rendered.consolidated and rendered.schema.names == schema.names and in_place:
             return self.insert_batches(rendered, len(keys), name)
         ordered = self.reorder(rendered, schema)
         operator, arranged = arrange(

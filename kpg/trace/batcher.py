@@ -32,7 +32,7 @@ class UnsealedPart(NamedTuple):
 
     updates: Updates
     earliest: Frontier
-    tidy: bool
+    consolidated: bool
 
 
 class Batcher:
@@ -82,12 +82,12 @@ class Batcher:
         """Return the updates held, in no particular order."""
         return [part.updates for part in (self._run, *self._unsorted) if len(part.updates)]
 
-    def push(self, updates: Updates, tidy: bool = False) -> None:
-        """Add updates. `tidy` promises that they are sorted and consolidated."""
+    def push(self, updates: Updates, consolidated: bool = False) -> None:
+        """Add updates. `consolidated` promises that they are sorted, each (data, time) once."""
         rows = updates.data.shape[1]
         if rows == 0:
             return
-        part = UnsealedPart(updates, earliest(updates.times), tidy)
+        part = UnsealedPart(updates, earliest(updates.times), consolidated)
         self._unsorted.append(part)
         if self._pending is not None:
             self._pending = self._pending.meet(part.earliest)
@@ -116,7 +116,7 @@ class Batcher:
         if not early:
             return run.updates
         rows = sum([len(part.updates) for part in early])
-        if len(run.updates) < rows and not all(part.tidy for part in early):
+        if len(run.updates) < rows and not all(part.consolidated for part in early):
             if len(run.updates):
                 early.append(run)
             del run  # sorting all of them is cheaper than sorting most of them and merging
@@ -141,12 +141,14 @@ class Batcher:
         if before == n:
             return part, self._empty
         halves = _select(updates, early[:before]), _select(updates, late[: n - before])
-        return UnsealedPart(halves[0], CLOSED, part.tidy), UnsealedPart(halves[1], earliest(halves[1].times), part.tidy)
+        return UnsealedPart(halves[0], CLOSED, part.consolidated), UnsealedPart(
+            halves[1], earliest(halves[1].times), part.consolidated
+        )
 
 
 def _sort_parts(parts: list[UnsealedPart]) -> Updates:
     """Return all updates of the parts in order. The list is emptied, so a large load is not in memory twice."""
-    if all(part.tidy for part in parts):
+    if all(part.consolidated for part in parts):
         return _merge_runs([part.updates for part in parts])
     updates = [part.updates for part in parts]
     parts.clear()

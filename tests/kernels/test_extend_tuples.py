@@ -22,9 +22,9 @@ small = st.integers(0, 3)
 def batch_of(updates: list[twins.TupleUpdate], lanes: int, depth: int) -> Batch:
     """Return some updates as a batch."""
     blocks = [block([u[0] for u in updates], lanes), block([u[1] for u in updates], depth)]
-    tidy = consolidate(Updates(*blocks, block([(u[2],) for u in updates], 1)))
+    consolidated = consolidate(Updates(*blocks, block([(u[2],) for u in updates], 1)))
     start = Frontier.start(depth)
-    return Batch(tidy, 0, Description(start, Frontier(), start))
+    return Batch(consolidated, 0, Description(start, Frontier(), start))
 
 
 def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[twins.TupleUpdate]]:

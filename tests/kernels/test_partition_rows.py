@@ -44,6 +44,6 @@ def test_many_updates_of_few_values_are_summed_before_they_are_sent() -> None:
     crowded = Updates(values.reshape(1, -1), constant((4,)), constant((2,)))
     found = consolidate_repeated(crowded)
     expected, counts = np.unique(values, return_counts=True)
-    assert found.tidy and (found.data[0] == expected).all() and (found.diffs[0] == 2 * counts).all()
+    assert found.consolidated and (found.data[0] == expected).all() and (found.diffs[0] == 2 * counts).all()
     spread = Updates(np.arange(MIN_CONSOLIDATED_UPDATES).reshape(1, -1), constant((4,)), constant((2,)))
     assert consolidate_repeated(spread) is spread and consolidate_repeated(found) is found

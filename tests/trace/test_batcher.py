@@ -45,18 +45,18 @@ def test_seal_returns_exactly_the_updates_not_beyond_the_upper(data, lanes, dept
 @given(st.data(), depths(2), st.booleans())
 def test_tidy_updates_may_be_mixed_with_others(data, depth, first):
     row = st.tuples(st.tuples(st.integers(0, 2)), times(depth), st.tuples(st.sampled_from([1, -1])))
-    tidy, other = naive.consolidate(data.draw(st.lists(row, max_size=8))), data.draw(st.lists(row, max_size=8))
+    consolidated, other = naive.consolidate(data.draw(st.lists(row, max_size=8))), data.draw(st.lists(row, max_size=8))
     batcher = Batcher(1, depth)
-    pushes = [(tidy, True), (other, False)]
+    pushes = [(consolidated, True), (other, False)]
     for part, is_tidy in pushes if first else reversed(pushes):
         batcher.push(naive.updates(part, 1, depth), is_tidy)
-    assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(tidy + other)
+    assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(consolidated + other)
 
 
 def test_a_single_tidy_push_is_returned_without_a_copy():
     updates = naive.updates([((i,), (3,), (1,)) for i in range(100)], 1, 1)
     batcher = Batcher(1, 1)
-    batcher.push(updates, tidy=True)
+    batcher.push(updates, consolidated=True)
     assert batcher.seal(Frontier.at((4,))) is updates
 
 
@@ -86,7 +86,7 @@ def test_seals_before_a_time_do_not_touch_its_updates():
     """A3.20: the cost of a seal depends on the updates it returns, not on those held."""
     updates = naive.updates([((i,), (100,), (1,)) for i in range(100)], 1, 1)
     batcher = Batcher(1, 1)
-    batcher.push(updates, tidy=True)
+    batcher.push(updates, consolidated=True)
     for epoch in range(100):
         batcher.push(naive.updates([((1,), (epoch,), (1,))], 1, 1))
         assert naive.rows(batcher.seal(Frontier.at((epoch + 1,)))) == [((1,), (epoch,), (1,))]
