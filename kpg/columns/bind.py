@@ -5,6 +5,15 @@
 An error of the query (an unknown column, types that do not fit) raises in `bind`. An error of a row (overflow, division
 by zero, a failing cast, a user function that raises) marks that row and never raises. Evaluation costs a few
 microseconds a batch and a few nanoseconds a row for each operation on numbers.
+
+To add a function of expressions, for example a date function `dt.quarter`:
+    1. in kpg/columns/expression.py, add a method that builds a `FunctionCall` (to `DateMethods`);
+    2. in the module of its subject (kpg/columns/dates.py, text.py, arithmetic.py, ...), write its binder: it checks the
+       argument types and returns a node that computes the values of a batch;
+    3. here, add its name and binder to `BINDERS`;
+    4. in tests/columns/row_interpreter.py, write it in plain Python (tests compare both), and add it to
+       docs/expressions.md.
+A Datalog functor needs further steps: see kpg/query/ir/functors.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Parts of dates and timestamps, in UTC: year, month, day, weekday, hour, minute, second. No row fails."""
+"""Parts of dates and timestamps, in UTC: year, month, day, weekday, hour, minute, second. No row fails.
+
+To add a date function, follow the steps in kpg/columns/bind.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The functions that begin expressions: col, lit, when, coalesce, min_of, max_of, udf, row_udf."""
+"""The functions that begin expressions: col, lit, when, coalesce, min_of, max_of, udf, row_udf.
+
+To add a function of columns, follow the steps in kpg/columns/bind.py.
+"""
 
 from __future__ import annotations
 

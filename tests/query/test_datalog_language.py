@@ -244,7 +244,7 @@ def test_answers_share_one_dataflow_and_its_indexes():
     with kpg.open() as db, InstalledProgram(db, compile(parse(text)), distinct_inputs=False) as installed:
         flows = [flow for flow in db.worker.dataflows.values() if flow.name != "e"]
         assert len(flows) == 1
-        indexes = [each.name for each in flows[0].operators if each.name.startswith("arrange")]
+        indexes = [operator.name for operator in flows[0].operators if operator.name.startswith("arrange")]
         assert len([name for name in indexes if "x" in name.split()[1:2]]) <= 1
         installed.inputs["e"].insert(EDGES)
         db.advance()

@@ -50,17 +50,17 @@ def bodies(draw, own: bool) -> str:
         parts.append(f"{relation}({', '.join(draw(st.permutations(arguments)))})")
         names += ["z"] if "z" in arguments else []
     for _ in range(draw(st.integers(0, 2))):
-        one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        first, second = draw(st.sampled_from(names)), draw(st.sampled_from(names))
         kind = draw(st.integers(0, 4))
         relation = draw(st.sampled_from(sorted(INPUTS)))
-        wild = draw(st.sampled_from([other, "_", "0"]))
+        wild = draw(st.sampled_from([second, "_", "0"]))
         parts.append(
             [
-                f"!{relation}({', '.join([one, wild, other][: INPUTS[relation]])})",
-                f"{one} {draw(st.sampled_from(['!=', '<', '<=', '=']))} {other}",
-                f"{one} = ({other} + 1) % 4",
-                f"v = {one} + {other}, u(v)",
-                f"!f({one}, {one})",
+                f"!{relation}({', '.join([first, wild, second][: INPUTS[relation]])})",
+                f"{first} {draw(st.sampled_from(['!=', '<', '<=', '=']))} {second}",
+                f"{first} = ({second} + 1) % 4",
+                f"v = {first} + {second}, u(v)",
+                f"!f({first}, {first})",
             ][kind]
         )
     head = draw(st.sampled_from(names)), draw(st.sampled_from(names))
@@ -117,8 +117,8 @@ def test_two_workers_agree_with_one_under_any_schedule(question, joins, schedule
     def build(db):
         lowered = LoweredProgram(db, compile(program), joins=joins)
         output = lowered.collections["p"].output("p")
-        for each in lowered.inputs.values():
-            each.base()  # on every worker alike, also inputs that no rule reads
+        for source in lowered.inputs.values():
+            source.base()  # on every worker alike, also inputs that no rule reads
         return output
 
     cluster = SimulatedCluster(2, build)
@@ -156,23 +156,23 @@ def test_the_answer_is_exact_at_every_time(updates):
         lowered = LoweredProgram(db, program, distinct_inputs=False, joins="hector")
         output = lowered.collections["p"].output("p", keep=False)
         db.advance()
-        for time, one, other, diff in updates:
+        for time, first, second, diff in updates:
             for name in ("e", "f"):
-                lowered.inputs[name].update_at([(one, other)], db.epoch + time, diff)
+                lowered.inputs[name].update_at([(first, second)], db.epoch + time, diff)
         db.push_to(db.epoch + 4)
         db.advance()
-        found = list(output.changes())
+        changed = list(output.changes())
         start = db.epoch - 5
         for time in range(3):
             held: Counter[tuple[int, int]] = Counter()
-            for when, one, other, diff in updates:
-                held[one, other] += diff if when <= time else 0
+            for when, first, second, diff in updates:
+                held[first, second] += diff if when <= time else 0
             expected = Counter()
             for (a, b), m in held.items():
                 for (b2, c), n in held.items():
                     expected[a, b, c] += m * n * held[a, c] if b == b2 else 0
             got: Counter[tuple[int, int, int]] = Counter()
-            for row, when, diff in found:
+            for row, when, diff in changed:
                 got[row] += diff if when <= start + time else 0
             assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}
 
@@ -189,9 +189,12 @@ def test_a_delta_query_keeps_only_indexes_of_relations():
             lowered.inputs[name].insert([(x % 5, x, x)[:arity] for x in range(50 if arity > 1 else 5)])
         output = lowered.collections["p"].output("p", keep=False)
         db.advance()
-        (flow,) = [each for each in db.worker.dataflows.values() if each.name == "p"]
-        assert sum(len(rows) for each in flow.operators if isinstance(each, HalfJoin) for rows in each.state()) == 0
-        kept = [each.name for each in flow.operators if isinstance(each, Publisher)]
+        (flow,) = [flow for flow in db.worker.dataflows.values() if flow.name == "p"]
+        assert (
+            sum(len(rows) for operator in flow.operators if isinstance(operator, HalfJoin) for rows in operator.state())
+            == 0
+        )
+        kept = [operator.name for operator in flow.operators if isinstance(operator, Publisher)]
         assert kept == [], "each row is derived once, so not even the answer is kept"
         assert len(list(output.changes())) > 0
 
@@ -325,7 +328,7 @@ def test_every_language_accepts_a_join_hint(tmp_path, capsys):
     plan = {"Hector": {"variables": [0, 1], "bindings": bindings, "order": [1, 0]}}
     as_plan = parse_plans({"rules": [{"name": "q", "plan": plan}]}, knows)
     hinted = parse_plans({"rules": [{"name": "q", "plan": {"MatchA": [0, ":knows", 1]}}], "joins": "binary"}, knows)
-    assert [each.joins for each in (in_datalog, in_edn, hinted)] == ["delta", "hector a b c", "binary"]
+    assert [program.joins for program in (in_datalog, in_edn, hinted)] == ["delta", "hector a b c", "binary"]
     assert "delta: as the hint says" in explain(compile(in_datalog))
     assert "hector: as the hint says" in explain(compile(in_edn))
     assert "validate by :knows(1, 0)" in explain(compile(as_plan)), "two bindings, but Hector was asked for"
@@ -386,19 +389,24 @@ def test_unary_relations_count_propose_and_validate_by_one_index():
         installed.inputs["u"].insert([(1,), (2,)])
         db.advance()
         assert installed.rows("p") == [(1, 2), (2, 1)]
-        of_u = [each for each in db.describe()["arrangements"] if each["name"].startswith("u")]
+        of_u = [arrangement for arrangement in db.describe()["arrangements"] if arrangement["name"].startswith("u")]
         assert len(of_u) == 1, of_u
 
 
 def test_functional_columns_need_no_counting():
     """A11.1: an attribute with at most one value proposes without being counted."""
     program = compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))
-    marked = tuple(replace(each, functional=(1,)) if each.name == "e" else each for each in program.relations)
+    marked = tuple(
+        replace(relation, functional=(1,)) if relation.name == "e" else relation for relation in program.relations
+    )
     program = replace(program, relations=marked)
     weighed = {}
-    for name, each in (("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))), ("single", program)):
+    for name, compiled in (
+        ("plain", compile(parse(DECLARED + "p(x, y) :- e(x, y), f(x, y), u(x)."))),
+        ("single", program),
+    ):
         cluster = SimulatedCluster(
-            2, lambda db, each=each: LoweredProgram(db, each, joins="hector").collections["p"].output("p")
+            2, lambda db, compiled=compiled: LoweredProgram(db, compiled, joins="hector").collections["p"].output("p")
         )
         operators = [operator for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
         weighed[name] = sum(isinstance(operator, ChooseExtender) for operator in operators)
@@ -429,7 +437,7 @@ def test_every_atom_is_looked_up_by_a_bound_variable(body, joins):
 def test_one_import_serves_all_pipelines():
     """A10.4: lookups with and without changes at the same time use the same index, not a copy of it."""
     with kpg.open() as db, InstalledProgram(db, compile(parse(TRIANGLES)), name="all", joins="hector"):
-        (flow,) = [each for each in db.worker.dataflows.values() if each.name == "all"]
+        (flow,) = [flow for flow in db.worker.dataflows.values() if flow.name == "all"]
         imports = [operator.name for operator in flow.operators if operator.name.startswith("import")]
         assert imports == ["import e"]
         extends = [operator for operator in flow.operators if isinstance(operator, HalfJoin)]
@@ -449,6 +457,6 @@ def test_rows_inserted_twice_count_once(joins):
                 installed.inputs["e"].insert([(1, 2), (2, 3), (1, 3), (1, 4), (4, 3)])
                 db.advance()
             assert list(output.changes()) == [((1, 3), 0, 1)]
-            operators = [each for flow in db.worker.dataflows.values() for each in flow.operators]
-            proposed.append(sum(each.proposed for each in operators if isinstance(each, HalfJoin)))
+            operators = [operator for flow in db.worker.dataflows.values() for operator in flow.operators]
+            proposed.append(sum(operator.proposed for operator in operators if isinstance(operator, HalfJoin)))
     assert proposed[0] == proposed[1]

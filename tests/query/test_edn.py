@@ -19,8 +19,8 @@ FACTS = {
 }
 
 
-def answer(text: str, **given) -> list[tuple]:
-    program = compile(parse_query(text, TYPES, **given))
+def answer(text: str, **options) -> list[tuple]:
+    program = compile(parse_query(text, TYPES, **options))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
         installed.state_facts()
         for name, rows in FACTS.items():
@@ -58,8 +58,8 @@ def test_queries(query, expected):
 
 def test_parameters_are_values_lists_and_rows():
     query = "[:find ?x ?n :in $ ?least [?n ...] [[?x ?weight]] :where [?x :age ?a] [?x :name ?n] [(>= ?a ?least)]]"
-    given = {"least": 25, "n": ["ann", "bob"], "x weight": [(1, 5), (2, 6)]}
-    assert answer(query, parameters=given) == [(1, "ann")]
+    values = {"least": 25, "n": ["ann", "bob"], "x weight": [(1, 5), (2, 6)]}
+    assert answer(query, parameters=values) == [(1, "ann")]
 
 
 def test_a_parameter_is_no_variable_of_a_rule():
@@ -109,8 +109,8 @@ def test_errors_have_a_position_and_words_of_the_user(query, kind, words):
 
 def test_the_reader_knows_the_forms_of_edn():
     (form,) = read_forms('[1 -2 3.5 1e3 "a\\n\\"" :k/w sym true nil (x) {:a 1} #{2} 7N 2.5M -x]')
-    found = [(each.kind, each.value) for each in form.value if not isinstance(each.value, tuple)]
-    assert found == [
+    items = [(item.kind, item.value) for item in form.value if not isinstance(item.value, tuple)]
+    assert items == [
         ("number", 1), ("number", -2), ("float", 3.5), ("float", 1000.0), ("string", 'a\n"'), ("keyword", ":k/w"),
         ("symbol", "sym"), ("bool", True), ("nil", "nil"), ("number", 7), ("float", 2.5), ("symbol", "-x"),
     ]  # fmt: skip

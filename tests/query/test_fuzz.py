@@ -69,7 +69,7 @@ def test_any_changes_are_transactions_or_an_error(words):
     relations = {"p": Relation("p", (RelationColumn("x", "number", "number"),)), "q": Relation("q", ())}
     lines = "".join(words).split("\n")
     try:
-        assert all(found.rows.keys() <= relations.keys() for found in transactions(lines, "f", relations))
+        assert all(transaction.rows.keys() <= relations.keys() for transaction in transactions(lines, "f", relations))
     except kpg.KpgError as error:
         assert "f:" in str(error)
 

@@ -80,7 +80,9 @@ def test_recursions_of_values_near_and_far_grow_as_the_oracle_says(name, dense, 
     states = [{of: {tuple(VALUES[n] for n in row) for row in rows} for of, rows in state.items()} for state in states]
     program = parse(HEAD + RECURSIONS[name])
     assert all(
-        saturation_obstacle(compile(program), each) is None for each in compile(program).strata if each.recursive
+        saturation_obstacle(compile(program), stratum) is None
+        for stratum in compile(program).strata
+        if stratum.recursive
     )
     was, code_set.MAX_BITMAP_BITS = code_set.MAX_BITMAP_BITS, dense
     try:
@@ -109,8 +111,8 @@ def test_several_epochs_in_one_step_are_processed_one_by_one():
         watched = installed.answer("p").output("changes")
         installed.inputs["e"].update_at([(1, 2), (2, 3), (3, 4)], np.array([5, 3, 3]))
         db.advance_to(9)
-        found = watched.take_changes().to_arrow()
-        rows = zip(*(found.column(name).to_pylist() for name in ("x", "y", "_time")), strict=True)
+        table = watched.take_changes().to_arrow()
+        rows = zip(*(table.column(name).to_pylist() for name in ("x", "y", "_time")), strict=True)
         assert sorted(rows) == [(1, 2, 5), (1, 3, 5), (1, 4, 5), (2, 3, 3), (2, 4, 3), (3, 4, 3)]
 
 
@@ -144,7 +146,7 @@ def test_a_recursion_that_does_not_end_is_stopped():
 )
 def test_a_recursion_that_is_not_saturated_has_a_reason(rules, why):
     program = compile(parse(HEAD + rules))
-    (stratum,) = (each for each in program.strata if each.recursive)
+    (stratum,) = (stratum for stratum in program.strata if stratum.recursive)
     assert why in str(saturation_obstacle(program, stratum))
 
 
@@ -163,9 +165,9 @@ def test_a_recursion_that_is_not_saturated_has_a_reason(rules, why):
 )
 def test_a_recursion_that_one_operator_cannot_maintain_has_a_reason(rules, why):
     program = compile(parse(HEAD + rules))
-    (stratum,) = (each for each in program.strata if each.recursive)
-    found = maintenance_obstacle(program, stratum)
-    assert found is None if why is None else why in found
+    (stratum,) = (stratum for stratum in program.strata if stratum.recursive)
+    obstacle = maintenance_obstacle(program, stratum)
+    assert obstacle is None if why is None else why in obstacle
 
 
 def test_demand_and_insert_only_can_be_combined():

@@ -21,8 +21,8 @@ def test_the_lexemes_of_any_text_add_up_to_it(text):
 @given(st.text(alphabet='ab1.?"\\/*\n :-(', max_size=40), st.integers(0, 40))
 def test_lexemes_from_an_offset_are_those_of_the_rest(text, start):
     start = min(start, len(text))
-    assert [(each.kind, each.start - start) for each in lexemes(text, start)] == [
-        (each.kind, each.start) for each in lexemes(text[start:])
+    assert [(lexeme.kind, lexeme.start - start) for lexeme in lexemes(text, start)] == [
+        (lexeme.kind, lexeme.start) for lexeme in lexemes(text[start:])
     ]
 
 
@@ -30,10 +30,10 @@ def test_lexemes_from_an_offset_are_those_of_the_rest(text, start):
 def test_every_token_stands_at_its_position(text):
     lines = text.split("\n")
     try:
-        found = list(tokens(SourceText("t", text)))
+        all_tokens = list(tokens(SourceText("t", text)))
     except kpg.ParseError:
         return
-    for token in found[:-1]:
+    for token in all_tokens[:-1]:
         written = lines[token.at.line - 1][token.at.column - 1 :][: token.at.length]
         assert token.kind == "string" or written == token.text
 

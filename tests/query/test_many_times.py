@@ -97,7 +97,7 @@ def held(arities, updates, time):
     counts = {name: Counter() for name in arities}
     for name, row, at, diff in updates:
         counts[name][row] += diff if at <= time else 0
-    return {name: {row for row, count in found.items() if count > 0} for name, found in counts.items()}
+    return {name: {row for row, count in rows.items() if count > 0} for name, rows in counts.items()}
 
 
 def check(question, joins, first, history):

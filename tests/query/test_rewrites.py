@@ -60,7 +60,7 @@ def test_the_result_of_each_rewrite(last, text, expected):
 
 def test_strata_come_after_what_they_read():
     program = after("p(x) :- e(x, _), !q(x, x).\nq(x, y) :- e(x, y).\nq(x, z) :- q(x, y), q(y, z).", "stratify")
-    assert [(each.relations, each.recursive) for each in program.strata] == [
+    assert [(stratum.relations, stratum.recursive) for stratum in program.strata] == [
         (("e",), False), (("q",), True), (("p",), False)
     ]  # fmt: skip
 
@@ -80,9 +80,9 @@ def test_the_verifier_detects_violations_of_each_invariant():
         replace(program, strata=program.strata[::-1]),
         replace(program, relations=program.relations * 2),
     ]
-    for each in wrong:
+    for broken in wrong:
         with pytest.raises((AssertionError, ValueError)):
-            verify(each, done)
+            verify(broken, done)
 
 
 @pytest.mark.parametrize(("rule", "expected"), [

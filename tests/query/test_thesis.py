@@ -14,10 +14,10 @@ from tests.query.thesis_query import ARRANGED_TUPLES
 Facts = dict[str, list[tuple]]
 
 
-def answer(text: str, facts: Facts, types: dict[str, tuple] | None = None, **given) -> list[tuple]:
+def answer(text: str, facts: Facts, types: dict[str, tuple] | None = None, **options) -> list[tuple]:
     """Return the answer of a query on some facts."""
     attributes = dict.fromkeys(facts, (int, int)) | (types or {})
-    program = compile(parse_query(text, attributes, **given))
+    program = compile(parse_query(text, attributes, **options))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
         installed.state_facts()
         for name, rows in facts.items():

@@ -7,10 +7,10 @@
 To add a functor:
     1. here, add its name and signature to `FUNCTORS`, with `same_kind`, `signature` or `conversion`;
     2. in kpg/query/lower/expressions.py, add to `FUNCTIONS` how it is computed, as an expression over columns. A
-       function that expressions do not have yet (of dates, for example) is first added to kpg/columns: a method of
-       `Expression` (kpg/columns/expression.py) and its implementation in `kpg/columns/bind.py`;
+       function that expressions do not have yet (of dates, for example) is first added to kpg/columns: see the steps in
+       kpg/columns/bind.py;
     3. in kpg/testing/datalog_oracle.py, add the same function in plain Python: tests compare both;
-    4. in tests/query/test_language.py, add a case; in docs/datalog.md, add its name to the list.
+    4. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
 Parser, type inference, EDN and explanations then know it from here. A test is added to `TESTS` and to
 `TermCompiler.condition` of kpg/query/lower/expressions.py.
 """
