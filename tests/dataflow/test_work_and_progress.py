@@ -18,7 +18,7 @@ from kpg.dataflow.worker import Worker
 from kpg.operators.arrange import arrange
 from kpg.operators.payload import updates_of
 from kpg.operators.source import Source
-from kpg.testing.simulated_workers import End, SimulatedCluster
+from kpg.testing.simulated_workers import SimulatedCluster, SimulatedTransport
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
@@ -70,14 +70,14 @@ def test_updates_delivered_for_a_change_do_not_grow_with_the_data_already_there(
 def frames(monkeypatch):
     """The progress frames that workers broadcast, in order."""
     sent = []
-    broadcast = End.broadcast
+    broadcast = SimulatedTransport.broadcast
 
     def record(self, frame):
         if isinstance(frame, ProgressFrame):
             sent.append(frame)
         broadcast(self, frame)
 
-    monkeypatch.setattr(End, "broadcast", record)
+    monkeypatch.setattr(SimulatedTransport, "broadcast", record)
     return sent
 
 
