@@ -416,7 +416,7 @@ def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
         for number in range(50):
             keys.insert([(number,)])
             db.advance()
-        assert log._recorder._events.numbers < 60
+        assert log._recorder._events.size < 60
         assert sum(each.steps for each in log.operators()) >= 50
 
 
