@@ -43,17 +43,17 @@ def test_seal_returns_exactly_the_updates_not_beyond_the_upper(data, lanes, dept
 
 
 @given(st.data(), depths(2), st.booleans())
-def test_tidy_updates_may_be_mixed_with_others(data, depth, first):
+def test_consolidated_updates_may_be_mixed_with_others(data, depth, first):
     row = st.tuples(st.tuples(st.integers(0, 2)), times(depth), st.tuples(st.sampled_from([1, -1])))
     consolidated, other = naive.consolidate(data.draw(st.lists(row, max_size=8))), data.draw(st.lists(row, max_size=8))
     batcher = Batcher(1, depth)
     pushes = [(consolidated, True), (other, False)]
-    for part, is_tidy in pushes if first else reversed(pushes):
-        batcher.push(naive.updates(part, 1, depth), is_tidy)
+    for part, is_consolidated in pushes if first else reversed(pushes):
+        batcher.push(naive.updates(part, 1, depth), is_consolidated)
     assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(consolidated + other)
 
 
-def test_a_single_tidy_push_is_returned_without_a_copy():
+def test_a_single_consolidated_push_is_returned_without_a_copy():
     updates = naive.updates([((i,), (3,), (1,)) for i in range(100)], 1, 1)
     batcher = Batcher(1, 1)
     batcher.push(updates, consolidated=True)
