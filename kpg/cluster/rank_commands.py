@@ -151,9 +151,9 @@ class AdvanceCommand(Command[AdvanceResult]):
     """Move the clock to a frontier, complete all work before it, and send the changes of the followed outputs."""
 
     to: FrontierSpec
-    dirty: tuple[str, ...]  # the inputs that have rows on some rank
-    following: tuple[str, ...]  # the outputs whose changes the coordinator wants
-    origins: tuple[OriginPair, ...]
+    dirty: tuple[str, ...] = ()  # the inputs that have rows on some rank
+    following: tuple[str, ...] = ()  # the outputs whose changes the coordinator wants
+    origins: tuple[OriginPair, ...] = ()
 
 
 @message("log", COMMANDS)
@@ -161,7 +161,7 @@ class LogCommand(Command[None]):
     """Write the rows of the open epoch to the log, before any rank moves its clock."""
 
     to: FrontierSpec
-    origins: tuple[OriginPair, ...]
+    origins: tuple[OriginPair, ...] = ()
 
 
 @message("unlog", COMMANDS)

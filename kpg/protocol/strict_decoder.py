@@ -198,12 +198,18 @@ def literal_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
 def list_decoder(item: Any) -> Decoder:
     """Decode a list as a tuple whose items have one annotation."""
     decode_item = decoder_of(item)
-    whole_numbers = item is int
+    bulk_type = int if item is int or item == Int64 else item if item is str else None
+    largest = EXACT if item is int else INT64_LIMIT - 1
 
     def decode_list(given: Any, path: str) -> tuple[Any, ...]:
-        require(given, list, path, "a list")
-        if whole_numbers and set(map(type, given)) == {int} and -EXACT <= min(given) and max(given) <= EXACT:
-            return tuple(given)  # the common case of times and diffs, without a call for each
+        if type(given) is not list:
+            raise refused(path, f"a list is expected, not {kind_of(given)}")
+        if not given:
+            return ()
+        # The common cases, names, times and diffs, without a call for each item.
+        if bulk_type is not None and set(map(type, given)) == {bulk_type}:
+            if bulk_type is str or (-largest <= min(given) and max(given) <= largest):
+                return tuple(given)
         return tuple([decode_item(value, f"{path}[{position}]") for position, value in enumerate(given)])
 
     return decode_list
