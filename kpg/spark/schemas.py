@@ -1,4 +1,4 @@
-"""Columns of Spark and of kpg: which type is which, and whether rows fit a relation."""
+"""Schemas of Spark and of kpg: conversion of types, and a check that rows fit a relation."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ TIME, DIFF = "_time", "_diff"
 
 
 def spark_schema(schema: Schema, changes: bool = False) -> StructType:
-    """The Spark columns of a relation, those of a change after them if asked for."""
+    """Return the Spark columns of a relation, followed by those of a change on request."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(with_change(schema).to_arrow() if changes else schema.to_arrow())
 
 
 def with_change(schema: Schema) -> Schema:
-    """The columns of a relation, and when and how often a row was added."""
+    """Return the columns of a relation, and the time and diff of an update."""
     return schema.concat(Schema.of({TIME: INT64, DIFF: INT64}))
 
 
 def kpg_schema(struct: StructType, key: tuple[str, ...] = ()) -> Schema:
-    """The columns that hold a DataFrame; those of the key have no nulls."""
+    """Return the columns of a relation that holds a DataFrame; those of the key have no nulls."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     try:
@@ -44,16 +44,16 @@ def kpg_schema(struct: StructType, key: tuple[str, ...] = ()) -> Schema:
             columns[item.name] = Schema.from_arrow(pa.schema([item])).types[0]
         except KpgError as error:
             raise SchemaMismatch(
-                f"column {item.name!r} cannot be held", detail=error.what, hint="Cast or drop it."
+                f"column {item.name!r} has a type that kpg does not support", detail=error.what, hint="Cast or drop it."
             ) from None
     return Schema.of({name: type_.optional(type_.nullable and name not in key) for name, type_ in columns.items()})
 
 
-def check_fits(place: RelationPlacement, change: RowKind, struct: StructType) -> None:
-    """Refuse rows whose columns are not those of a relation; whether there are nulls is seen row by row."""
-    if not place.writable:
-        raise SchemaMismatch(f"{place.name} is an answer; rows go into relations")
-    wanted, found = change.columns(place), kpg_schema(struct)
+def check_fits(placement: RelationPlacement, kind: RowKind, struct: StructType) -> None:
+    """Refuse rows whose columns are not those of a relation; nulls are checked row by row, later."""
+    if not placement.writable:
+        raise SchemaMismatch(f"{placement.name} is an answer; rows go into relations")
+    wanted, found = kind.columns(placement), kpg_schema(struct)
     lacks = [name for name in wanted.names if name not in found.positions]
     unknown = [name for name in found.names if name not in wanted.positions]
     other = [
@@ -64,7 +64,7 @@ def check_fits(place: RelationPlacement, change: RowKind, struct: StructType) ->
     faults = [f"lacks {', '.join(lacks)}"] * bool(lacks) + [f"has unknown {', '.join(unknown)}"] * bool(unknown) + other
     if faults:
         raise SchemaMismatch(
-            f"rows do not fit {place.name}: {'; '.join(faults)}",
+            f"rows do not fit {placement.name}: {'; '.join(faults)}",
             detail=f"The columns are {wanted!r}.",
             hint="Select, rename or cast columns.",
         )

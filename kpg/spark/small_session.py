@@ -1,8 +1,8 @@
-"""A small Spark on this machine: for tests, demos and notebooks. Up in seconds, a small heap, no UI, few threads.
+"""A small Spark session on this machine, for tests, demos and notebooks: it starts in seconds, with a small heap.
 
     spark = light("local[6]")
 
-Tasks run this Python and import kpg from where this process has it. What `settings` says goes before what is said here.
+Tasks run this Python and import kpg from the directory that this process uses. `settings` override those here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 def light(master: str, settings: dict[str, str] | None = None) -> SparkSession:
-    """A session of that master; the one that is there if there is one."""
+    """Return a session with a master; the current one if there is one."""
     ensure_java()
     root = os.path.dirname(os.path.dirname(os.path.abspath(kpg.__file__)))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

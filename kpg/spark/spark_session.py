@@ -1,7 +1,7 @@
-"""What a Spark session must be for workers to live in it, and what is asked of its JVM.
+"""The requirements of a Spark session for workers: a context of its own, and more task slots than workers.
 
-Workers hold a task slot each for as long as the db is open, so a session needs more slots than workers; one that is
-reached through Spark Connect has no way to start them from here.
+Each worker holds a task slot while the db is open; loads, streams and other jobs need slots too. A session of Spark
+Connect has no context, so this process could not start workers in it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from kpg.errors import ProgramError, ResourceError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REGISTERING = 30.0  # seconds that executors have to come up
+EXECUTOR_TIMEOUT_SECONDS = 30.0  # for executors to register
 SECRET = "spark.kpg.secret"  # Spark redacts values whose key matches spark.redaction.regex: secret, token, password
 ADDRESS = "spark.kpg.address"
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def check_session(spark: SparkSession) -> None:
-    """Refuse what is not a session with a context of its own."""
+    """Refuse a session without a context of its own."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
         raise ProgramError(
-            "workers cannot live behind a Spark Connect session",
+            "workers cannot run in a Spark Connect session",
             detail="It has no SparkContext, so no jobs can be started from here.",
             hint="Use a classic session, as in SparkSession.builder.master(...).getOrCreate().",
         )
@@ -37,31 +37,31 @@ def check_session(spark: SparkSession) -> None:
 
 
 def check_slots(spark: SparkSession, workers: int) -> None:
-    """Refuse to take all task slots: whatever else is asked of Spark would wait for ever."""
+    """Refuse to take all task slots: any other Spark job would wait for ever."""
     context = spark.sparkContext
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return
-    found = slots(context)
-    end = time.monotonic() + REGISTERING
-    while found <= workers and not is_local(context) and time.monotonic() < end:
+    available = slots(context)
+    deadline = time.monotonic() + EXECUTOR_TIMEOUT_SECONDS
+    while available <= workers and not is_local(context) and time.monotonic() < deadline:
         time.sleep(0.1)  # executors register one by one
-        found = slots(context)
-    if found <= workers:
+        available = slots(context)
+    if available <= workers:
         raise ResourceError(
-            f"{workers} workers need more than the {found} task slot{'s' * (found != 1)} of this Spark",
+            f"{workers} workers need more than the {available} task slot{'s' * (available != 1)} of this Spark",
             detail="Each worker holds a slot while the db is open; loads, streams and other jobs need one too.",
             hint=f"Use master local[{workers + 2}], more executor cores, or fewer workers.",
         )
 
 
 def slots(context: Any) -> int:
-    """How many tasks can run at once, on the executors that are there."""
+    """Return the number of tasks that can run at the same time on the registered executors."""
     scala = context._jsc.sc()
     return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
 
 
 def interface_of(spark: SparkSession) -> str:
-    """The address that executors reach this machine by."""
+    """Return the address by which executors reach this machine."""
     conf = spark.sparkContext.getConf()
     if on_this_machine(spark.sparkContext):
         return "127.0.0.1"
@@ -70,10 +70,10 @@ def interface_of(spark: SparkSession) -> str:
 
 
 def is_local(context: Any) -> bool:
-    """Whether tasks run as threads of the driver's JVM."""
+    """Return whether tasks run as threads of the driver's JVM."""
     return str(context.master).startswith("local") and not str(context.master).startswith("local-cluster")
 
 
 def on_this_machine(context: Any) -> bool:
-    """Whether all executors see the files of this machine: local and local-cluster masters."""
+    """Return whether all executors see the files of this machine: local and local-cluster masters."""
     return str(context.master).startswith("local")
