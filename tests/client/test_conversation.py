@@ -1,4 +1,4 @@
-"""The client's side without sockets: replies find who asked, steps are whole, and a session can be the other end."""
+"""The client without sockets: replies find their requests, steps are complete, and a session can be the other end."""
 
 import json
 
@@ -21,40 +21,42 @@ COLUMNS = (parts.ColumnSpec("x", "int64"),)
 
 
 def test_replies_find_their_request_in_any_order():
-    talk = Conversation()
+    conversation = Conversation()
     first, second = calls.ping(), calls.explain("path")
-    one, _ = talk.ask(first)
-    two, text = talk.ask(second)
+    one, _ = conversation.ask(first)
+    two, text = conversation.ask(second)
     assert json.loads(text) == {"type": "explain", "id": two, "name": "path"}
-    talk.receive(encode(replies.ExplainedReply(two, "so")))
-    assert talk.result(one, first) is NOT_YET and talk.result(two, second) == "so"
-    talk.receive(encode(replies.DoneReply(one, 7)))
-    assert talk.result(one, first) == 7
+    conversation.receive(encode(replies.ExplainedReply(two, "so")))
+    assert conversation.result(one, first) is NOT_YET and conversation.result(two, second) == "so"
+    conversation.receive(encode(replies.DoneReply(one, 7)))
+    assert conversation.result(one, first) == 7
 
 
 def test_pages_are_one_table():
-    talk, call = Conversation(), calls.query("path")
-    number, _ = talk.ask(call)
-    talk.receive(encode(replies.RowsReply(number, COLUMNS, ((1,), (2,)), 3, more=True)))
-    assert talk.result(number, call) is NOT_YET
-    talk.receive(encode(replies.RowsReply(number, COLUMNS, ((3,),), 3)))
-    table = talk.result(number, call)
+    conversation, call = Conversation(), calls.query("path")
+    number, _ = conversation.ask(call)
+    conversation.receive(encode(replies.RowsReply(number, COLUMNS, ((1,), (2,)), 3, more=True)))
+    assert conversation.result(number, call) is NOT_YET
+    conversation.receive(encode(replies.RowsReply(number, COLUMNS, ((3,),), 3)))
+    table = conversation.result(number, call)
     assert table.column("x").to_pylist() == [1, 2, 3] and table.schema.metadata[b"time"] == b"3"
 
 
-def test_a_refusal_is_raised_where_it_was_asked_and_a_reply_nobody_waits_for_is_dropped():
-    talk, call = Conversation(), calls.ping()
-    number, _ = talk.ask(call)
-    talk.receive(encode(replies.ErrorReply(parts.FailureSpec("TimeTooEarly", "too early", hint="later"), number)))
+def test_a_refusal_is_raised_to_its_caller_and_an_abandoned_reply_is_ignored():
+    conversation, call = Conversation(), calls.ping()
+    number, _ = conversation.ask(call)
+    conversation.receive(
+        encode(replies.ErrorReply(parts.FailureSpec("TimeTooEarly", "too early", hint="later"), number))
+    )
     with pytest.raises(kpg.TimeTooEarly, match="too early"):
-        talk.result(number, call)
-    other, _ = talk.ask(call)
-    talk.give_up(other)
-    talk.receive(encode(replies.DoneReply(other)))
+        conversation.result(number, call)
+    other, _ = conversation.ask(call)
+    conversation.give_up(other)
+    conversation.receive(encode(replies.DoneReply(other)))
     with pytest.raises(kpg.ProtocolError):
-        talk.receive(encode(replies.ErrorReply(parts.FailureSpec("ProtocolError", "what was that"))))
+        conversation.receive(encode(replies.ErrorReply(parts.FailureSpec("ProtocolError", "what was that"))))
     with pytest.raises(kpg.ProtocolError):
-        talk.receive(b"x")
+        conversation.receive(b"x")
 
 
 STEPS = st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1])), max_size=6), max_size=8)
@@ -64,12 +66,12 @@ STEPS = st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1]))
 @given(STEPS, st.randoms(use_true_random=False))
 def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
     """A14.4: however steps are cut into messages and whenever they are read, rows are the sum of whole steps."""
-    talk = Conversation()
+    conversation = Conversation()
     call = calls.interest("n")
-    number, _ = talk.ask(call)
-    talk.receive(encode(replies.InterestedReply(number, 5, "n", COLUMNS)))
-    talk.result(number, call)
-    feed = talk.feeds[5]
+    number, _ = conversation.ask(call)
+    conversation.receive(encode(replies.InterestedReply(number, 5, "n", COLUMNS)))
+    conversation.result(number, call)
+    feed = conversation.feeds[5]
     want: dict[int, int] = {}
     for time, step in enumerate(steps):
         before = feed.waiting
@@ -78,37 +80,39 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
         for place, part in enumerate(parts):
             assert feed.waiting == before  # half a step is never seen
             rows, diffs = tuple((x,) for x, _ in part), tuple(diff for _, diff in part)
-            talk.receive(encode(replies.ChangesMessage(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2)))
+            conversation.receive(
+                encode(replies.ChangesMessage(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2))
+            )
         for x, diff in step:
             want[x] = want.get(x, 0) + diff
         if chance.random() < 0.5:
             while feed.waiting:
-                talk.read(feed)
+                conversation.read(feed)
             assert feed.upto == time + 1
             assert sorted(feed.rows()) == sorted((x,) for x, n in want.items() for _ in range(max(0, n)))
     while feed.waiting:
-        talk.read(feed)
-    acks = [decode(text, requests.REQUESTS) for text in talk.outgoing()]
+        conversation.read(feed)
+    acks = [decode(text, requests.REQUESTS) for text in conversation.outgoing()]
     assert acks == [requests.AckRequest(5)] * len(steps)
 
 
-def test_what_comes_of_an_interest_that_was_dropped_is_passed_over():
-    talk = Conversation()
+def test_changes_of_a_dropped_interest_are_ignored():
+    conversation = Conversation()
     feed = ChangeFeed(replies.InterestedReply(0, 5, "n", COLUMNS))
-    talk.feeds[5] = feed
-    talk.drop(feed)
-    talk.receive(encode(replies.ChangesMessage(5, 1, ((1,),), (0,), (1,))))
+    conversation.feeds[5] = feed
+    conversation.drop(feed)
+    conversation.receive(encode(replies.ChangesMessage(5, 1, ((1,),), (0,), (1,))))
     assert not feed.waiting
 
 
 def test_a_session_and_a_conversation_understand_each_other():
     """Both ends without a socket in between."""
-    session, talk = Session(1, Tokens(), SessionLimits()), Conversation()
+    session, conversation = Session(1, Tokens(), SessionLimits()), Conversation()
     call = calls.hello(None)
-    number, text = talk.ask(call)
+    number, text = conversation.ask(call)
     (said,) = session.receive(text)
-    talk.receive(encode(said.message))
-    assert talk.result(number, call).role == "admin"
+    conversation.receive(encode(said.message))
+    assert conversation.result(number, call).role == "admin"
     asks = [
         calls.ping(), calls.create_relation("e", {"x": int, "y": "string?"}, key="x", semantics="cardinality-one"),
         calls.create_attribute(":a", float), calls.transact([("e", (1, "a")), ("e", (2, None), -1)], origin=("w", 1)),
@@ -118,14 +122,14 @@ def test_a_session_and_a_conversation_understand_each_other():
         calls.sink("p", "p.log", type="latency"),
     ]  # fmt: skip
     for each in asks:
-        number, text = talk.ask(each)
+        number, text = conversation.ask(each)
         (asked,) = session.receive(text)
         assert isinstance(asked, RunRequest) and encode(asked.request) == text
         (said,) = session.finish_request(asked.request, kpg.InUse("not now"))
         assert isinstance(said, SendMessage)
-        talk.receive(encode(said.message))
+        conversation.receive(encode(said.message))
         with pytest.raises(kpg.InUse, match="not now"):
-            talk.result(number, each)
+            conversation.result(number, each)
 
 
 @pytest.mark.parametrize(
@@ -135,11 +139,11 @@ def test_a_session_and_a_conversation_understand_each_other():
         ("wss://h", "wss://h:8340/"), ("ws://[::1]:5", "ws://[::1]:5/"),
     ],
 )  # fmt: skip
-def test_addresses_are_made_whole(given_url, full):
+def test_addresses_are_completed(given_url, full):
     assert address(given_url) == full
 
 
 @pytest.mark.parametrize("wrong", ["ftp://x", "ws://", "ws://h:port", ""])
-def test_what_is_no_address_is_refused(wrong):
+def test_text_that_is_not_an_address_is_refused(wrong):
     with pytest.raises(kpg.InputError):
         address(wrong)

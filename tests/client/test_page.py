@@ -22,6 +22,6 @@ def test_every_method_is_on_the_page(held):
 
 
 @pytest.mark.parametrize("pair", [(Connection, AsyncConnection), (Subscription, AsyncSubscription)])
-def test_what_waits_and_what_is_awaited_have_the_same_methods(pair):
+def test_blocking_and_awaited_connections_have_the_same_methods(pair):
     waits, awaited = pair
     assert methods(waits) == methods(awaited)

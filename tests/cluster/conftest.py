@@ -11,7 +11,7 @@ Clusters = Callable[[int], kpg.Database]
 
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[Clusters]:
-    """A db on so many workers, the same one each time it is asked for."""
+    """Return a db on a number of workers, the same one for each call with that number."""
     opened: dict[int, kpg.Database] = {}
 
     def of(workers: int) -> kpg.Database:

@@ -81,7 +81,7 @@ changes = st.lists(st.tuples(rows(2, 4), st.sampled_from([1, 1, -1])), max_size=
 @pytest.mark.parametrize("program", PROGRAMS)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(epochs=st.lists(changes, min_size=1, max_size=4), workers=st.sampled_from([2, 4]))
-def test_processes_say_what_one_worker_says(
+def test_several_workers_give_the_answers_of_one(
     clusters: Clusters,
     program: Callable[[kpg.Collection], kpg.Collection],
     epochs: list[list[tuple[tuple[int, ...], int]]],
@@ -96,7 +96,7 @@ def test_processes_say_what_one_worker_says(
         start = many.epoch
         present: dict[tuple[int, ...], int] = {}
         for step in epochs:
-            tell(inputs, step, present)
+            apply(inputs, step, present)
             one.advance(), many.advance()
             expected = summed((row, time, diff) for row, time, diff in answers[0].changes())
             assert summed((row, time - start, diff) for row, time, diff in answers[1].changes()) == expected
@@ -112,7 +112,7 @@ def lightest(edges: kpg.Collection) -> kpg.Collection:
 @pytest.mark.parametrize("program", [*PROGRAMS, lightest, kpg.graphs.wcc])
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=changes, idle=st.integers(0, 2), after=st.lists(changes, max_size=2), workers=st.sampled_from([2, 4]))
-def test_what_is_installed_late_is_complete_on_every_worker(
+def test_a_query_installed_late_is_complete_on_every_worker(
     clusters: Clusters,
     program: Callable[[kpg.Collection], kpg.Collection],
     before: list[tuple[tuple[int, ...], int]],
@@ -120,20 +120,20 @@ def test_what_is_installed_late_is_complete_on_every_worker(
     after: list[list[tuple[tuple[int, ...], int]]],
     workers: int,
 ) -> None:
-    """A1.5 A1.14 A4.5: over an index that was there for a while, whose old times are forgotten; kept and not."""
+    """A1.5 A1.14 A4.5: over an index that has compacted its old times; kept and not kept."""
     many = clusters(workers)
     with kpg.open() as one:
         inputs = [db.input(f"edges {next(fresh)}", src=int, dst=int) for db in (one, many)]
         present: dict[tuple[int, ...], int] = {}
         indexes = [edges.arrange("src") for edges in inputs]
-        tell(inputs, before, present)
+        apply(inputs, before, present)
         for _ in range(1 + idle):
             one.advance(), many.advance()
         kept = [program(edges).output(f"kept {next(fresh)}") for edges in inputs]
         passing = [program(edges).output(f"passing {next(fresh)}", keep=False) for edges in inputs]
         totals: list[dict[Any, int]] = [{}, {}]
         for step in [[], *after]:
-            tell(inputs, step, present)
+            apply(inputs, step, present)
             one.advance(), many.advance()
             for total, output in zip(totals, passing, strict=True):
                 for row, _, diff in output.take_changes():
@@ -146,8 +146,10 @@ def test_what_is_installed_late_is_complete_on_every_worker(
     inputs[1].drop()
 
 
-def tell(inputs: list[kpg.Input], step: list[tuple[tuple[int, ...], int]], present: dict[tuple[int, ...], int]) -> None:
-    """The same changes to each input, but no removal of what is not there."""
+def apply(
+    inputs: list[kpg.Input], step: list[tuple[tuple[int, ...], int]], present: dict[tuple[int, ...], int]
+) -> None:
+    """Apply the same changes to each input, but remove no row that is not present."""
     for row, diff in step:
         if diff > 0 or present.get(row):
             present[row] = present.get(row, 0) + diff
@@ -162,7 +164,7 @@ def summed(updates: Any) -> dict[Any, int]:
     return {key: count for key, count in total.items() if count}
 
 
-def test_upserts_find_what_they_replace(clusters: Clusters) -> None:
+def test_upserts_replace_the_rows_with_their_keys(clusters: Clusters) -> None:
     db = clusters(2)
     users = db.input("users", key="id", id=int, name=str)
     answer = users.count("name").output("names")
@@ -212,7 +214,7 @@ def test_each_worker_can_make_its_own_rows(clusters: Clusters, workers: int) -> 
     edges.drop()
 
 
-def test_listeners_hear_of_changes_and_times_are_read(clusters: Clusters) -> None:
+def test_listeners_get_changes_and_answers_are_read_as_of_times(clusters: Clusters) -> None:
     db = clusters(2)
     numbers = db.input("numbers", n=int)
     answer = numbers.select(m=col("n") % 3).distinct().output("thirds")
@@ -235,7 +237,7 @@ def test_listeners_hear_of_changes_and_times_are_read(clusters: Clusters) -> Non
     numbers.drop()
 
 
-def test_bad_input_is_refused_and_all_else_goes_on(clusters: Clusters) -> None:
+def test_bad_input_is_refused_and_changes_nothing_else(clusters: Clusters) -> None:
     db = clusters(2)
     numbers = db.input("numbers", n=int)
     with pytest.raises(kpg.InUse):
@@ -258,8 +260,8 @@ def test_bad_input_is_refused_and_all_else_goes_on(clusters: Clusters) -> None:
     numbers.drop()
 
 
-def test_a_row_that_fails_is_an_error_of_its_answer_until_it_goes(clusters: Clusters) -> None:
-    """Also when the row comes and goes by different workers."""
+def test_a_row_that_fails_is_an_error_of_its_answer_until_it_is_removed(clusters: Clusters) -> None:
+    """Also when one worker inserts the row and another removes it."""
     db = clusters(2)
     numbers = db.input("divisors", n=int)
     answer = numbers.select(m=10 // col("n")).output("quotients")
@@ -275,7 +277,7 @@ def test_a_row_that_fails_is_an_error_of_its_answer_until_it_goes(clusters: Clus
     numbers.drop()
 
 
-def test_strangers_on_a_workers_port_do_not_disturb(clusters: Clusters) -> None:
+def test_strangers_on_a_workers_port_do_no_harm(clusters: Clusters) -> None:
     db = clusters(2)
     strangers = []
     for member in db.coordinator.members.values():
@@ -294,7 +296,7 @@ def test_strangers_on_a_workers_port_do_not_disturb(clusters: Clusters) -> None:
         stranger.close()
 
 
-def test_a_worker_that_is_killed_is_noticed_at_once() -> None:
+def test_a_killed_worker_is_noticed_immediately() -> None:
     """Every later call says so, none hangs, and closing leaves nothing behind."""
     db = kpg.open(workers=2)
     children = [psutil.Process(db.coordinator.members[rank].pid) for rank in (0, 1)]
@@ -315,7 +317,7 @@ def test_a_worker_that_is_killed_is_noticed_at_once() -> None:
     assert not any(alive(child.pid) for child in children)
 
 
-def test_a_worker_that_dies_while_all_work_is_noticed() -> None:
+def test_a_worker_that_dies_during_a_command_is_noticed() -> None:
     with kpg.open(workers=2) as db:
         numbers = db.input("numbers", n=int)
         numbers.join(numbers, on="n").count("n").output()
@@ -348,7 +350,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_workers_end_when_their_client_does() -> None:
+def test_workers_end_with_the_process_that_opened_the_db() -> None:
     """Killed without a chance to say goodbye."""
     client = subprocess.run([sys.executable, "-c", CLIENT], stdout=subprocess.PIPE, text=True, check=False)
     assert client.returncode == -signal.SIGKILL
@@ -360,8 +362,8 @@ def test_workers_end_when_their_client_does() -> None:
         time.sleep(0.05)
 
 
-def test_an_error_that_one_worker_makes_another_takes_back(clusters: Clusters) -> None:
-    """The rows of an antijoin come from the owner of one key and go by the owner of another."""
+def test_an_error_row_of_one_worker_is_cancelled_by_another(clusters: Clusters) -> None:
+    """The owner of one key produces the rows of an antijoin, and the owner of another removes them."""
     db = clusters(2)
     words = db.input("words", n=int, word=str)
     gone = db.input("gone", word=str)
@@ -389,7 +391,7 @@ class StrangerHello(Hello):
     """A hello that no version of kpg has."""
 
 
-def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> None:
+def test_replaced_workers_and_other_versions_are_refused(clusters: Clusters) -> None:
     """A rank that was replaced holds an old token; one of another version is refused by name."""
     coordinator = clusters(2).coordinator
     before = dict(coordinator.members)
@@ -406,7 +408,7 @@ def test_ghosts_and_other_versions_do_not_become_workers(clusters: Clusters) -> 
     coordinator._version_error = None
 
 
-def test_a_limit_of_memory_is_said_and_time_goes_on() -> None:
+def test_a_memory_limit_raises_and_the_clock_still_moves() -> None:
     with kpg.open(workers=2, memory_limit=500 << 20) as db:
         numbers = db.input("numbers", n=int)
         answer = numbers.distinct().output()
@@ -441,11 +443,11 @@ def test_texts_that_only_data_clients_know_survive_a_reclaim(clusters: Clusters)
     with DataClient(db.coordinator.members[0].address, db.coordinator.secret, mine) as client:
         client.ask(StageRequest(words.name, ("a", 1)), [block([(1, "first"), (2, "second")])])
         db.reclaim()
-        words.insert([(n, f"another {n}") for n in range(50)])  # would take the numbers of what was given back
+        words.insert([(n, f"another {n}") for n in range(50)])  # would take the symbols that were reclaimed
         db.advance()
         client.ask(StageRequest(words.name, ("a", 2)), [block([(3, "first"), (4, "third")])])
         command = PublishCommand(words.name, (("a", 1), ("a", 2)), ("a",))
-        with pytest.raises(kpg.Unavailable, match="1 of 5 rows"):  # nothing of it is visible, and it may come again
+        with pytest.raises(kpg.Unavailable, match="1 of 5 rows"):  # nothing of it is visible, and it may be retried
             db.publish(command, 5)
         assert all("another" in word for _, word in answer.rows())
         client.ask(StageRequest(words.name, ("a", 1)), [block([(1, "first"), (2, "second")])])
@@ -474,7 +476,7 @@ alone(x) :- knows(x, _), !reach(x, x).
 
 
 def test_a_datalog_program_runs_on_workers_as_on_one():
-    """A8.3, A10.1: recursion, a cyclic join and negation, while rows come and go."""
+    """A8.3, A10.1: recursion, a cyclic join and negation, while rows are inserted and removed."""
     program = compile(parse(PROGRAM))
     come = [("ann", "bob"), ("bob", "cyd"), ("cyd", "ann"), ("dan", "ann"), ("eve", "dan")]
     with kpg.open() as one, kpg.open(workers=2) as two:

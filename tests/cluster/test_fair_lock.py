@@ -28,7 +28,7 @@ def test_a_busy_thread_does_not_starve_another():
     second.join()
 
 
-def test_its_owner_may_enter_again_and_only_one_is_inside():
+def test_the_lock_is_reentrant_and_exclusive():
     turns, inside, most = FairLock(), [], []
 
     def enter():

@@ -44,7 +44,7 @@ def test_rows_with_text_arrive_by_value(messages: list[list[tuple[int, str | byt
 
 
 @given(changes=st.lists(st.tuples(st.integers(-9, 9), times(2), st.integers(-3, 3)), max_size=5), more=st.booleans())
-def test_counts_come_out_as_they_went_in(changes: list[tuple[int, tuple[int, ...], int]], more: bool) -> None:
+def test_progress_arrives_as_it_was_sent(changes: list[tuple[int, tuple[int, ...], int]], more: bool) -> None:
     frame = ProgressFrame(((4, changes), (-1, [(0, (5,), 1)])) if more else ((4, changes),))
     words = np.frombuffer(frame_codec.encode_progress(frame), np.int64)
     assert frame_codec.decode_progress(words) == frame

@@ -1,4 +1,4 @@
-"""Frames arrive whole and in order, however the bytes are cut; what is not a frame ends the connection."""
+"""Frames arrive complete and in order, however the bytes are cut; other bytes end the connection."""
 
 import socket
 import struct
@@ -59,7 +59,7 @@ def test_bytes_may_be_cut_anywhere(cuts: list[int], count: int) -> None:
     left.close(), theirs.close()
 
 
-def test_what_is_urgent_goes_before_rows_that_have_not_left() -> None:
+def test_urgent_frames_leave_before_queued_rows() -> None:
     ours, theirs = pair()
     large = np.zeros(1 << 20, np.int64)
     for _ in range(4):
@@ -96,7 +96,7 @@ def test_a_frame_beyond_the_limit_is_refused_before_it_is_read() -> None:
     left.close()
 
 
-def test_the_end_of_a_connection_is_said_after_what_came_before_it() -> None:
+def test_the_end_of_a_connection_is_reported_after_its_last_frames() -> None:
     ours, theirs = pair()
     ours.send(3, [struct.pack("<q", 1)])
     ours.flush()
@@ -106,7 +106,7 @@ def test_the_end_of_a_connection_is_said_after_what_came_before_it() -> None:
         theirs.receive()
 
 
-def test_a_watch_wakes_for_what_arrives_and_for_room() -> None:
+def test_a_poller_wakes_for_arriving_frames_and_for_free_buffer_space() -> None:
     ours, theirs = pair()
     watch = frames.SocketPoller([ours])
     assert watch.wait_soon(0.0, 0.0) == []
@@ -127,7 +127,7 @@ def test_a_watch_wakes_for_what_arrives_and_for_room() -> None:
     ours.close(), theirs.close()
 
 
-def test_what_is_urgent_goes_first_also_when_all_is_little() -> None:
+def test_urgent_frames_leave_first_when_small_frames_are_joined() -> None:
     ours, theirs = pair()
     ours.send(1, [b"12345678"])
     ours.send(2, [b"12345678", b"87654321"], urgent=True)

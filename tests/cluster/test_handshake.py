@@ -1,4 +1,4 @@
-"""Only who knows the secret gets in, and only to who knows it too."""
+"""Both ends of a connection must know the secret."""
 
 import os
 import socket
@@ -57,7 +57,7 @@ def test_a_listener_that_does_not_know_the_secret_is_refused() -> None:
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" + bytes(200), os.urandom(500), b"", handshake.OPENING])
-def test_garbage_and_silence_do_not_keep_others_out(said: bytes) -> None:
+def test_garbage_and_silence_do_not_block_other_connections(said: bytes) -> None:
     listener = AuthenticatedListener("127.0.0.1", SECRET)
     strangers = [socket.create_connection(listener.address) for _ in range(20)]
     for stranger in strangers:
@@ -70,8 +70,8 @@ def test_garbage_and_silence_do_not_keep_others_out(said: bytes) -> None:
     listener.close()
 
 
-def test_nobody_there_is_said() -> None:
-    with socket.socket() as silent:  # has the port, so that nobody else can, and does not listen
+def test_an_address_without_a_listener_is_unreachable() -> None:
+    with socket.socket() as silent:  # occupies the port and does not listen
         silent.bind(("127.0.0.1", 0))
         with pytest.raises(Unreachable):
             handshake.connect(silent.getsockname(), SECRET, DataHello("1"))

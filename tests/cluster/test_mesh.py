@@ -1,4 +1,4 @@
-"""A sender waits for a slow peer, and two that fill each other's windows both go on."""
+"""A sender waits for a slow peer, and two ranks that fill each other's buffers both make progress."""
 
 import socket
 import threading
@@ -31,7 +31,7 @@ def block(rows: int) -> Message:
     return Message(((0,),), Updates(np.arange(rows).reshape(1, rows), constant((0,)), constant((1,))))
 
 
-def test_a_sender_waits_beyond_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sender_waits_beyond_the_limit_of_unsent_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is sent, no more than a window and a frame waits in memory."""
     monkeypatch.setattr(meshes, "UNSENT_LIMIT_BYTES", 1 << 20)
     ours, theirs = ends()
@@ -56,7 +56,7 @@ def test_a_sender_waits_beyond_the_window(monkeypatch: pytest.MonkeyPatch) -> No
     assert not sender.is_alive() and most <= (1 << 20) + 8 * 33_000
 
 
-def test_two_that_send_at_once_both_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_ranks_that_send_to_each_other_both_make_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes what the other sends while it waits for room: no deadlock."""
     monkeypatch.setattr(meshes, "UNSENT_LIMIT_BYTES", 1 << 18)
     found: list[int] = []
@@ -79,7 +79,7 @@ def test_two_that_send_at_once_both_go_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert found == [50 * 65_536] * 2
 
 
-def test_a_peer_that_is_gone_is_noticed_by_whatever_is_done() -> None:
+def test_every_call_notices_a_lost_peer() -> None:
     many = block(10**6)
     for act in (Mesh.receive, lambda mesh: mesh.broadcast(PROGRESS), lambda mesh: mesh.send_data(1, 0, 0, many)):
         ours, theirs = ends()

@@ -1,4 +1,4 @@
-"""Rows that wait to be published: who may still want them, and for how long."""
+"""Staged rows: which attempts are kept, and for how long."""
 
 import numpy as np
 from hypothesis import given
@@ -20,7 +20,7 @@ class Clock:
         return self.now
 
 
-def test_what_nobody_adds_to_for_an_hour_is_dropped():
+def test_staged_rows_without_additions_for_an_hour_are_dropped():
     clock = Clock()
     staged = StagedRows(clock)
     staged.add(("load", "a", 0, 1), rows(3))
@@ -33,7 +33,7 @@ def test_what_nobody_adds_to_for_an_hour_is_dropped():
     assert len(staged.take(("load", "a", 0, 1))) == 2
 
 
-def test_a_batch_that_is_published_ends_its_other_attempts_and_earlier_batches():
+def test_publishing_a_batch_drops_its_other_attempts_and_earlier_batches():
     staged = StagedRows()
     for batch in (3, 4, 5):
         for attempt in (1, 2):
@@ -41,16 +41,16 @@ def test_a_batch_that_is_published_ends_its_other_attempts_and_earlier_batches()
     staged.add(("another query", 1, 0, 1), rows(1))
     assert len(staged.take(("query", 4, 0, 2))) == 1
     staged.settle(("query", 4))
-    assert len(staged) == 3  # batch 5, and what is another query's
+    assert len(staged) == 3  # batch 5, and the row of another query
     staged.add(("query", 4, 0, 3), rows(1))  # late
     assert len(staged) == 3
     staged.drop(("query", 5))
-    staged.add(("query", 5, 0, 3), rows(1))  # it comes again
+    staged.add(("query", 5, 0, 3), rows(1))  # the batch is repeated
     assert len(staged.take(("query", 5, 0, 3))) == 1 and len(staged) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, KEPT_SECONDS)), max_size=20))
-def test_an_attempt_is_there_if_it_was_touched_within_the_hour(steps):
+def test_an_attempt_is_kept_for_an_hour_after_its_last_addition(steps):
     clock = Clock()
     staged, touched = StagedRows(clock), {}
     for key, seconds in steps:

@@ -25,7 +25,7 @@ def test_the_schema_on_the_page_is_fresh():
     assert json.loads((DOCS / "protocol.schema.json").read_text()) == schema(), "run python tools/protocol_schema.py"
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(schema())
 
 

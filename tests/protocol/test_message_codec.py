@@ -1,4 +1,4 @@
-"""Messages: there and back, strict in every member, and nothing but ProtocolError for anything else."""
+"""Messages survive encoding and decoding; any other text raises ProtocolError."""
 
 import dataclasses
 import json
@@ -133,7 +133,7 @@ def test_what_the_schema_refuses_the_decoder_refuses(message, piece, data):
         ("", "$", "not JSON"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_place(text, path, says):
+def test_a_refusal_names_the_path_and_the_remedy(text, path, says):
     """A14.3: each refusal names the member and what would be right."""
     with pytest.raises(kpg.ProtocolError) as caught:
         decode(text, REQUESTS)
@@ -148,7 +148,7 @@ def test_members_that_have_their_default_are_left_out():
     ]
 
 
-def test_errors_come_back_as_the_same_class_with_all_they_said():
+def test_errors_keep_their_class_and_message():
     error = kpg.ParseError("query:3:4: what is this", detail="here", hint="write that")
     error.line, error.column = 3, 4
     back = error_of(failure_of(error))
@@ -157,10 +157,10 @@ def test_errors_come_back_as_the_same_class_with_all_they_said():
     assert type(error_of(FailureSpec("annotations", "x"))) is kpg.KpgError
 
 
-def test_an_error_that_is_not_kpgs_says_nothing_of_the_machine():
+def test_a_foreign_error_reveals_nothing_of_the_machine():
     assert "/secret" not in repr(failure_of(FileNotFoundError("/secret/path")))
 
 
-def test_changes_carry_why_an_answer_has_no_value():
+def test_changes_carry_the_reason_why_an_answer_has_no_value():
     message = ChangesMessage(1, 7, (), (), (), failed=FailureSpec("DataError", "q has no answer"))
     assert decode(encode(message), PUSHED) == message

@@ -1,4 +1,4 @@
-"""Values survive the way through JSON, and what is not one is refused at its place."""
+"""Values survive JSON; JSON that is not a value is refused with its path."""
 
 import datetime
 import json
@@ -41,7 +41,7 @@ def test_large_numbers_travel_as_text_because_readers_would_round_them():
     assert caught.value.hint == 'Write {"int": "9007199254740993"}.'
 
 
-def test_a_moment_without_a_zone_is_taken_as_utc_and_one_with_a_zone_is_moved():
+def test_a_timestamp_is_sent_in_utc():
     plain = datetime.datetime(2024, 5, 1, 12)
     moved = datetime.datetime(2024, 5, 1, 14, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
     assert encode_value(plain) == encode_value(moved) == {"timestamp": "2024-05-01T12:00:00Z"}
@@ -55,7 +55,7 @@ def test_a_moment_without_a_zone_is_taken_as_utc_and_one_with_a_zone_is_moved():
         {"what": "x"}, {}, {"int": "1", "date": "2024-01-01"}, [], [1],
     ],
 )  # fmt: skip
-def test_what_is_no_value_is_refused_with_a_hint_and_its_path(wrong):
+def test_json_that_is_not_a_value_is_refused_with_its_path_and_a_hint(wrong):
     with pytest.raises(kpg.ProtocolError) as caught:
         decode_value(wrong, "$.rows[0][1]")
     assert caught.value.path == "$.rows[0][1]" and caught.value.hint

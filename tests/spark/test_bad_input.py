@@ -49,7 +49,7 @@ def test_the_secret_is_in_no_plan_and_is_redacted(db, spark):
     assert secret not in str(shown)
 
 
-def test_a_wrong_secret_gets_nowhere(db):
+def test_a_wrong_secret_is_refused(db):
     site = Site(db.site.host, db.site.port, "00" * 32)
     with pytest.raises(kpg.errors.NotAuthorised):
         TaskClient(site).ask(DescribeRelationRequest("narrow"))
@@ -89,7 +89,7 @@ def test_a_second_stream_into_a_relation_is_refused_unless_they_share_it():
     check_order(last | {origin_of("r", "other"): 0}, "r", "other", 1)
 
 
-def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_path):
+def test_a_stream_that_wrote_elsewhere_before_is_refused_by_name(db, spark, tmp_path):
     from pyspark.errors import StreamingQueryException
 
     (tmp_path / "in").mkdir()
@@ -106,7 +106,7 @@ def test_a_stream_that_went_elsewhere_before_is_refused_by_name(db, spark, tmp_p
     assert db["elsewhere"].output().rows() == []
 
 
-def test_what_was_staged_before_a_loss_cannot_be_published(db):
+def test_rows_staged_before_a_loss_cannot_be_published(db):
     db.input("lost", k=int)
     client = TaskClient(db.site)
     pusher = RowPusher(client, client.placement("lost"), ("w", 0), RowKind())

@@ -88,7 +88,7 @@ def test_each_micro_batch_is_one_transaction(db, spark, tmp_path):
     assert total.rows() == [(0, 10), (1, 10), (2, 10)]
 
 
-def test_a_stream_that_goes_on_is_followed_while_it_runs(db, spark, tmp_path):
+def test_a_running_stream_is_followed(db, spark, tmp_path):
     """Spark's rate source: answers change micro-batch by micro-batch, and hold every number once."""
     ticks = db.input("ticks", value=int | None)
     last = ticks.group_by().max("value").output("last tick")
@@ -109,7 +109,7 @@ def test_a_stream_that_goes_on_is_followed_while_it_runs(db, spark, tmp_path):
     assert found == list(range(len(found)))
 
 
-def test_a_batch_that_comes_again_after_a_crash_counts_once(db, spark, tmp_path):
+def test_a_batch_repeated_after_a_crash_counts_once(db, spark, tmp_path):
     """Spark forgets that batch 1 was committed, as when it dies between the write and its own commit log."""
     source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
     for number in range(2):

@@ -33,12 +33,12 @@ def check(seen: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
-def test_workers_live_in_executors_and_end_when_spark_is_stopped(tmp_path):
+def test_workers_run_in_executors_and_end_when_spark_is_stopped(tmp_path):
     check(live("local-cluster[2,2,1024]", tmp_path, "stop"))
 
 
 @pytest.mark.slow
-def test_workers_live_on_a_standalone_master_and_outlive_an_executor(tmp_path):
+def test_workers_run_on_a_standalone_master_and_outlive_an_executor(tmp_path):
     with contextlib.ExitStack() as stack:
         ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         master = stack.enter_context(daemon("master.Master", *ports, heard=True))

