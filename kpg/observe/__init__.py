@@ -1,4 +1,4 @@
-"""What a db says about itself: its events as relations, its figures for a monitor, sinks that time and write answers.
+"""Observe a db: its events as relations, its metrics for a monitor, and sinks that time or write answers.
 
-Beside the engine: reads events and answers, and is imported by nothing below the server.
+This package reads events and answers from outside the engine; nothing below the service imports it.
 """

@@ -1,11 +1,10 @@
-"""The attributes of the log: what can be asked about a running db, and what it means.
+"""The attributes of the event log, with their meanings.
 
-Entities are numbers (`kpg.events.entity_of`): of operators, of the dataflows and loops they are in, of channels, and of
-workers. Each attribute has at most one value for an entity, so as a relation it is a set, and a sum over it is right
-whether or not somebody makes it distinct; the three of single schedules have an entity for each event, of the last
-epoch that was told.
+Entities are numbers (`kpg.events.entity_of`) of operators, of the dataflows and loops that contain them, of channels,
+and of workers. Each attribute has at most one value per entity, so as a relation it is a set and sums over it need no
+`distinct`. The three attributes of single steps have one entity per step, for the steps of the last published epoch.
 
-Times are nanoseconds. Counts are since the log began; sizes are what is there now.
+Times are in nanoseconds. Counts begin with the log; sizes are current.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from kpg.errors import UndefinedName
 
 
 class LogAttribute(NamedTuple):
-    """What an attribute relates to an entity."""
+    """The type and the meaning of an attribute's values."""
 
     value: type
     meaning: str
@@ -39,8 +38,8 @@ SPENT = ":timely.event.schedule/time"
 STEP_OPERATOR = ":timely.event.schedule/operator"
 STEP_START = ":timely.event.schedule/start"
 STEP_ELAPSED = ":timely.event.schedule/elapsed"
-TOLD = ":timely.event.progress/count"
-TOLD_CHANGES = ":timely.event.progress/changes"
+PROGRESS_MESSAGES = ":timely.event.progress/count"
+PROGRESS_CHANGES = ":timely.event.progress/changes"
 IMPORTS = ":differential.event/imports"
 SIZE = ":differential.event/size"
 BYTES = ":differential.event/bytes"
@@ -50,40 +49,40 @@ MERGES = ":differential.event/merges"
 MERGED = ":differential.event/merged"
 
 ATTRIBUTES: dict[str, LogAttribute] = {
-    SCOPE: LogAttribute(int, "operator, channel, loop or dataflow → the loop, dataflow or worker that it is in"),
+    SCOPE: LogAttribute(int, "operator, channel, loop or dataflow → the loop, dataflow or worker that contains it"),
     NAME: LogAttribute(str, "operator, loop, dataflow or worker → its name"),
     LOCAL_ID: LogAttribute(int, "operator → its number within its dataflow"),
     DATAFLOW: LogAttribute(int, "operator or channel → its dataflow"),
-    SHUTDOWN: LogAttribute(bool, "operator, channel, loop or dataflow that is gone → true"),
+    SHUTDOWN: LogAttribute(bool, "operator, channel, loop or dataflow that was dropped → true"),
     SOURCE: LogAttribute(int, "channel → the operator that sends"),
     SOURCE_PORT: LogAttribute(int, "channel → from which of its outputs"),
     TARGET: LogAttribute(int, "channel → the operator that receives"),
     TARGET_PORT: LogAttribute(int, "channel → at which of its inputs"),
-    MESSAGES: LogAttribute(int, "channel → messages that have come through"),
+    MESSAGES: LogAttribute(int, "channel → messages received"),
     MESSAGE_ROWS: LogAttribute(int, "channel → updates in them"),
     STEPS: LogAttribute(int, "operator → steps"),
-    SPENT: LogAttribute(int, "operator → time spent in them, idle merging included"),
+    SPENT: LogAttribute(int, "operator → time spent in steps, idle merging included"),
     STEP_OPERATOR: LogAttribute(int, "single step → its operator"),
-    STEP_START: LogAttribute(int, "single step → when it began, since the log did"),
-    STEP_ELAPSED: LogAttribute(int, "single step → how long it took"),
-    TOLD: LogAttribute(int, "worker → messages about progress to its peers"),
-    TOLD_CHANGES: LogAttribute(int, "worker → changes of counts in them"),
-    IMPORTS: LogAttribute(int, "operator that imports → the operator whose arrangement it reads"),
+    STEP_START: LogAttribute(int, "single step → its start, since the start of the log"),
+    STEP_ELAPSED: LogAttribute(int, "single step → its duration"),
+    PROGRESS_MESSAGES: LogAttribute(int, "worker → progress messages sent to its peers"),
+    PROGRESS_CHANGES: LogAttribute(int, "worker → changes of counts in them"),
+    IMPORTS: LogAttribute(int, "importing operator → the operator that publishes the arrangement"),
     SIZE: LogAttribute(int, "operator → updates in its arrangement: batched less merged"),
     BYTES: LogAttribute(int, "operator → bytes of their columns"),
-    BATCHES: LogAttribute(int, "operator → batches that its arrangement got"),
+    BATCHES: LogAttribute(int, "operator → batches added to its arrangement"),
     BATCHED: LogAttribute(int, "operator → updates in them"),
-    MERGES: LogAttribute(int, "operator → merges that its arrangement did"),
-    MERGED: LogAttribute(int, "operator → updates that merges, and its end, took away"),
+    MERGES: LogAttribute(int, "operator → merges of its arrangement"),
+    MERGED: LogAttribute(int, "operator → updates removed by merges, or when the arrangement was dropped"),
 }
 
-SINGLE = (STEP_OPERATOR, STEP_START, STEP_ELAPSED)
+SINGLE_STEP_ATTRIBUTES = (STEP_OPERATOR, STEP_START, STEP_ELAPSED)
 
 
-def known(names: Iterable[str] | None) -> tuple[str, ...]:
-    """Attributes by name, all if none are named."""
-    asked = tuple(ATTRIBUTES) if names is None else tuple(dict.fromkeys(names))
-    for name in asked:
+def resolve_attributes(names: Iterable[str] | None) -> tuple[str, ...]:
+    """Return attribute names without duplicates, all by default; raise for an unknown name."""
+    resolved = tuple(ATTRIBUTES) if names is None else tuple(dict.fromkeys(names))
+    for name in resolved:
         if name not in ATTRIBUTES:
-            raise UndefinedName(f"{name!r} is not an attribute of the log", hint=f"There are: {', '.join(ATTRIBUTES)}.")
-    return asked
+            raise UndefinedName(f"{name!r} is not an attribute of the log", hint=f"They are: {', '.join(ATTRIBUTES)}.")
+    return resolved

@@ -1,12 +1,12 @@
-"""A drain: leads the changes of an answer into a sink after each advance, and says how far they are complete.
+"""A drain passes the changes of an answer to a sink after each advance, and the frontier up to which they are complete.
 
     with drain(answer, LatencySink("epochs.log")): ...
-    drain(answer, FileSink("changes.csv"), granularity=10)      at each tenth epoch what differs from the tenth before
+    drain(answer, FileSink("changes.csv"), granularity=10)      consolidated changes at each tenth epoch
 
-The frontier is that of the answer, over all workers. With a granularity changes come at full intervals only, and so
-does the frontier. While the answer fails (rows on which an expression fails) nothing is complete and the sink is told
-nothing; what has changed meanwhile comes when it is healed. A drain ends with its answer or its db, when closed, or
-when the sink cannot write or the answer has failed for good: then `failure` says why, and the db goes on.
+The frontier is that of the answer, over all workers. With a granularity, changes and frontier advance at the ends of
+intervals only. While the answer fails (rows on which an expression fails) the sink receives nothing; the changes made
+meanwhile follow when the answer recovers. A drain ends with its answer or its db, when it is closed, when the sink
+cannot write, or when the answer has failed permanently. Then `failure` holds the reason, and the db continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Drain:
-    """Something that is followed into a sink; `take` gives what changed, `frontier` up to where (None: not said)."""
+    """Passes changes to a sink; `take` returns the changes, `frontier` their completeness (None: unknown)."""
 
     def __init__(
         self,
@@ -39,37 +39,37 @@ class Drain:
         self.db = db
         self.sink = sink
         self.closed = False
-        self.failure: KpgError | None = None  # why it ended by itself, if not with its answer
+        self.failure: KpgError | None = None  # the reason if it ended because of an error
         self._take = take
         self._frontier = frontier
         self._granularity = granularity
-        self._told: Frontier | None = None
+        self._announced: Frontier | None = None
         db.followers.append(self.advance)
         if db.sealed is not None:
             self.advance()
 
     def advance(self) -> None:
-        """Give the sink what has changed, then how far that is complete; whatever fails ends this drain alone."""
+        """Pass the changes to the sink, then the frontier; an error ends only this drain."""
         try:
-            self._lead(self._take(), self._frontier())
+            self._pass_on(self._take(), self._frontier())
         except DataError:
             return  # the answer has no value now
         except KpgError as error:
             self.failure = None if isinstance(error, Closed) else error
             self.close()
 
-    def _lead(self, changes: Any, frontier: Frontier | None) -> None:
+    def _pass_on(self, changes: Any, frontier: Frontier | None) -> None:
         if frontier is None:
-            self._give(changes)
+            self._write(changes)
             return
-        for each in self._due(changes, frontier):
-            self._give(each)
+        for due in self._due(changes, frontier):
+            self._write(due)
         complete = self._complete(frontier)
-        if complete != self._told:
-            self._told = complete
+        if complete != self._announced:
+            self._announced = complete
             self.sink.advance(complete)
 
-    def _give(self, changes: Any) -> None:
+    def _write(self, changes: Any) -> None:
         if len(changes):
             self.sink.take(changes)
 
@@ -86,7 +86,7 @@ class Drain:
         return Frontier.at((self._granularity.upto(frontier.elements[0][0]),))
 
     def close(self) -> None:
-        """Follow no more and finish the sink; may be repeated."""
+        """Stop, and close the sink; repeating it has no effect."""
         if not self.closed:
             self.closed = True
             if self.advance in self.db.followers:
@@ -101,15 +101,15 @@ class Drain:
 
 
 def drain(output: Output, sink: Sink, *, granularity: int | None = None) -> Drain:
-    """Lead an answer into a sink, from what it holds now on; its changes are nobody else's then."""
+    """Pass an output's rows and changes to a sink. The output's changes can then not be taken elsewhere."""
     if granularity is not None and output.db.config.coordinates != 1:
-        raise ProgramError("granularity is for times of one coordinate")
-    held = None if granularity is None else EpochGranularity(granularity)
-    return Drain(output.db, lambda: take_changes(output), output.frontier, sink, held)
+        raise ProgramError("granularity needs times of one coordinate", hint="Leave out granularity=.")
+    delayed = None if granularity is None else EpochGranularity(granularity)
+    return Drain(output.db, lambda: take_changes(output), output.frontier, sink, delayed)
 
 
 def take_changes(output: Output) -> Changes:
-    """What has changed, if there is an answer now."""
+    """Take the changes of an output; raise if the answer fails or has ended."""
     error = output.error()
     if error is not None:
         raise error

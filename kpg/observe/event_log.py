@@ -1,13 +1,13 @@
-"""The log of a db: what its engine does, as relations of the same db.
+"""The event log of a db: the engine's activity as relations of the same db.
 
-    log = Log(db, attributes=[":timely.event.operates/name", ":differential.event/size"])
+    log = EventLog(db, attributes=[":timely.event.operates/name", ":differential.event/size"])
     log[":differential.event/size"]                        a relation (e, v), for any query
     Running(db, program, inputs=log.inputs)                a program in EDN or Datalog over it
 
-    with unlogged(db): ...                                 what is installed here is not told of in the log
+    with unlogged(db): ...                                 exclude the dataflows installed in this block
 
-Attributes are those of `kpg.observe.attributes`. What happened up to an advance is in the log with the next one.
-Several logs of a db share what they have in common. A db without a log pays one test for each event.
+`kpg.observe.attributes` defines the attributes. The events of an epoch appear in the log with the next advance. Several
+logs of a db share the relations of common attributes. A db without a log pays one test per event.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from kpg.errors import Closed, InUse, Unavailable
 from kpg.observe import attributes as event_log
 from kpg.observe.event_recorder import EventRecorder
 from kpg.observe.figures import Figures
-from kpg.observe.ranking import DataflowFigures, OperatorFigures, dataflows_of, operators_of, shown
+from kpg.observe.ranking import DataflowFigures, OperatorFigures, dataflows_of, format_operators, operators_of
 
 
 class EventLog:
-    """Some attributes of the log of a db, until it is closed; `every` so many seconds, at most, rows are written."""
+    """Attributes of a db's event log, until it is closed; `every` is the minimum number of seconds between writes."""
 
     def __init__(self, db: Database, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> None:
-        names = event_log.known(attributes)
+        names = event_log.resolve_attributes(attributes)
         db.check()
         if not isinstance(db, EmbeddedDatabase) or not db.is_single_worker:
-            raise Unavailable("a log is of a db in this process", hint="Use kpg.observe.worker_figures.WorkersLog.")
+            raise Unavailable(
+                "an event log needs a db in this process", hint="Use kpg.observe.worker_figures.WorkersLog."
+            )
         self.db = db
-        found = db.recorder
-        self._recorder = found if isinstance(found, EventRecorder) else EventRecorder(db)
+        existing = db.recorder
+        self._recorder = existing if isinstance(existing, EventRecorder) else EventRecorder(db)
         self._recorder.users += 1
         self._recorder.every = every
         self._closed = False
@@ -53,27 +55,27 @@ class EventLog:
 
     @property
     def attributes(self) -> dict[str, tuple[type, type]]:
-        """What each attribute relates: for `parse_query`."""
+        """The entity and value types of each attribute, for `parse_query`."""
         return {name: (int, event_log.ATTRIBUTES[name].value) for name in self.inputs}
 
     def __getitem__(self, name: str) -> EmbeddedInput:
-        """The relation of an attribute."""
-        (name,) = event_log.known([name])
+        """Return the relation of an attribute."""
+        (name,) = event_log.resolve_attributes([name])
         return self.inputs[name]
 
-    # For people
+    # Summaries
 
     def operators(self) -> list[OperatorFigures]:
-        """All operators that are there, those that took the most time first."""
+        """Return all installed operators, the most expensive first."""
         return operators_of(self._figures())
 
     def dataflows(self) -> list[DataflowFigures]:
-        """All dataflows that are there, those that took the most time first."""
+        """Return all installed dataflows, the most expensive first."""
         return dataflows_of(self.operators())
 
     def top(self, most: int = 10) -> str:
-        """The operators that took the most time, as a table to look at."""
-        return shown(self.operators(), most)
+        """Return the `most` most expensive operators as a text table."""
+        return format_operators(self.operators(), most)
 
     def _figures(self) -> Figures:
         if self._closed:
@@ -85,7 +87,7 @@ class EventLog:
     # End
 
     def close(self) -> None:
-        """Forget its relations, unless another log has them; refused while queries read them. May be repeated."""
+        """Drop its relations, unless another log uses them; raise while queries read them. Does nothing if closed."""
         if self._closed:
             return
         if self.db.recorder is not self._recorder:  # the db was closed before
@@ -107,12 +109,12 @@ class EventLog:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with suppress(InUse) if error is not None else nullcontext():  # what went wrong is told, not its consequence
+        with suppress(InUse) if error is not None else nullcontext():  # report the original error, not its consequence
             self.close()
 
 
 @contextmanager
 def unlogged(db: EmbeddedDatabase) -> Iterator[None]:
-    """What is installed within is not told of in the log; relations of people and their indexes are all the same."""
+    """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged."""
     with logged(db.worker, False):
         yield

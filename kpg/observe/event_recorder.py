@@ -1,12 +1,12 @@
-"""The recorder of a db: listens to its worker, and writes what it hears into relations before each epoch is closed.
+"""The event recorder of a db: receives the worker's events, and writes them into relations before each epoch is closed.
 
-What an epoch did is in the log with the next one: rows of the log are rows like any other, inserted at the epoch that
-is being closed, and the work that closing it makes happens after. So a log that is itself logged grows by a bounded
-amount with each advance, and never by itself.
+The events of an epoch appear in the log with the next one: log rows are ordinary rows, inserted at the epoch that is
+being closed, and the work of closing it happens afterwards. A log that is itself logged therefore grows by a bounded
+amount with each advance, and never without one.
 
-There is one recorder for a db, made by the first `Log` and ended with the last. Each attribute is a relation of that
-name; it is neither logged nor kept on disk. Cost: nothing for attributes nobody asked for but the counting; rows are
-written for entities that something happened to.
+A db has one recorder, created by the first `EventLog` and closed with the last. Each attribute is a relation of that
+name, which is neither logged nor stored on disk.
+Cost: events are always counted; rows are written only for requested attributes, and only for entities with events.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from kpg.events import Events
 from kpg.observe import attributes as event_log
 from kpg.observe.figures import Figures
 
-MANY = 100_000  # numbers of events that are summed up although it is not time to write
-SINGLE_STEPS = 1_000_000  # that are told of at once, the last
+MAX_BUFFERED_NUMBERS = 100_000  # integers in the event buffer above which events are summed up before a write is due
+MAX_SINGLE_STEPS = 1_000_000  # steps published at one time; older ones are discarded
 
 
 class AttributeRelation:
-    """The relation of one attribute, and what was written into it."""
+    """The relation of one attribute, and the values written into it."""
 
     def __init__(self, db: EmbeddedDatabase, name: str) -> None:
         if name in db.inputs:
-            raise InUse(f"there is an input {name!r} already", hint="It cannot be an attribute of the log.")
+            raise InUse(
+                f"an input is already called {name!r}", hint="Drop it: the log needs this name for its attribute."
+            )
         self.input = EmbeddedInput(
             db, name, Schema.of({"e": int, "v": event_log.ATTRIBUTES[name].value}), None, on_disk=False
         )
@@ -47,7 +49,7 @@ class AttributeRelation:
         self._single = np.empty((2, 0), np.int64)
 
     def write(self, values: dict[int, Any], touched: set[int]) -> None:
-        """Replace values that have changed."""
+        """Replace the values that have changed."""
         old, new = [], []
         for entity in touched:
             before, after = self.written.get(entity), values.get(entity)
@@ -62,7 +64,7 @@ class AttributeRelation:
         self._insert(self._encoded(new), 1)
 
     def replace(self, data: Ints) -> None:
-        """Replace all rows, which are numbers."""
+        """Replace all rows by integer columns."""
         self._insert(self._single, -1)
         self._insert(data, 1)
         self._single = data
@@ -76,7 +78,7 @@ class AttributeRelation:
 
 
 class EventRecorder:
-    """Turns the events of a db into relations."""
+    """Writes the events of a db into relations."""
 
     def __init__(self, db: EmbeddedDatabase) -> None:
         self.db = db
@@ -93,32 +95,32 @@ class EventRecorder:
         db.worker.set_events(self._events)
 
     def source(self, name: str) -> AttributeRelation:
-        """The relation of an attribute, made when it is first asked for."""
+        """Return the relation of an attribute, created on first use."""
         if name not in self.sources:
             self.sources[name] = AttributeRelation(self.db, name)
             self.figures.touched[name] = set(self.figures.of(name))
         return self.sources[name]
 
     def collect(self) -> None:
-        """Count what has happened so far."""
-        taken = self._events.take()
+        """Add the buffered events to the figures."""
+        events = self._events.take()
         if (
             event_log.STEP_OPERATOR in self.sources
             or event_log.STEP_START in self.sources
             or event_log.STEP_ELAPSED in self.sources
         ):
-            self._steps = (self._steps + taken.steps)[-3 * SINGLE_STEPS :]
-        self.figures.take(taken)
+            self._steps = (self._steps + events.steps)[-3 * MAX_SINGLE_STEPS :]
+        self.figures.take(events)
 
     def publish(self) -> None:
-        """Write what has happened, if it is time to."""
-        if self._events.size > MANY:
+        """Write the changed values, if a write is due."""
+        if self._events.size > MAX_BUFFERED_NUMBERS:
             self.collect()
         if self.db.time and monotonic() >= self._due:
             self._due = monotonic() + self.every
             self.collect()
             for name, source in self.sources.items():
-                if name not in event_log.SINGLE:
+                if name not in event_log.SINGLE_STEP_ATTRIBUTES:
                     source.write(self.figures.of(name), self.figures.touched[name])
             for touched in self.figures.touched.values():
                 touched.clear()
@@ -139,13 +141,13 @@ class EventRecorder:
                 self.sources[name].replace(np.ascontiguousarray([numbers, column]))
 
     def spent(self, dataflow: int) -> tuple[float, int]:
-        """The seconds and steps of a dataflow since the log began."""
+        """Return the seconds and steps of a dataflow since the log began."""
         self.collect()
         spent, steps = self.figures.of(event_log.SPENT), self.figures.of(event_log.STEPS)
         inside = self.figures.inside(dataflow)
-        return sum(spent.get(each, 0) for each in inside) / 1e9, sum(steps.get(each, 0) for each in inside)
+        return sum(spent.get(entity, 0) for entity in inside) / 1e9, sum(steps.get(entity, 0) for entity in inside)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop receiving events."""
         self.db.recorder = None
         self.db.worker.set_events(None)

@@ -1,13 +1,13 @@
-"""The values of the log's attributes, kept from events: for each attribute, a value for an entity.
+"""The current values of the log's attributes, computed from events.
 
-    figures.take(events)          what happened counts
+    figures.take(events)          add events
     figures.of(SIZE)              entity → value
-    figures.touched[SIZE]         entities whose value may have changed since somebody cleared it
+    figures.touched[SIZE]         entities whose value may have changed since the set was last cleared
 
-Of an arrangement:   size  =  batched − merged,   each batch adds its rows to `batched`, each merge what it took away to
-`merged`, and so does the end of the trace with all that is left. Of what is gone the latest KEPT things are remembered.
-
-Cost: events are summed by entity as columns; then Python for each entity that something happened to.
+For an arrangement,   size  =  batched − merged.   Each batch adds its rows to `batched`. Each merge adds the rows it
+removed to `merged`, and so does the drop of the trace with its remaining rows. Entities of dropped dataflows are
+remembered up to MAX_DROPPED_ENTITIES.
+Cost: events are summed by entity with NumPy; then a few Python operations per entity with events.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from kpg.events import Connects, Events, Imports, Operates, worker_entity
 from kpg.observe import attributes as event_log
 from kpg.observe.loop_scopes import loops_of
 
-KEPT = 100_000  # operators and channels that are gone and still told of
+MAX_DROPPED_ENTITIES = 100_000  # operators and channels of dropped dataflows that stay in the log
 
 
 class Figures:
-    """What is known of the operators, channels and dataflows of one worker."""
+    """The attribute values of one worker's operators, channels and dataflows."""
 
     def __init__(self, worker: int, outside: int) -> None:
         self._worker = worker_entity(worker)
         self._outside = outside
         self._values: dict[str, dict[int, Any]] = {name: {} for name in event_log.ATTRIBUTES}
-        self._things: dict[int, list[int]] = {}  # of each dataflow: itself, its loops, operators and channels
-        self._gone: deque[int] = deque()
-        self._gone_things = 0
+        self._entities: dict[int, list[int]] = {}  # of each dataflow: itself, its loops, operators and channels
+        self._dropped: deque[int] = deque()
+        self._dropped_entities = 0
         self.touched: dict[str, set[int]] = {name: set() for name in event_log.ATTRIBUTES}
         self._put(event_log.NAME, self._worker, f"worker {worker}")
 
     def of(self, attribute: str) -> dict[int, Any]:
-        """The values of an attribute by entity."""
+        """Return the values of an attribute by entity."""
         return self._values[attribute]
 
     def inside(self, dataflow: int) -> list[int]:
-        """A dataflow, its loops, operators and channels."""
-        return self._things.get(dataflow, [])
+        """Return the entities of a dataflow: itself, its loops, operators and channels."""
+        return self._entities.get(dataflow, [])
 
     def _put(self, attribute: str, entity: int, value: Any) -> None:
         self._values[attribute][entity] = value
@@ -56,16 +56,16 @@ class Figures:
     # Events
 
     def take(self, events: Events) -> None:
-        """Count what happened."""
+        """Add events."""
         if events.built:
             self._build(events)
-        known = self._values[event_log.DATAFLOW]
+        installed = self._values[event_log.DATAFLOW]
         for entity, count, elapsed in summed(events.steps, (2,), 3):
-            if entity in known:
+            if entity in installed:
                 self._add(event_log.STEPS, entity, count)
                 self._add(event_log.SPENT, entity, elapsed)
         for entity, count, rows in summed(events.messages, (1,), 2):
-            if entity in known:
+            if entity in installed:
                 self._add(event_log.MESSAGES, entity, count)
                 self._add(event_log.MESSAGE_ROWS, entity, rows)
         for entity, count, rows, nbytes in summed(events.batches, (1, 2), 3):
@@ -75,10 +75,10 @@ class Figures:
         for entity in events.freed:
             self._shrink(entity, 0, self.of(event_log.SIZE).get(entity, 0), self.of(event_log.BYTES).get(entity, 0))
         if events.progress:
-            self._add(event_log.TOLD, self._worker, len(events.progress))
-            self._add(event_log.TOLD_CHANGES, self._worker, sum(events.progress))
+            self._add(event_log.PROGRESS_MESSAGES, self._worker, len(events.progress))
+            self._add(event_log.PROGRESS_CHANGES, self._worker, sum(events.progress))
         for entity in events.removed:
-            self._shut(entity)
+            self._drop(entity)
 
     def _grow(self, entity: int, batches: int, rows: int, nbytes: int) -> None:
         if entity in self.of(event_log.DATAFLOW):
@@ -94,38 +94,38 @@ class Figures:
             self._add(event_log.SIZE, entity, -rows)
             self._add(event_log.BYTES, entity, -nbytes)
 
-    # What is there
+    # Dataflows
 
     def _build(self, events: Events) -> None:
         operators: defaultdict[int, list[Operates]] = defaultdict(list)
         channels: defaultdict[int, list[Connects]] = defaultdict(list)
-        for each in events.built:
-            if isinstance(each, Operates):
-                operators[each.dataflow].append(each)
-            elif isinstance(each, Connects):
-                channels[each.dataflow].append(each)
-        for dataflow, found in operators.items():
-            self._add_dataflow(dataflow, found, channels[dataflow])
-        for each in events.built:
-            if isinstance(each, Imports) and each.entity in self.of(event_log.DATAFLOW):  # else it was never finished
-                self._put(event_log.IMPORTS, each.entity, each.publisher)
+        for event in events.built:
+            if isinstance(event, Operates):
+                operators[event.dataflow].append(event)
+            elif isinstance(event, Connects):
+                channels[event.dataflow].append(event)
+        for dataflow, members in operators.items():
+            self._add_dataflow(dataflow, members, channels[dataflow])
+        for event in events.built:
+            if isinstance(event, Imports) and event.entity in self.of(event_log.DATAFLOW):  # else building it failed
+                self._put(event_log.IMPORTS, event.entity, event.publisher)
 
-    def _add_dataflow(self, dataflow: int, told: list[Operates], channels: list[Connects]) -> None:
-        operators = [each for each in told if each.number >= 0]
-        for each in told:
-            self._put(event_log.NAME, each.entity, each.name)
+    def _add_dataflow(self, dataflow: int, members: list[Operates], channels: list[Connects]) -> None:
+        operators = [member for member in members if member.number >= 0]  # the dataflow itself has a negative number
+        for member in members:
+            self._put(event_log.NAME, member.entity, member.name)
         self._put(event_log.SCOPE, dataflow, self._worker)
-        scope = {each.entity: dataflow for each in operators}
-        things = [dataflow]
+        scope = {operator.entity: dataflow for operator in operators}
+        entities = [dataflow]
         for loop in loops_of(dataflow, operators, channels, self._outside):
-            things.append(loop.entity)
+            entities.append(loop.entity)
             self._put(event_log.NAME, loop.entity, loop.name)
             self._put(event_log.SCOPE, loop.entity, loop.parent)
             scope.update(dict.fromkeys(loop.inside, loop.entity))
-        for each in operators:
-            self._put(event_log.LOCAL_ID, each.entity, each.number)
-            self._put(event_log.DATAFLOW, each.entity, dataflow)
-            self._put(event_log.SCOPE, each.entity, scope[each.entity])
+        for operator in operators:
+            self._put(event_log.LOCAL_ID, operator.entity, operator.number)
+            self._put(event_log.DATAFLOW, operator.entity, dataflow)
+            self._put(event_log.SCOPE, operator.entity, scope[operator.entity])
         for channel in channels:
             self._put(event_log.DATAFLOW, channel.entity, dataflow)
             self._put(event_log.SCOPE, channel.entity, scope[channel.target])
@@ -133,37 +133,37 @@ class Figures:
             self._put(event_log.SOURCE_PORT, channel.entity, channel.source_port)
             self._put(event_log.TARGET, channel.entity, channel.target)
             self._put(event_log.TARGET_PORT, channel.entity, channel.target_port)
-        things += [operator.entity for operator in operators]
-        self._things[dataflow] = things + [channel.entity for channel in channels]
+        entities += [operator.entity for operator in operators]
+        self._entities[dataflow] = entities + [channel.entity for channel in channels]
 
-    def _shut(self, entity: int) -> None:
-        """A dataflow ends, and everything in it."""
-        if entity in self._things:
-            for each in self._things[entity]:
-                self._put(event_log.SHUTDOWN, each, True)
-            self._gone.append(entity)
-            self._gone_things += len(self._things[entity])
-            while self._gone_things > KEPT:
-                self._forget(self._gone.popleft())
+    def _drop(self, dataflow: int) -> None:
+        """Mark a dataflow and everything in it as dropped."""
+        if dataflow in self._entities:
+            for entity in self._entities[dataflow]:
+                self._put(event_log.SHUTDOWN, entity, True)
+            self._dropped.append(dataflow)
+            self._dropped_entities += len(self._entities[dataflow])
+            while self._dropped_entities > MAX_DROPPED_ENTITIES:
+                self._forget(self._dropped.popleft())
 
     def _forget(self, dataflow: int) -> None:
-        things = self._things.pop(dataflow)
-        self._gone_things -= len(things)
+        entities = self._entities.pop(dataflow)
+        self._dropped_entities -= len(entities)
         for name, values in self._values.items():
-            for each in things:
-                if values.pop(each, None) is not None:
-                    self.touched[name].add(each)
+            for entity in entities:
+                if values.pop(entity, None) is not None:
+                    self.touched[name].add(entity)
 
 
 def summed(flat: list[int], lanes: tuple[int, ...], width: int) -> Iterator[list[int]]:
-    """Events in one list, `width` numbers each: for each entity (the first), how many, and the sums of some lanes."""
+    """Yield [entity, count, sums of some lanes] per entity, from a flat list of events of `width` numbers each."""
     if not flat:
         return
     columns = np.array(flat, np.int64).reshape(-1, width)
-    entities, place = np.unique(columns[:, 0], return_inverse=True)
+    entities, positions = np.unique(columns[:, 0], return_inverse=True)
     result = np.zeros((len(entities), 2 + len(lanes)), np.int64)
     result[:, 0] = entities
-    np.add.at(result[:, 1], place, 1)
+    np.add.at(result[:, 1], positions, 1)
     for number, lane in enumerate(lanes):
-        np.add.at(result[:, 2 + number], place, columns[:, lane])
+        np.add.at(result[:, 2 + number], positions, columns[:, lane])
     yield from result.tolist()

@@ -1,14 +1,14 @@
-"""Granularity: changes held back to the next full interval, and consolidated there.
+"""Granularity: delay updates to the end of an interval, and consolidate them there.
 
-    held = EpochGranularity(10)          times 1..10 become 10, 11..20 become 20; 0 stays 0
-    held.push(updates)
-    held.take(upto=11)                   what is complete: all at times up to 10, each (row, time) once
+    delayed = EpochGranularity(10)       times 1..10 become 10, 11..20 become 20; 0 stays 0
+    delayed.push(updates)
+    delayed.take(upto=11)                the complete updates: all at times up to 10, each (row, time) once
 
-    held = ClockGranularity(1.0)         by the clock on the wall: what comes at 3.2 s is given at 4 s or later
+    delayed = ClockGranularity(1.0)      by the wall clock: updates pushed at 3.2 s are due at 4 s
 
-At every edge of an interval what was given sums up to what had come, and nothing is given in between: who asks gets at
-most one set of changes for each interval. What waits is bounded by what differs between two edges, not by how often it
-changed. A change exactly at an edge belongs to the interval that ends there.
+At the end of each interval the updates taken sum up to those pushed, and none are taken in between: a caller gets at
+most one set of updates per interval. Memory is bounded by the difference between the two ends of an interval, not by
+the number of changes within it. An update exactly at an end belongs to the interval that ends there.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from time import monotonic
 import numpy as np
 
 from kpg.columns.consolidation import consolidate_all
-from kpg.columns.selection import take as rows_of
+from kpg.columns.selection import take as take_rows
 from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.errors import TypeMismatch
 
-FEW = 10_000  # rows that may wait before those of an interval are summed up
+CONSOLIDATION_ROWS = 10_000  # delayed rows of an interval above which they are consolidated
 
 
-class HeldUpdates:
-    """Updates of some intervals, each by the edge at which it ends."""
+class DelayedUpdates:
+    """Updates by the end of the interval that they belong to (its edge)."""
 
     def __init__(self) -> None:
         self._parts: dict[float, list[Updates]] = {}
@@ -36,115 +36,116 @@ class HeldUpdates:
         self._limits: dict[float, int] = {}
 
     def add(self, edge: float, updates: Updates) -> None:
-        """More updates for an edge."""
+        """Add updates to an interval."""
         self._parts.setdefault(edge, []).append(updates)
         self._rows[edge] = self._rows.get(edge, 0) + len(updates)
-        if self._rows[edge] > self._limits.get(edge, FEW):
-            summed = self._sum(edge)
-            self._parts[edge], self._rows[edge] = [summed], len(summed)
-            self._limits[edge] = max(FEW, 2 * len(summed))  # each row is summed up a few times only
+        if self._rows[edge] > self._limits.get(edge, CONSOLIDATION_ROWS):
+            consolidated = self._consolidate(edge)
+            self._parts[edge], self._rows[edge] = [consolidated], len(consolidated)
+            # Doubling makes the cost of consolidation linear in the number of updates.
+            self._limits[edge] = max(CONSOLIDATION_ROWS, 2 * len(consolidated))
 
-    def _sum(self, edge: float) -> Updates:
-        """All updates of an edge at the time of the last."""
+    def _consolidate(self, edge: float) -> Updates:
+        """Return the updates of an interval, consolidated at the time of the last."""
         parts = self._parts[edge]
         last = constant(tuple(max(part.times.max(axis=1).tolist() for part in parts)))
         return consolidate_all([Updates(part.data, last, part.diffs) for part in parts])
 
     def pop(self, upto: float) -> list[Updates]:
-        """The updates of all edges at or before one, earlier first, each summed up."""
-        found = []
+        """Remove and return the updates of all intervals that end by `upto`, earlier first, each consolidated."""
+        due = []
         for edge in sorted(edge for edge in self._parts if edge <= upto):
-            found.append(self._sum(edge))
+            due.append(self._consolidate(edge))
             del self._parts[edge], self._rows[edge]
             self._limits.pop(edge, None)
-        return [updates for updates in found if len(updates)]
+        return [updates for updates in due if len(updates)]
 
     @property
     def next(self) -> float | None:
-        """The first edge that something waits for."""
+        """The earliest end of an interval with updates."""
         return min(self._parts, default=None)
 
     @property
     def rows(self) -> int:
-        """How many updates wait."""
+        """The number of delayed updates."""
         return sum(self._rows.values())
 
 
 class EpochGranularity:
-    """Delays updates to the next multiple of an interval of epochs."""
+    """Delays updates to the next multiple of a number of epochs."""
 
     def __init__(self, interval: int) -> None:
         if isinstance(interval, bool) or not isinstance(interval, int) or interval < 1:
-            raise TypeMismatch(f"{interval!r} is not a number of epochs", hint="Say at least 1.")
+            raise TypeMismatch(f"{interval!r} is not a number of epochs", hint="Give an integer of at least 1.")
         self.interval = interval
-        self._held = HeldUpdates()
+        self._delayed = DelayedUpdates()
 
     def edge(self, epoch: int) -> int:
-        """The end of the interval that an epoch is in."""
+        """Return the end of the interval that contains an epoch."""
         return -(-epoch // self.interval) * self.interval
 
     def push(self, updates: Updates) -> None:
-        """Updates have come, at times with one coordinate."""
+        """Add updates, at times with one coordinate."""
         if not len(updates):
             return
         edges = -(-updates.times // self.interval) * self.interval
         if edges.shape[1] == 1:
-            self._held.add(int(edges[0, 0]), Updates(updates.data, edges, updates.diffs))
+            self._delayed.add(int(edges[0, 0]), Updates(updates.data, edges, updates.diffs))
             return
         spread_out = Updates(updates.data, edges, spread(updates.diffs, len(updates)))
         for edge in sorted(set(edges[0].tolist())):
-            self._held.add(edge, rows_of(spread_out, places(edges[0], edge)))
+            self._delayed.add(edge, take_rows(spread_out, positions_of(edges[0], edge)))
 
     def take(self, upto: int | None) -> list[Updates]:
-        """What is complete when all epochs before `upto` are; all if it is None: nothing comes any more."""
-        return self._held.pop(math.inf if upto is None else upto - 1)
+        """Return the updates of complete intervals if all epochs before `upto` are complete; None returns all."""
+        return self._delayed.pop(math.inf if upto is None else upto - 1)
 
     def upto(self, upto: int) -> int:
-        """All that comes later has this time or a later one, if all epochs before `upto` are complete."""
+        """Return the least time of later updates if all epochs before `upto` are complete."""
         return self.edge(upto)
 
     @property
     def rows(self) -> int:
-        """How many updates wait."""
-        return self._held.rows
+        """The number of delayed updates."""
+        return self._delayed.rows
 
 
 class ClockGranularity:
-    """Delays updates to the next full interval of a clock, in seconds; they are given at the time of the last."""
+    """Delays updates to the next multiple of some seconds on a clock, and consolidates them at the time of the last."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
-            raise TypeMismatch(f"{seconds!r} is not a number of seconds", hint="Say more than 0.")
+            raise TypeMismatch(f"{seconds!r} is not a number of seconds", hint="Give a number above 0.")
         self.seconds = seconds
         self._clock = clock
-        self._held = HeldUpdates()
+        self._delayed = DelayedUpdates()
 
     def push(self, updates: Updates) -> None:
-        """Updates have come now."""
+        """Add updates now."""
         if len(updates):
-            self._held.add(math.ceil(self._clock() / self.seconds) * self.seconds, updates)
+            self._delayed.add(math.ceil(self._clock() / self.seconds) * self.seconds, updates)
 
     def take(self) -> list[Updates]:
-        """What is due."""
-        return self._held.pop(self._clock())
+        """Return the updates that are due."""
+        return self._delayed.pop(self._clock())
 
     def take_all(self) -> list[Updates]:
-        """All that waits: nothing comes any more."""
-        return self._held.pop(math.inf)
+        """Return all delayed updates."""
+        return self._delayed.pop(math.inf)
 
     @property
     def due_in(self) -> float | None:
-        """In how many seconds something is due; None if nothing waits."""
-        edge = self._held.next
+        """The seconds until updates are due; None if there are none."""
+        edge = self._delayed.next
         return None if edge is None else max(0.0, edge - self._clock())
 
     @property
     def rows(self) -> int:
-        """How many updates wait."""
-        return self._held.rows
+        """The number of delayed updates."""
+        return self._delayed.rows
 
 
-def places(times: Ints, time: int) -> Ints:
-    """Where some times are this one."""
-    found: Ints = np.flatnonzero(times == time)
-    return found
+def positions_of(times: Ints, time: int) -> Ints:
+    """Return the positions of a time among times."""
+    positions: Ints = np.flatnonzero(times == time)
+    return positions

@@ -1,8 +1,9 @@
-"""The loops of a dataflow, found from its graph: hierarchical addresses become edges from what is inside to its scope.
+"""The loops of a dataflow, recovered from its graph.
 
-An operator knows how deep it is, not in which loop. Operators that are at least so deep and connected through others
-that are, are in one loop: the only ways in and out are `enter`, which is inside, and `leave`, which is outside. Cost:
-the edges of the dataflow once for each level of loops.
+An operator records its loop depth, but not its loop. Two operators are in the same loop of depth d if a path connects
+them through operators of depth at least d: the only ways into and out of a loop are `enter`, which is inside, and
+`leave`, which is outside.
+Cost: one visit of the dataflow's channels per level of loops.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import NamedTuple
 
 from kpg.events import FIRST_CHANNEL, Connects, Operates
 
-LOOP = FIRST_CHANNEL >> 1  # loops are numbered between operators and channels
-ENTER = "enter "
+FIRST_LOOP = FIRST_CHANNEL >> 1  # loops are numbered between operators and channels
+ENTER_PREFIX = "enter "
 
 
 class LoopScope(NamedTuple):
-    """A loop: its number, what it is in, its name, and the operators directly or deeper inside."""
+    """A loop: its entity, the entity that contains it, its name, and all operators inside, nested loops included."""
 
     entity: int
     parent: int
@@ -26,36 +27,36 @@ class LoopScope(NamedTuple):
 
 
 def loops_of(dataflow: int, operators: list[Operates], channels: list[Connects], outside: int) -> list[LoopScope]:
-    """The loops of a dataflow, outer before inner; times outside of loops have `outside` coordinates."""
-    found: list[LoopScope] = []
-    within = {each.entity: dataflow for each in operators}
-    names = {each.entity: each.name for each in operators}
-    deepest = max((each.depth for each in operators), default=outside)
+    """Return the loops of a dataflow, outer before inner; times outside of loops have `outside` coordinates."""
+    loops: list[LoopScope] = []
+    scope = {operator.entity: dataflow for operator in operators}
+    names = {operator.entity: operator.name for operator in operators}
+    deepest = max((operator.depth for operator in operators), default=outside)
     for depth in range(outside + 1, deepest + 1):
-        members = [each.entity for each in operators if each.depth >= depth]
+        members = [operator.entity for operator in operators if operator.depth >= depth]
         for group in connected(members, channels):
-            entity = dataflow + 1 + LOOP + len(found)
-            entered = [names[each] for each in group if names[each].startswith(ENTER)]
-            name = entered[0].removeprefix(ENTER) if entered else "loop"
-            found.append(LoopScope(entity, within[group[0]], name, tuple(group)))
-            within.update(dict.fromkeys(group, entity))
-    return found
+            entity = dataflow + 1 + FIRST_LOOP + len(loops)
+            entered = [names[member] for member in group if names[member].startswith(ENTER_PREFIX)]
+            name = entered[0].removeprefix(ENTER_PREFIX) if entered else "loop"
+            loops.append(LoopScope(entity, scope[group[0]], name, tuple(group)))
+            scope.update(dict.fromkeys(group, entity))
+    return loops
 
 
 def connected(members: list[int], channels: list[Connects]) -> Iterator[list[int]]:
-    """The operators among `members` that hang together, each group in order."""
-    leader = {each: each for each in members}
+    """Yield the connected components of the graph restricted to `members`, each in the order of `members`."""
+    leader = {member: member for member in members}
 
-    def find(each: int) -> int:
-        while leader[each] != each:
-            leader[each] = each = leader[leader[each]]
-        return each
+    def find(member: int) -> int:
+        while leader[member] != member:
+            leader[member] = member = leader[leader[member]]
+        return member
 
     for channel in channels:
         if channel.source in leader and channel.target in leader:
             first, second = sorted((find(channel.source), find(channel.target)))
             leader[second] = first
     groups: dict[int, list[int]] = {}
-    for each in members:
-        groups.setdefault(find(each), []).append(each)
+    for member in members:
+        groups.setdefault(find(member), []).append(member)
     yield from groups.values()

@@ -1,8 +1,8 @@
-"""What the log knows, for people: operators and dataflows by the time they took, and what their arrangements hold.
+"""Operators and dataflows ranked by the time they took, with the sizes of their arrangements.
 
-operators_of(figures)      those that are there, the most expensive first
-dataflows_of(operators)    their sums
-shown(operators)           as lines of text, in columns
+operators_of(figures)          installed operators, the most expensive first
+dataflows_of(operators)        their sums by dataflow
+format_operators(operators)    a text table
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kpg.observe.figures import Figures
 
 
 class OperatorFigures(NamedTuple):
-    """What is known of one operator: its time in seconds, and what its arrangement holds, if it has one."""
+    """The steps and time of an operator, and the size of its arrangement, if it has one."""
 
     entity: int
     dataflow: str
@@ -29,7 +29,7 @@ class OperatorFigures(NamedTuple):
 
 
 class DataflowFigures(NamedTuple):
-    """What is known of one dataflow: the sums over its operators."""
+    """The sums over the operators of a dataflow."""
 
     entity: int
     name: str
@@ -40,43 +40,43 @@ class DataflowFigures(NamedTuple):
 
 
 def operators_of(figures: Figures) -> list[OperatorFigures]:
-    """All operators that are there, those that took the most time first."""
-    name, own, gone = figures.of(event_log.NAME), figures.of(event_log.DATAFLOW), figures.of(event_log.SHUTDOWN)
+    """Return all installed operators, the most expensive first."""
+    name, dataflow, dropped = figures.of(event_log.NAME), figures.of(event_log.DATAFLOW), figures.of(event_log.SHUTDOWN)
     steps, spent = figures.of(event_log.STEPS), figures.of(event_log.SPENT)
     rows, nbytes = figures.of(event_log.SIZE), figures.of(event_log.BYTES)
-    found = [
+    operators = [
         OperatorFigures(
-            each,
-            name[own[each]],
-            name[each],
-            steps.get(each, 0),
-            spent.get(each, 0) / 1e9,
-            rows.get(each, 0),
-            nbytes.get(each, 0),
-        )  # fmt: skip
-        for each in figures.of(event_log.LOCAL_ID)
-        if each not in gone
+            entity,
+            name[dataflow[entity]],
+            name[entity],
+            steps.get(entity, 0),
+            spent.get(entity, 0) / 1e9,
+            rows.get(entity, 0),
+            nbytes.get(entity, 0),
+        )
+        for entity in figures.of(event_log.LOCAL_ID)
+        if entity not in dropped
     ]
-    return sorted(found, key=lambda each: -each.seconds)
+    return sorted(operators, key=lambda operator: -operator.seconds)
 
 
 def dataflows_of(operators: Sequence[OperatorFigures]) -> list[DataflowFigures]:
-    """The dataflows of operators, those that took the most time first."""
+    """Return the sums of operators by dataflow, the most expensive first."""
     sums: dict[int, DataflowFigures] = {}
-    for each in operators:
-        entity = each.entity >> PART_BITS << PART_BITS
-        so_far = sums.get(entity, DataflowFigures(entity, each.dataflow, 0, 0.0, 0, 0))
+    for operator in operators:
+        entity = operator.entity >> PART_BITS << PART_BITS
+        total = sums.get(entity, DataflowFigures(entity, operator.dataflow, 0, 0.0, 0, 0))
         sums[entity] = DataflowFigures(
-            entity, each.dataflow, so_far.steps + each.steps, so_far.seconds + each.seconds,
-            so_far.rows + each.rows, so_far.nbytes + each.nbytes,
+            entity, operator.dataflow, total.steps + operator.steps, total.seconds + operator.seconds,
+            total.rows + operator.rows, total.nbytes + operator.nbytes,
         )  # fmt: skip
-    return sorted(sums.values(), key=lambda each: -each.seconds)
+    return sorted(sums.values(), key=lambda dataflow: -dataflow.seconds)
 
 
-def shown(operators: Sequence[OperatorFigures], most: int = 10) -> str:
-    """The first of some operators as a table."""
+def format_operators(operators: Sequence[OperatorFigures], most: int = 10) -> str:
+    """Return the first `most` operators as a text table."""
     lines = [
-        [f"{each.seconds * 1e3:.3f}", f"{each.steps:,}", f"{each.rows:,}", size(each.nbytes), each.dataflow, each.name]
-        for each in operators[:most]
+        [f"{one.seconds * 1e3:.3f}", f"{one.steps:,}", f"{one.rows:,}", size(one.nbytes), one.dataflow, one.name]
+        for one in operators[:most]
     ]
     return "\n".join(aligned(["ms", "steps", "rows", "bytes", "dataflow", "operator"], lines))

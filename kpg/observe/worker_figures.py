@@ -1,12 +1,12 @@
-"""The figures of a db on several workers: each counts its own events, and is asked for them.
+"""The figures of a db on several workers: each worker counts its own events, and reports them on request.
 
     with WorkersLog(db) as log:
         ...
         log.operators()      [(worker, figures of an operator), ...], the most expensive first
 
-No relations are made of them: a query over a log of several workers would be work on all of them. While it is open,
-`db.describe()` and the figures for a monitor say what each dataflow took on each worker. Workers that begin again after
-one was lost count from there.
+There are no relations of these figures, because a query over them would add work to all workers. While the log is open,
+`db.describe()` and the metrics include the time of each dataflow on each worker. Workers that restart after a failure
+count from zero.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class WorkersLog:
-    """Counts what all workers of a db do, until it is closed."""
+    """Counts the events of all workers of a db, until it is closed."""
 
     def __init__(self, db: Any) -> None:
         if db.is_single_worker:
-            raise Unavailable("this db is in one process", hint="Use kpg.observe.event_log.EventLog.")
+            raise Unavailable("this db has one worker", hint="Use kpg.observe.event_log.EventLog.")
         self.db = db
         self._ask("begin")
 
     def operators(self) -> list[tuple[int, OperatorFigures]]:
-        """All operators of all workers, with the number of the worker, those that took the most time first."""
-        found = [
+        """Return all operators of all workers with their worker numbers, the most expensive first."""
+        operators = [
             (worker, OperatorFigures(*figures))
-            for worker, told in enumerate(self._ask("operators"))
-            for figures in told
+            for worker, reported in enumerate(self._ask("operators"))
+            for figures in reported
         ]
-        return sorted(found, key=lambda each: -each[1].seconds)
+        return sorted(operators, key=lambda entry: -entry[1].seconds)
 
     def close(self) -> None:
-        """Count no more; may be repeated."""
+        """Stop counting; repeating it has no effect."""
         self._ask("end")
 
     def _ask(self, what: str) -> list[Any]:
@@ -54,17 +54,17 @@ class WorkersLog:
         self.close()
 
 
-# On each worker
+# Called on each worker
 
 
 def begin(db: EmbeddedDatabase) -> None:
-    """Count events from here on."""
+    """Start counting events."""
     if db.recorder is None:
         EventRecorder(db)
 
 
 def operators(db: EmbeddedDatabase) -> list[OperatorFigures]:
-    """What was counted here."""
+    """Return the figures of this worker's operators."""
     begin(db)
     recorder = db.recorder
     assert isinstance(recorder, EventRecorder)
@@ -73,6 +73,6 @@ def operators(db: EmbeddedDatabase) -> list[OperatorFigures]:
 
 
 def end(db: EmbeddedDatabase) -> None:
-    """Count no more."""
+    """Stop counting events."""
     if isinstance(db.recorder, EventRecorder):
         db.recorder.close()

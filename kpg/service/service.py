@@ -24,8 +24,7 @@ import pyarrow as pa
 
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.errors import InUse, NameTaken, ProgramError
-from kpg.observe.attributes import ATTRIBUTES
-from kpg.observe.attributes import known as known_attributes
+from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
@@ -115,7 +114,7 @@ class Service:
         minimum number of seconds between two writes of the log. The relations, and rules that read them, end with the
         service.
         """
-        wanted = [name for name in known_attributes(attributes) if name not in self.catalog.relations]
+        wanted = [name for name in resolve_attributes(attributes) if name not in self.catalog.relations]
         self._logs.append(EventLog(self.db, wanted, every=every))
         for name in wanted:
             self.catalog.add(declare_attribute(name, ATTRIBUTES[name].value, "cardinality-one", int))

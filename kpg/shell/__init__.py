@@ -1,1 +1,1 @@
-"""`kpg shell`: a terminal to a server, or to a db of its own."""
+"""The shell: statements in Datalog and EDN against a server, or a db of its own, on a terminal or in scripts."""

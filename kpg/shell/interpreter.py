@@ -1,6 +1,6 @@
-"""Statements, done: each is a call or two of a connection, and something printed.
+"""Run statements: each makes one or two calls of a connection, and prints the result.
 
-Errors of kpg are shown and end the statement; on a terminal the shell goes on, in a script it stops with status 1.
+An error ends its statement. On a terminal the shell continues; a script stops with status 1.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from kpg.shell.result_format import show_rows, show_table
 from kpg.shell.statements import defined_relations, group_rules, is_name, is_rule_or_declaration
 
 COMMANDS: dict[str, str] = {
-    "\\d": "[NAME]  relations and rules; of one, its columns",
-    "\\explain": "NAME  how it is computed, and which indexes it shares",
-    "\\watch": "GOAL [N]  follow it until Ctrl-C, or for N steps",
-    "\\timing": "how long each statement takes, on or off",
-    "\\limit": "N  rows of an answer at most",
-    "\\forget": "NAME  forget a rule",
-    "\\time": "the last complete time",
-    "\\i": "FILE  do what a file says",
-    "\\h": "this help",
-    "\\q": "end",
+    "\\d": "[NAME]  list relations and rules, or the columns of one",
+    "\\explain": "NAME  explain how it is computed, and which indexes it shares",
+    "\\watch": "GOAL [N]  follow an answer until Ctrl-C, or for N steps",
+    "\\timing": "switch the timing of statements on or off",
+    "\\limit": "N  set the maximum number of rows of an answer",
+    "\\forget": "NAME  remove a rule",
+    "\\time": "print the last complete time",
+    "\\i": "FILE  run the statements of a file",
+    "\\h": "print this help",
+    "\\q": "quit",
 }
-SAYINGS = """\
+STATEMENT_HELP = """\
   .decl edge(x: number, y: number)       a relation; types are number, unsigned, float, symbol
-  +edge(1, 2), edge(2, 3).               rows that come, at one time
-  -edge(1, 2).                           rows that go
-  path(x, y) :- edge(x, y).              a rule; ends with a full stop, over as many lines as you like
-  path(1, x)?                            ask once; path alone asks for all of it
-  path(x, y), y > 3?                     ask for more than one thing
-  watch path(1, x)                       follow it, live
-  [:find ?x :where [_ :person/name ?x]]  ask in EDN
+  +edge(1, 2), edge(2, 3).               insert rows, at one time
+  -edge(1, 2).                           remove rows
+  path(x, y) :- edge(x, y).              a rule; ends with a full stop, on one or more lines
+  path(1, x)?                            query once; path alone returns all rows
+  path(x, y), y > 3?                     query a conjunction
+  watch path(1, x)                       follow the answer
+  [:find ?x :where [_ :person/name ?x]]  query in EDN
 """
 
 
 class Interpreter:
-    """A shell's state: its connection, its settings, what it knows the names of."""
+    """The state of a shell: its connection, its settings, and the names it knows."""
 
     def __init__(self, db: Connection, console: Console, errors: Console, interactive: bool) -> None:
         self.db = db
@@ -58,13 +58,13 @@ class Interpreter:
         self.limit: int | None = 1_000 if interactive else None
         self.ended = False
         self._known: dict[str, RelationSpec] | None = None
-        self._texts: dict[str, str] = {}  # rules that were typed here, by name
+        self._texts: dict[str, str] = {}  # rule texts typed in this shell, by rule
         self._numbers = itertools.count()
 
     # Scripts and errors
 
     def script(self, text: str) -> int:
-        """Do every statement in turn, up to the first error; the exit status."""
+        """Run all statements up to the first error; return the exit status."""
         for line, statement in group_rules(text):
             if self.ended:
                 break
@@ -72,13 +72,13 @@ class Interpreter:
                 return 1
         return 0
 
-    def attempt(self, statement: str, place: str = "") -> bool:
-        """Do a statement, or say what is wrong with it."""
+    def attempt(self, statement: str, prefix: str = "") -> bool:
+        """Run a statement and print its error, if any; return whether it succeeded."""
         began = time.perf_counter()
         try:
-            self.do(statement)
+            self.run(statement)
         except KpgError as error:
-            head = f"[bold red]{escape(place)}{type(error).__name__}:[/]"
+            head = f"[bold red]{escape(prefix)}{type(error).__name__}:[/]"
             self.errors.print(f"{head} {escape(str(error))}", highlight=False, soft_wrap=True)
             return False
         finally:
@@ -89,8 +89,8 @@ class Interpreter:
 
     # Statements
 
-    def do(self, statement: str) -> None:
-        """Do one statement."""
+    def run(self, statement: str) -> None:
+        """Run one statement."""
         if statement.startswith("\\"):
             self.command(statement)
         elif re.match(r"watch\b", statement):
@@ -98,32 +98,34 @@ class Interpreter:
         elif statement.startswith("["):
             show_table(self.console, self.db.query(statement, language="edn", limit=self.limit))
         elif statement.startswith(("+", "-")):
-            self.change(stripped(statement[1:]), 1 if statement.startswith("+") else -1)
+            self.change(without_terminator(statement[1:]), 1 if statement.startswith("+") else -1)
         elif statement.endswith("?") or is_name(statement.rstrip(" ;")):
-            self.ask(stripped(statement))
+            self.ask(without_terminator(statement))
         elif is_rule_or_declaration(statement):
             self.register(statement)
         else:
             self.fact_or_goal(statement)
 
     def change(self, text: str, diff: int) -> None:
-        """Rows that come or go, at one time."""
+        """Insert or remove rows, at one time."""
         goals = parse_atoms(text)
         for goal in goals:
             if not goal.is_fact:
-                raise ParseError(f"{goal.name} has a variable: rows are constants", hint='For example +edge(1, "a").')
-        when = self.db.transact([(goal.name, goal.arguments, diff) for goal in goals])
-        self.say(f"{len(goals)} change{'' if len(goals) == 1 else 's'} at time {when}")
+                raise ParseError(
+                    f"a row of {goal.name} has a variable", hint='Rows are constants, as in +edge(1, "a").'
+                )
+        time_ = self.db.transact([(goal.name, goal.arguments, diff) for goal in goals])
+        self.note(f"{len(goals)} change{'' if len(goals) == 1 else 's'} at time {time_}")
 
     def fact_or_goal(self, statement: str) -> None:
-        """`edge(1, 2).` puts a row into a relation; with variables, or of a rule, it is a question."""
-        text = stripped(statement)
+        """Insert a row for a fact of a relation; otherwise query. A fact with variables, or of a rule, is a query."""
+        text = without_terminator(statement)
         atoms = [] if is_body(text) else parse_atoms(text)
         facts = bool(atoms) and atoms[0].is_fact and self.known(atoms[0].name).role != "rule"
         self.change(text, 1) if facts else self.ask(text)
 
     def register(self, text: str) -> None:
-        """Rules and declarations; more rules of what was defined here before are added to it."""
+        """Register rules and declarations. Further rules of a relation defined in this shell are added to its text."""
         before = list(dict.fromkeys(self._texts[name] for name in defined_relations(text) if name in self._texts))
         for old in before:
             self.db.unregister(defined_relations(old)[0])
@@ -135,18 +137,18 @@ class Interpreter:
             raise
         self._texts |= dict.fromkeys(names, "\n".join([*before, text]))
         self._known = None
-        self.say(f"registered {', '.join(names)}" if names else "declared")
+        self.note(f"registered {', '.join(names)}" if names else "declared")
 
     def ask(self, text: str) -> None:
-        """Ask once."""
+        """Query once, and print the rows."""
         if is_body(text):
             self.show(self.db.query(rule_for("answer", text), language="datalog", limit=self.limit))
             return
         (goal,) = parse_atoms(text)
-        self.show(self.db.query(goal.name, arguments=self.fixed(goal), limit=self.limit))
+        self.show(self.db.query(goal.name, arguments=self.bound_columns(goal), limit=self.limit))
 
     def show(self, table: object) -> None:
-        """Print an answer; say so if it was cut."""
+        """Print an answer, with a note if it has more rows than the limit."""
         import pyarrow as pa
 
         assert isinstance(table, pa.Table)
@@ -154,13 +156,13 @@ class Interpreter:
         show_table(self.console, table, ", and more: \\limit N" if cut else "")
 
     def make_rule(self, body: str) -> str:
-        """A rule of its own for a question of several parts."""
+        """Register a rule for a conjunction, and return its name."""
         name = f"answer_{self.db.welcome.session}_{next(self._numbers)}"
         self.db.register(rule_for(name, body))
         return name
 
-    def fixed(self, goal: Goal) -> dict[str, object] | None:
-        """The columns that the constants of a goal fix."""
+    def bound_columns(self, goal: Goal) -> dict[str, object] | None:
+        """Return the values of the columns that the constants of a goal bind."""
         if not goal.arguments:
             return None
         columns = [column.name for column in self.known(goal.name).columns]
@@ -169,33 +171,33 @@ class Interpreter:
                 f"{goal.name} has {len(columns)} columns, not {len(goal.arguments)}",
                 hint=f"They are {', '.join(columns)}.",
             )
-        found = zip(columns, goal.arguments, strict=True)
-        return {column: value for column, value in found if not isinstance(value, Free)} or None
+        pairs = zip(columns, goal.arguments, strict=True)
+        return {column: value for column, value in pairs if not isinstance(value, Free)} or None
 
     def watch(self, text: str) -> None:
         """Follow an answer."""
-        found = re.fullmatch(r"(.*?)(?:\s+(\d+))?", stripped(text), re.DOTALL)
-        assert found is not None
-        goal, most = found[1], int(found[2]) if found[2] else None
-        made = self.make_rule(goal) if is_body(goal) else None
+        match = re.fullmatch(r"(.*?)(?:\s+(\d+))?", without_terminator(text), re.DOTALL)
+        assert match is not None
+        goal, max_steps = match[1], int(match[2]) if match[2] else None
+        rule = self.make_rule(goal) if is_body(goal) else None
         try:
-            with self.follow(made, goal) as follows:
-                watch(self.console, follows, goal, most)
+            with self.follow(rule, goal) as subscription:
+                watch(self.console, subscription, goal, max_steps)
         finally:
-            if made is not None:
-                self.db.unregister(made)
+            if rule is not None:
+                self.db.unregister(rule)
 
     def follow(self, rule: str | None, goal: str) -> Subscription:
-        """The interest in a rule, or in a goal."""
+        """Subscribe to a rule, or to a goal."""
         if rule is not None:
             return self.db.interest(rule)
         (atom,) = parse_atoms(goal)
-        return self.db.interest(atom.name, arguments=self.fixed(atom))
+        return self.db.interest(atom.name, arguments=self.bound_columns(atom))
 
     # Commands
 
     def command(self, line: str) -> None:
-        """A line with a backslash in front."""
+        """Run a command, which begins with a backslash."""
         word, _, rest = line.partition(" ")
         actions: dict[str, Callable[[str], None]] = {
             "\\d": self.describe, "\\explain": self.explain, "\\watch": self.watch, "\\timing": self.switch_timing,
@@ -203,93 +205,97 @@ class Interpreter:
             "\\h": self.help, "\\?": self.help, "\\q": self.quit,
         }  # fmt: skip
         if word not in actions:
-            raise UndefinedName(f"there is no command {word}", hint=f"There are {' '.join(COMMANDS)}.")
+            raise UndefinedName(f"no command is called {word}", hint=f"Commands are {' '.join(COMMANDS)}.")
         actions[word](rest.strip())
 
     def describe(self, name: str) -> None:
-        """`\\d`: what there is."""
+        """`\\d`: list relations and rules, or the columns of one."""
         if name:
-            found = self.known(name)
-            show_rows(self.console, ("column", "type"), [(c.name, c.type) for c in found.columns], len(found.columns))
+            columns = [(column.name, column.type) for column in self.known(name).columns]
+            show_rows(self.console, ("column", "type"), columns, len(columns))
             return
         self._known = None
-        rows = [(each.name, each.role, ", ".join(c.name for c in each.columns)) for each in self.catalog().values()]
+        rows = [
+            (relation.name, relation.role, ", ".join(column.name for column in relation.columns))
+            for relation in self.catalog().values()
+        ]
         show_rows(self.console, ("name", "is a", "columns"), rows, len(rows))
 
     def explain(self, name: str) -> None:
-        """`\\explain`: how a rule is computed."""
+        """`\\explain`: print how a rule is computed."""
         self.console.print(self.db.explain(name), markup=False, highlight=False, soft_wrap=True)
 
     def switch_timing(self, word: str) -> None:
-        """`\\timing`: on, off, or the other."""
+        """`\\timing`: switch timing on or off; without an argument, toggle it."""
         self.timing = {"on": True, "off": False}.get(word, not self.timing)
-        self.say(f"timing is {'on' if self.timing else 'off'}")
+        self.note(f"timing is {'on' if self.timing else 'off'}")
 
     def set_limit(self, word: str) -> None:
-        """`\\limit`: rows of an answer."""
+        """`\\limit`: set the maximum number of rows of an answer."""
         if not word.isdigit():
             raise ParseError(f"{word!r} is not a number of rows", hint="For example \\limit 100.")
         self.limit = int(word)
 
     def forget(self, name: str) -> None:
-        """`\\forget`: a rule."""
+        """`\\forget`: remove a rule."""
         self.db.unregister(name)
-        gone = self._texts.get(name)
-        self._texts = {each: text for each, text in self._texts.items() if text != gone}
+        removed = self._texts.get(name)
+        self._texts = {rule: text for rule, text in self._texts.items() if text != removed}
         self._known = None
 
     def show_time(self, _: str) -> None:
-        """`\\time`: the last complete one."""
+        """`\\time`: print the last complete time."""
         self.console.print(str(self.db.ping()), highlight=False)
 
     def include(self, path: str) -> None:
-        """`\\i`: a file."""
+        """`\\i`: run the statements of a file."""
         try:
             text = Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise ParseError(f"cannot read {path!r}", detail=str(error)) from None
         for _, statement in group_rules(text):
-            self.do(statement)
+            self.run(statement)
 
     def help(self, _: str) -> None:
-        """`\\h`"""
-        lines = [f"  {name:<9} {says}" for name, says in COMMANDS.items()]
-        self.console.print(SAYINGS + "\n" + "\n".join(lines), markup=False, highlight=False)
+        """`\\h`: print the help."""
+        lines = [f"  {name:<9} {description}" for name, description in COMMANDS.items()]
+        self.console.print(STATEMENT_HELP + "\n" + "\n".join(lines), markup=False, highlight=False)
 
     def quit(self, _: str) -> None:
-        """`\\q`"""
+        """`\\q`: end the shell."""
         self.ended = True
 
     # Names
 
     def catalog(self) -> dict[str, RelationSpec]:
-        """What there is, by name."""
+        """Return the relations and rules by name, cached."""
         if self._known is None:
-            self._known = {each.name: each for each in self.db.catalog()}
+            self._known = {relation.name: relation for relation in self.db.catalog()}
         return self._known
 
     def known(self, name: str) -> RelationSpec:
-        """A relation or rule; somebody else may have made it just now."""
+        """Return a relation or rule. Refreshes the cache if the name is unknown: another client may have added it."""
         if name not in self.catalog():
             self._known = None
         if name not in self.catalog():
-            raise UndefinedName(f"there is nothing called {name!r}", hint=f"There are {', '.join(self.catalog())}.")
+            names = ", ".join(self.catalog())
+            raise UndefinedName(f"no relation or rule is called {name!r}", hint=f"They are {names}.")
         return self.catalog()[name]
 
-    def say(self, words: str) -> None:
-        """A remark for people; scripts get rows only."""
+    def note(self, text: str) -> None:
+        """Print a remark on a terminal; scripts print rows only."""
         if self.interactive:
-            self.console.print(words, style="green", highlight=False)
+            self.console.print(text, style="green", highlight=False)
 
 
 def rule_for(name: str, body: str) -> str:
-    """The rule that a question of several parts is; its columns are the variables, in order."""
+    """Return a rule with the given body; its columns are the variables of the body, in order."""
     names = variables(body)
     if not names:
-        raise ParseError("the question has no variable", hint="For example path(1, x), x > 3?")
+        raise ParseError("the query has no variable", hint="For example path(1, x), x > 3?")
     return f"{name}({', '.join(names)}) :- {body}."
 
 
-def stripped(text: str) -> str:
-    """A statement without its end."""
+def without_terminator(text: str) -> str:
+    """Return a statement without its final full stop, question mark or semicolon."""
     return text.strip().rstrip(".?;").strip()

@@ -1,6 +1,6 @@
-"""Following an answer on the terminal: its rows, what the last step changed, and the time, until Ctrl-C.
+"""Follow an answer on the terminal until Ctrl-C: its rows, the changes of the last step, and the time.
 
-In a pipe each step is lines of `+` or `-`, the time, and the row, separated by tabs.
+In a pipe, each change is a line of its diff, its time and its row, separated by tabs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rich.text import Text
 from kpg.client.change_feed import Row, Step
 from kpg.client.connection import Subscription
 from kpg.errors import TimeNotReached
-from kpg.shell.result_format import escaped, framed, plain
+from kpg.shell.result_format import escape_cell, framed_table, print_line
 
-POLL_SECONDS = 0.2
-LINES_AROUND = 8  # that are not rows: frame, header, notes
+POLL_SECONDS = 0.2  # between checks for Ctrl-C
+FRAME_LINES = 8  # lines of the screen that are not rows: frame, header, status
 
 
-class Picture:
-    """What is on the screen."""
+class LiveTable:
+    """The current rows of an answer, as shown on the screen."""
 
     def __init__(self, names: tuple[str, ...], name: str) -> None:
         self.names = names
@@ -34,7 +34,7 @@ class Picture:
         self.last: Step | None = None
 
     def add(self, step: Step) -> None:
-        """One more step."""
+        """Apply a step."""
         self.steps += 1
         self.last = step
         for row, _, diff in step:
@@ -43,42 +43,48 @@ class Picture:
                 del self.counts[row]
 
     def draw(self, height: int) -> Group:
-        """The rows that fit, those that the last step brought marked, and a line about the rest."""
-        fresh = {row for row, _, diff in self.last or () if diff > 0}
-        room = max(1, height - LINES_AROUND)
-        rows = sorted(self.counts, key=lambda row: (row not in fresh, tuple(map(str, row))))[:room]
-        shown = [("+" if row in fresh else "", *row) for row in rows]
-        return Group(framed(("", *self.names), shown, self.name), Text(self.status(), style="dim"))
+        """Render the rows that fit, those inserted by the last step first and marked, and a status line."""
+        inserted = {row for row, _, diff in self.last or () if diff > 0}
+        max_rows = max(1, height - FRAME_LINES)
+        rows = sorted(self.counts, key=lambda row: (row not in inserted, tuple(map(str, row))))[:max_rows]
+        marked = [("+" if row in inserted else "", *row) for row in rows]
+        return Group(framed_table(("", *self.names), marked, self.name), Text(self.status(), style="dim"))
 
     def status(self) -> str:
-        """Rows, changes and time, in words."""
+        """Return the status line: row count, changes of the last step, and time."""
         if self.last is None:
             return "waiting for the first answer; Ctrl-C ends"
         if self.last.failed is not None:
             return f"no answer at time {self.last.upto - 1}: {self.last.failed.what}"
-        came = sum(diff for _, _, diff in self.last if diff > 0)
-        went = -sum(diff for _, _, diff in self.last if diff < 0)
+        insertions = sum(diff for _, _, diff in self.last if diff > 0)
+        removals = -sum(diff for _, _, diff in self.last if diff < 0)
         total = sum(self.counts.values())
-        return f"{total:,} rows · last step +{came:,} −{went:,} · complete to time {self.last.upto - 1} · Ctrl-C ends"
+        return f"{total:,} rows · last step +{insertions:,} −{removals:,} · complete to time {self.last.upto - 1} · Ctrl-C ends"
 
 
-def watch(console: Console, follows: Subscription, title: str, most: int | None) -> None:
-    """Show an answer as it changes; end after so many steps, if said."""
-    picture = Picture(follows.columns, title)
+def watch(console: Console, subscription: Subscription, title: str, max_steps: int | None) -> None:
+    """Show an answer as it changes, until Ctrl-C or for `max_steps` steps; in a pipe one step by default."""
+    table = LiveTable(subscription.columns, title)
     if not console.is_terminal:
-        for _ in range(most or 1):
-            show_lines(console, follows.next())
+        for _ in range(max_steps or 1):
+            print_step(console, subscription.next())
         return
-    with heeding() as interrupted, Live(picture.draw(console.height), console=console, refresh_per_second=8) as live:
-        while not interrupted.is_set() and (most is None or picture.steps < most):
-            advance(picture, follows)
-            live.update(picture.draw(console.height))
+    with (
+        catch_interrupt() as interrupted,
+        Live(table.draw(console.height), console=console, refresh_per_second=8) as live,
+    ):
+        while not interrupted.is_set() and (max_steps is None or table.steps < max_steps):
+            wait_for_step(table, subscription)
+            live.update(table.draw(console.height))
 
 
 @contextmanager
-def heeding() -> Iterator[threading.Event]:
-    """Note Ctrl-C rather than be stopped by it: an exception may come in the middle of a message, or be lost where
-    Python ignores exceptions. Only the main thread is told of it."""
+def catch_interrupt() -> Iterator[threading.Event]:
+    """Set an event on Ctrl-C instead of raising KeyboardInterrupt.
+
+    An exception could interrupt the reading of a message, or be lost where Python ignores exceptions. Only the main
+    thread can handle signals; on another thread the event is never set.
+    """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted
@@ -90,15 +96,15 @@ def heeding() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def advance(picture: Picture, follows: Subscription) -> None:
-    """Wait a little for the next step, so that Ctrl-C is heeded soon."""
+def wait_for_step(table: LiveTable, subscription: Subscription) -> None:
+    """Apply the next step, or return after POLL_SECONDS, so that Ctrl-C takes effect soon."""
     try:
-        picture.add(follows.next(POLL_SECONDS))
+        table.add(subscription.next(POLL_SECONDS))
     except TimeNotReached:
         return
 
 
-def show_lines(console: Console, step: Step) -> None:
-    """A step as lines."""
+def print_step(console: Console, step: Step) -> None:
+    """Print a step, one line per change."""
     for row, time, diff in step:
-        plain(console, "\t".join([f"{diff:+d}", str(time), *map(escaped, row)]))
+        print_line(console, "\t".join([f"{diff:+d}", str(time), *map(escape_cell, row)]))

@@ -1,4 +1,4 @@
-"""Rows for people, or for programs: a table on a terminal, columns separated by tabs in a pipe."""
+"""Print rows: as a framed table on a terminal, as columns separated by tabs in a pipe."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-SHOWN = 1_000  # rows on a terminal; more are counted
+MAX_TERMINAL_ROWS = 1_000  # rows printed on a terminal; the count below the table includes the others
 
 
 def show_table(console: Console, table: pa.Table, note: str = "") -> None:
-    """Print rows."""
+    """Print an Arrow table."""
     names = table.column_names
-    rows = table.slice(0, SHOWN if console.is_terminal else None).to_pylist()
+    rows = table.slice(0, MAX_TERMINAL_ROWS if console.is_terminal else None).to_pylist()
     show_rows(console, names, [[row[name] for name in names] for row in rows], table.num_rows, note)
 
 
@@ -25,36 +25,36 @@ def show_rows(
 ) -> None:
     """Print rows of values."""
     if not console.is_terminal:
-        plain(console, "\t".join(names))
+        print_line(console, "\t".join(names))
         for row in rows:
-            plain(console, "\t".join(escaped(value) for value in row))
+            print_line(console, "\t".join(escape_cell(value) for value in row))
         return
-    console.print(framed(names, rows))
+    console.print(framed_table(names, rows))
     console.print(f"({count:,} row{'' if count == 1 else 's'}{note})", style="dim", highlight=False)
 
 
-def framed(names: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> Table:
-    """A table with a frame; numbers to the right."""
-    kept = [list(row) for row in rows]
-    made = Table(title=title or None, title_justify="left", header_style="bold")
-    for place, name in enumerate(names):
-        number = bool(kept) and all(isinstance(row[place], int | float) for row in kept)
-        made.add_column(Text(name), justify="right" if number else "left", overflow="fold")
-    for row in kept:
-        made.add_row(*(Text(written(value)) for value in row))
-    return made
+def framed_table(names: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> Table:
+    """Return a table with a frame; columns of numbers are right-aligned."""
+    values = [list(row) for row in rows]
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for index, name in enumerate(names):
+        is_number = bool(values) and all(isinstance(row[index], int | float) for row in values)
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in values:
+        table.add_row(*(Text(to_text(value)) for value in row))
+    return table
 
 
-def written(value: Any) -> str:
-    """A value as it is shown."""
+def to_text(value: Any) -> str:
+    """Return a value as text; None is empty."""
     return "" if value is None else value if isinstance(value, str) else str(value)
 
 
-def escaped(value: Any) -> str:
-    """A value in a line of columns."""
-    return written(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+def escape_cell(value: Any) -> str:
+    """Return a value as text without tabs and line breaks."""
+    return to_text(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def plain(console: Console, line: str) -> None:
-    """A line, as it is, however long."""
+def print_line(console: Console, line: str) -> None:
+    """Print a line without markup and wrapping."""
     console.file.write(line + "\n")

@@ -1,4 +1,4 @@
-"""`kpg shell` on the command line: what can be given, and how a shell begins. Light to import."""
+"""The command `kpg shell`: its options, and the start of a shell. Imports the shell only when it runs."""
 
 from __future__ import annotations
 
@@ -16,43 +16,45 @@ if TYPE_CHECKING:
     from kpg.client.connection import Connection
 
 HELP = """\
-Ask a db from a terminal, or from a script on standard input.
+Query a db from a terminal, or run a script from standard input.
 
 examples:
-  kpg shell                              a db in memory, gone at the end
+  kpg shell                              a db in memory, discarded at the end
   kpg shell data/                        a db on a directory
   kpg shell ws://127.0.0.1:8340          a server; its token in KPG_TOKEN, or --token-file
-  kpg shell < script.dl                  every statement in turn; stops at the first error, with status 1
+  kpg shell < script.dl                  run each statement; stop at the first error with status 1
   kpg shell -c 'path(1, x)?' data/       one statement
 
-what can be said:
+statements:
   .decl edge(x: number, y: number)       a relation
-  +edge(1, 2), edge(2, 3).               rows that come, at one time;  -edge(1, 2).  rows that go
-  path(x, y) :- edge(x, y).              rules: stored, and computed when asked for
-  path(1, x)?                            ask once
-  watch path(1, x)                       follow it, live, until Ctrl-C
-  [:find ?x :where [_ :person/name ?x]]  the same in EDN
+  +edge(1, 2), edge(2, 3).               insert rows, at one time;  -edge(1, 2).  removes rows
+  path(x, y) :- edge(x, y).              rules: stored now, computed when asked for
+  path(1, x)?                            query once
+  watch path(1, x)                       follow the answer until Ctrl-C
+  [:find ?x :where [_ :person/name ?x]]  query once, in EDN
   \\h                                     help: \\d \\explain \\timing \\i \\q and others
 """
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to the parser's."""
+    """Add the command to the parser."""
     parser = commands.add_parser(
-        "shell", help="ask a server, or a db of its own, from a terminal", description=HELP,
+        "shell", help="query a server, or a db of its own, from a terminal", description=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("place", nargs="?", metavar="URL|DIR", help="a server (ws://...) or a directory (in memory)")
-    parser.add_argument("-c", dest="statement", action="append", metavar="TEXT", help="say this and end")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds the token and nothing else")
-    parser.add_argument("--authorities", type=Path, metavar="FILE", help="certificates to trust, for wss://")
-    parser.add_argument("--history", type=Path, metavar="FILE", help="where what was typed is remembered")
+    parser.add_argument(
+        "place", nargs="?", metavar="URL|DIR", help="a server (ws://...) or a directory (default: in memory)"
+    )
+    parser.add_argument("-c", dest="statement", action="append", metavar="TEXT", help="run this statement and exit")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds only the token")
+    parser.add_argument("--authorities", type=Path, metavar="FILE", help="trusted certificates for wss://")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="file for the history of typed lines")
     parser.set_defaults(command=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Run a shell; the exit status."""
-    for package in ("websockets", *(["prompt_toolkit"] if interactive(given) else [])):
+    """Run a shell; return the exit status."""
+    for package in ("websockets", *(["prompt_toolkit"] if is_interactive(given) else [])):
         if importlib.util.find_spec(package) is None:
             raise Unavailable(f"kpg shell needs the package {package}", hint="pip install 'kpg[shell]'")
     from rich.console import Console
@@ -60,24 +62,24 @@ def run(given: argparse.Namespace) -> int:
     from kpg.shell.interpreter import Interpreter
 
     with connected(given) as db:
-        shell = Interpreter(db, Console(), Console(stderr=True), interactive(given))
+        shell = Interpreter(db, Console(), Console(stderr=True), is_interactive(given))
         if given.statement:
             return shell.script("\n".join(given.statement))
-        if not interactive(given):
+        if not is_interactive(given):
             return shell.script(sys.stdin.read())
         from kpg.shell.prompt import converse
 
         return converse(shell, given.history)
 
 
-def interactive(given: argparse.Namespace) -> bool:
-    """Whether somebody types."""
+def is_interactive(given: argparse.Namespace) -> bool:
+    """Whether statements come from a terminal."""
     return not given.statement and sys.stdin.isatty()
 
 
 @contextmanager
 def connected(given: argparse.Namespace) -> Iterator[Connection]:
-    """A connection to the server that was named, or to one of the shell's own in this process."""
+    """Connect to the given server, or start one in this process and connect to it."""
     from kpg.client.connection import connect
     from kpg.client.server_address import is_address
 
@@ -100,7 +102,7 @@ def connected(given: argparse.Namespace) -> Iterator[Connection]:
 
 
 def read_token(path: Path) -> str:
-    """The token in a file; of a server's file of tokens, the first."""
+    """Return the token in a file, or the first token of a server's token file."""
     try:
         words = path.read_text().split()
     except OSError as error:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.columns.updates import Updates, spread
-from kpg.observe.granularity import FEW, ClockGranularity, EpochGranularity
+from kpg.observe.granularity import CONSOLIDATION_ROWS, ClockGranularity, EpochGranularity
 from kpg.testing.manual_clock import ManualClock
 
 
@@ -88,7 +88,7 @@ def test_what_waits_is_bounded_by_what_differs():
     held = EpochGranularity(1_000_000)
     for number in range(40):
         held.push(updates([(row, 1 + number, 1) for row in range(1000)]))
-    assert 1000 <= held.rows <= FEW + 1000
+    assert 1000 <= held.rows <= CONSOLIDATION_ROWS + 1000
     assert sorted(listed(held.take(None)))[0] == (0, 1_000_000, 40)
 
 

@@ -240,7 +240,7 @@ def test_messages_steps_and_imports_are_told():
 
 def test_single_steps_are_those_of_the_last_epoch_that_was_told():
     """A1.17: when each schedule began and how long it took."""
-    with kpg.open() as db, EventLog(db, attributes.SINGLE) as log:
+    with kpg.open() as db, EventLog(db, attributes.SINGLE_STEP_ATTRIBUTES) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")
         with unlogged(db):
@@ -358,7 +358,7 @@ def test_a_log_that_is_read_cannot_be_closed():
 
 
 def test_what_is_gone_is_forgotten_after_a_while(monkeypatch):
-    monkeypatch.setattr("kpg.observe.figures.KEPT", 30)
+    monkeypatch.setattr("kpg.observe.figures.MAX_DROPPED_ENTITIES", 30)
     with kpg.open() as db, EventLog(db) as log:
         keys = db.input("keys", k=int)
         keys.insert([(1,)])
@@ -409,7 +409,7 @@ def test_a_log_that_outlives_its_db_can_be_closed_and_is_refused_when_read():
 
 
 def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
-    monkeypatch.setattr("kpg.observe.event_recorder.MANY", 20)
+    monkeypatch.setattr("kpg.observe.event_recorder.MAX_BUFFERED_NUMBERS", 20)
     with kpg.open() as db, EventLog(db, [NAME, attributes.STEPS], every=3600) as log:
         keys = db.input("keys", k=int)
         keys.arrange("k")

@@ -212,7 +212,7 @@ def test_a_client_cannot_write_elsewhere(tmp_path, path):
 def test_sinks_that_cannot_be_are_refused(tmp_path):
     with pytest.raises(kpg.Unavailable, match="switched off"):
         open_sink({"type": "latency", "path": "a"}, None)
-    with pytest.raises(kpg.TypeMismatch, match="kind of sink"):
+    with pytest.raises(kpg.TypeMismatch, match="type of sink"):
         open_sink({"type": "telepathy", "path": "a"}, tmp_path)
     with pytest.raises(kpg.TypeMismatch, match="format"):
         open_sink({"type": "file", "path": "a", "format": "xls"}, tmp_path)

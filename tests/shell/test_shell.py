@@ -26,8 +26,8 @@ from kpg.cli import main
 from kpg.client.change_feed import Step
 from kpg.columns.schema import Schema
 from kpg.shell.interpreter import COMMANDS, Interpreter
-from kpg.shell.live import Picture, heeding
-from kpg.shell.prompt import Names, converse, remembered
+from kpg.shell.live import LiveTable, catch_interrupt
+from kpg.shell.prompt import NameCompleter, converse, open_history
 from tests.server.serving import ADMIN, served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -91,7 +91,7 @@ def test_commands_answer_as_in_other_shells(db, tmp_path):
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("\\nope", "There are"), ("+edge(1, x).", "rows are constants"), ("edge(1)?", "has 2 columns"),
+        ("\\nope", "Commands are"), ("+edge(1, x).", "Rows are constants"), ("edge(1)?", "has 2 columns"),
         ("\\limit many", "not a number"), ("\\i no-such-file", "cannot read"), ("path(x :- .", "ParseError"),
         ("+edge(1, 2", "expected"), ('edge("a", 1).', "SchemaMismatch"), ("1 < 2?", "no variable"),
     ],
@@ -110,7 +110,9 @@ def test_the_prompt_takes_statements_over_several_lines_and_remembers_them(db, t
     made.script(".decl edge(x: number, y: number)")
     history = tmp_path / "state" / "history"
     with create_pipe_input() as keys:
-        asks = PromptSession(history=remembered(history), input=keys, output=DummyOutput(), completer=Names(made))
+        asks = PromptSession(
+            history=open_history(history), input=keys, output=DummyOutput(), completer=NameCompleter(made)
+        )
         rule = "twice(x, z) :-\r  edge(x, y), z = y * 2.\r"
         keys.send_text(f"+edge(1, 2).\r{rule}half done (\x03oops.\rtwice(1, z)?\r\\q\r")
         assert converse(made, None, asks) == 0
@@ -122,7 +124,7 @@ def test_the_prompt_takes_statements_over_several_lines_and_remembers_them(db, t
 def test_names_and_commands_are_completed(db):
     made, _, _ = shell(db)
     made.script(PROGRAM)
-    names = Names(made)
+    names = NameCompleter(made)
 
     def offered(text: str) -> list[str]:
         return [each.text for each in names.get_completions(Document(text), CompleteEvent())]
@@ -134,7 +136,7 @@ def test_names_and_commands_are_completed(db):
 
 def test_the_picture_of_an_answer_shows_rows_changes_and_time():
     schema = Schema.of({"x": int})
-    picture = Picture(("x",), "edge")
+    picture = LiveTable(("x",), "edge")
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     assert "waiting" in picture.status()
     picture.add(Step(3, (((1,), 2, 1), ((2,), 2, 1)), schema))
@@ -152,7 +154,7 @@ def test_an_interrupt_is_not_lost_where_exceptions_are_ignored():
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    with heeding() as interrupted:
+    with catch_interrupt() as interrupted:
         assert not interrupted.is_set()
         Dying()
         assert interrupted.is_set()
