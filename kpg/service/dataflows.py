@@ -1,6 +1,6 @@
 """The three kinds of dataflow that serve interests.
 
-    Answer             one dataflow, read by all interests in a rule and by the queries built on it
+    MaintainedAnswer             one dataflow, read by all interests in a rule and by the queries built on it
     TenantDataflow     one dataflow for many arguments: a token in each row names the tenant it belongs to
     PrivateDataflow    one dataflow for one interest
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Release = Callable[[], None]
 
 
-class Answer:
+class MaintainedAnswer:
     """A maintained query: its rows are indexed, and any number of interests and queries read them.
 
     An interest that joins late gets the rows as of the last closed time from the answer's own index.

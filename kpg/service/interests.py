@@ -20,11 +20,11 @@ from kpg.observe.drain import Drain
 from kpg.observe.event_log import unlogged
 from kpg.observe.granularity import ClockGranularity
 from kpg.observe.sinks import Sink, open_sink
-from kpg.service.dataflows import Answer, PrivateDataflow, TenantDataflow
+from kpg.service.dataflows import MaintainedAnswer, PrivateDataflow, TenantDataflow
 from kpg.service.sharing import ArgumentRow, Arguments, Sharing, TenantBuilder, check_sharing, client_schema
 from kpg.service.subscription import GranularInterest, Interest, SinkInterest
 
-ServingDataflow: TypeAlias = Answer | TenantDataflow | PrivateDataflow
+ServingDataflow: TypeAlias = MaintainedAnswer | TenantDataflow | PrivateDataflow
 
 
 @dataclass(frozen=True, slots=True)

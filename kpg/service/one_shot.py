@@ -27,7 +27,7 @@ from kpg.errors import ProgramError, UndefinedName
 from kpg.query.explain_program import explain as explain_program
 from kpg.query.ir.compile import compile
 from kpg.query.source_text import did_you_mean
-from kpg.service.dataflows import Answer
+from kpg.service.dataflows import MaintainedAnswer
 from kpg.service.languages import RuleText
 from kpg.service.limits import Limits
 from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBuilder, client_schema
@@ -72,7 +72,7 @@ class OneShotQueries:
         with TemporaryText(self.answers, text):
             return self.query(text.names[-1], arguments, as_of)
 
-    def _maintained(self, name: str) -> Answer | None:
+    def _maintained(self, name: str) -> MaintainedAnswer | None:
         """Return a maintained answer of a rule, if there is one."""
         answers = (self.answers.answers.get((name, reuse)) for reuse in (False, True))
         return next((answer for answer in answers if answer is not None and answer.living), None)
@@ -90,7 +90,7 @@ class OneShotQueries:
         keys = wanted_keys(encode(installed.schema.select(columns), list(rows), self.db.symbols))
         return to_table(self.db, installed, client_schema(self.answers.relation(name)), time, keys)
 
-    def _read(self, answer: Answer, as_of: int | None) -> pa.Table:
+    def _read(self, answer: MaintainedAnswer, as_of: int | None) -> pa.Table:
         answer.users += 1
         try:
             table = answer.output.snapshot(as_of)

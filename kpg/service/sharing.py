@@ -40,7 +40,7 @@ from kpg.query.lower.lower_program import schema_of
 from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog
 from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
-from kpg.service.dataflows import Answer, PrivateDataflow, TenantDataflow
+from kpg.service.dataflows import MaintainedAnswer, PrivateDataflow, TenantDataflow
 from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
 from kpg.service.rules import RuleStore
@@ -76,7 +76,7 @@ class AnswerBuilder:
         self.catalog = catalog
         self.rules = rules
         self.limits = limits
-        self.answers: dict[tuple[str, bool], Answer] = {}  # by rule, and whether it reads shared answers
+        self.answers: dict[tuple[str, bool], MaintainedAnswer] = {}  # by rule, and whether it reads shared answers
         self._last_label = 0
 
     def relation(self, name: str) -> Relation:
@@ -102,7 +102,7 @@ class AnswerBuilder:
 
     # Answers
 
-    def answer(self, name: str, reuse: bool = False) -> Answer:
+    def answer(self, name: str, reuse: bool = False) -> MaintainedAnswer:
         """Return the answer that all interests in a rule share, built if necessary."""
         reuse = reuse and bool(self.rules_read(name))
         answer = self.answers.get((name, reuse))
@@ -110,7 +110,7 @@ class AnswerBuilder:
             answer = self.answers[name, reuse] = self.build(name, reuse)
         return answer
 
-    def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> Answer:
+    def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> MaintainedAnswer:
         """Build a new answer of a rule; with `reuse` it reads shared answers of the rules it depends on."""
         relation = self.relation(name)
         parameters = self.parameters(name)
@@ -119,7 +119,7 @@ class AnswerBuilder:
             raise ProgramError(f"{name} has parameters", detail=f"They are {names}.", hint="Give them as arguments.")
         self.limits.check_memory(name)
         cut = self.rules_read(name) if reuse else frozenset()
-        shared: dict[str, Answer] = {}
+        shared: dict[str, MaintainedAnswer] = {}
         default_label = f"{'shared answer' if reuse else 'answer'} {name}"
         if default_label in self.db.outputs:  # a failed one that some interests still hold
             default_label = self.unique_label(default_label)
@@ -131,7 +131,7 @@ class AnswerBuilder:
             collection = dataflow.collections(self.program(name, cut))[name]
             output = dataflow.install(collection, label or default_label)
         self.flush()
-        return Answer(relation, output, dataflow.held)
+        return MaintainedAnswer(relation, output, dataflow.held)
 
     def rules_read(self, name: str) -> frozenset[str]:
         """Return the rules that a rule reads and that do not depend on it in turn."""
@@ -176,7 +176,7 @@ class AnswerBuilder:
         """Remove answers without users."""
         self.answers = {key: answer for key, answer in self.answers.items() if answer.users > 0}
 
-    def dataflow_builder(self, shared: dict[str, Answer], joins: str = "auto") -> DataflowBuilder:
+    def dataflow_builder(self, shared: dict[str, MaintainedAnswer], joins: str = "auto") -> DataflowBuilder:
         """Return a builder of one dataflow on base relations and some shared answers."""
 
         def find(name: str) -> ArrangementSource:

@@ -59,7 +59,8 @@ class LiveTable:
         insertions = sum(diff for _, _, diff in self.last if diff > 0)
         removals = -sum(diff for _, _, diff in self.last if diff < 0)
         total = sum(self.counts.values())
-        return f"{total:,} rows · last step +{insertions:,} −{removals:,} · complete to time {self.last.upto - 1} · Ctrl-C ends"
+        changes = f"last step +{insertions:,} −{removals:,}"
+        return f"{total:,} rows · {changes} · complete to time {self.last.upto - 1} · Ctrl-C ends"
 
 
 def watch(console: Console, subscription: Subscription, title: str, max_steps: int | None) -> None:
