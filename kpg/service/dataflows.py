@@ -1,6 +1,6 @@
 """The three kinds of dataflow that serve interests.
 
-    MaintainedAnswer             one dataflow, read by all interests in a rule and by the queries built on it
+    MaintainedAnswer   one dataflow, read by all interests in a rule and by the queries built on it
     TenantDataflow     one dataflow for many arguments: a token in each row names the tenant it belongs to
     PrivateDataflow    one dataflow for one interest
 
