@@ -103,7 +103,9 @@ def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     if type_.kind == "int64" and type_.nullable and not node.type.nullable:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:
             return node
-        return PartialFunctionNode(type_, [node], _refuse_lowest, scope.code("-2**63 is null in a nullable column"))
+        return PartialFunctionNode(
+            type_, [node], _refuse_lowest, scope.code("a nullable int64 column cannot hold -2**63")
+        )
     return node
 
 

@@ -72,7 +72,7 @@ def consolidate_all(parts: list[Updates]) -> Updates:
         if len(row.lows) == 1:
             return _consolidate_single_lane(_join(parts))
         return _consolidate_by_position(_join(parts), n, row)
-    both = row.and_also([(part.diffs,) for part in parts])
+    both = row.followed_by([(part.diffs,) for part in parts])
     if both.bits <= WORD_BITS:
         return _consolidate_packed(parts, n, both, both.bits - row.bits)
     whole = _join(parts)
@@ -133,7 +133,7 @@ class _Fields:
         self.widths = [(high - low).bit_length() for low, high in zip(self.lows, most, strict=True)]
         self.bits = sum(self.widths)
 
-    def and_also(self, parts: list[Blocks]) -> _Fields:
+    def followed_by(self, parts: list[Blocks]) -> _Fields:
         """Return these lanes, followed by those of other blocks of the same rows."""
         fields = _Fields(parts)
         fields.lows = self.lows + fields.lows

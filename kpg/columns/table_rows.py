@@ -139,9 +139,9 @@ def _encode_dicts(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
 def _check_names(schema: Schema, names: Sequence[Any], what: str) -> None:
     missing = [name for name in schema.names if name not in names]
     unknown = [name for name in names if name not in schema.positions]
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if missing or unknown or twice:
-        faults = [("lacks", missing), ("has unknown", unknown), ("has twice", twice)]
+    repeated = sorted({name for name in names if list(names).count(name) > 1})
+    if missing or unknown or repeated:
+        faults = [("lacks", missing), ("has unknown", unknown), ("repeats", repeated)]
         message = " and ".join(f"{fault} {', '.join(map(repr, columns))}" for fault, columns in faults if columns)
         raise SchemaMismatch(
             f"{what} {message}", detail=f"The columns are {schema!r}.", hint="Select or rename columns."
@@ -183,7 +183,7 @@ def _encode_columns(schema: Schema, columns: Mapping[Any, Any], symbols: Symbols
     sized = {name: columns[name] if hasattr(columns[name], "__len__") else list(columns[name]) for name in schema.names}
     lengths = {name: len(column) for name, column in sized.items()}
     if len(set(lengths.values())) > 1:
-        raise SchemaMismatch("columns of different lengths", detail=f"They have {lengths} rows.")
+        raise SchemaMismatch("the columns have different lengths", detail=f"Their row counts are {lengths}.")
     return _encode_named(schema, list(sized.items()), max(lengths.values(), default=0), symbols)
 
 
@@ -193,14 +193,16 @@ def _encode_pandas(schema: Schema, frame: Any, symbols: Symbols) -> Ints:
         _check_names(schema, labels, "the frame")
         return _encode_named(schema, [(name, frame[name]) for name in schema.names], len(frame), symbols)
     if len(labels) != len(schema):
-        raise SchemaMismatch(f"the frame has {len(labels)} columns, not {len(schema)}", detail=f"They are {schema!r}.")
+        raise SchemaMismatch(
+            f"the frame has {len(labels)} columns, not {len(schema)}", detail=f"The columns are {schema!r}."
+        )
     named = [(name, frame.iloc[:, lane]) for lane, name in enumerate(schema.names)]
     return _encode_named(schema, named, len(frame), symbols)
 
 
 def _encode_named(schema: Schema, columns: list[tuple[str, Any]], n: int, symbols: Symbols) -> Ints:
     if len(columns) != len(schema):
-        raise SchemaMismatch(f"one column is not rows of {len(schema)} columns", detail=f"They are {schema!r}.")
+        raise SchemaMismatch(f"one column cannot fill {len(schema)} columns", detail=f"The columns are {schema!r}.")
     data = np.empty((len(schema), n), np.int64)
     for lane, (name, column) in enumerate(columns):
         encode_column(schema.types[lane], column, name, symbols, data[lane])

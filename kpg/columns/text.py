@@ -79,7 +79,7 @@ class PerValueNode(BoundNode):
         distinct, inverse = self._distinct(values)
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
-        if not self._code or self._cannot_fail(columns):  # no value can fail
+        if not self._code or self._cannot_fail(columns):
             results = list(map(self._function, *columns))
             return encode_list(self.type, results, "", self._scope.symbols)[inverse], None
         computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
@@ -103,12 +103,14 @@ class PerValueNode(BoundNode):
         if len(varying) == 1:
             (position,) = varying
             symbolic = self._arguments[position].type.is_symbolic
-            few, inverse = (
+            distinct, inverse = (
                 self._scope.symbols.distinct(values[position])
                 if symbolic
                 else np.unique(values[position], return_inverse=True)
             )
-            return [few if i == position else spread_lane(value, len(few)) for i, value in enumerate(values)], inverse
+            return [
+                distinct if i == position else spread_lane(value, len(distinct)) for i, value in enumerate(values)
+            ], inverse
         rows = list(zip(*(spread_lane(value, n).tolist() for value in values), strict=True))
         indices = {row: index for index, row in enumerate(dict.fromkeys(rows))}
         return list(np.array(list(indices), np.int64).T), np.array([indices[row] for row in rows], np.int64)
@@ -127,7 +129,7 @@ class GrowingTextNode(PerValueNode):
         return sum(lengths) + (lengths[0] + 1) * lengths[-1] <= MAX_TEXT_LENGTH
 
 
-# --- rules ------------------------------------------------------------------------------------------------------------
+# --- binding ----------------------------------------------------------------------------------------------------------
 
 
 def _texts(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
