@@ -26,8 +26,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kpg.columns.column_types.column_type import (
+    COLUMN_TYPES,
     ColumnType,
-    type_named,
     type_names,
     type_of_arrow,
     type_of_class,
@@ -49,7 +49,7 @@ class Type:
 
     def __post_init__(self) -> None:
         try:
-            definition = type_named(self.kind)
+            definition = COLUMN_TYPES[self.kind]
         except KeyError:
             raise TypeMismatch(f"unknown type {self.kind!r}", hint=_all_types()) from None
         definition.check_parameters(self.precision, self.scale)
@@ -57,21 +57,21 @@ class Type:
     @property
     def definition(self) -> ColumnType:
         """The registered type, which encodes and decodes values."""
-        return type_named(self.kind)
+        return COLUMN_TYPES[self.kind]
 
     @property
     def is_symbolic(self) -> bool:
         """Whether lanes hold ids of the symbol table, as for strings and binary values."""
-        return type_named(self.kind).is_symbolic
+        return COLUMN_TYPES[self.kind].is_symbolic
 
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers that can be added up."""
-        return type_named(self.kind).is_numeric
+        return COLUMN_TYPES[self.kind].is_numeric
 
     def limits(self) -> tuple[int, int]:
         """Return the least and greatest lane value, null aside."""
-        return type_named(self.kind).limits(self)
+        return COLUMN_TYPES[self.kind].limits(self)
 
     def optional(self, nullable: bool = True) -> Type:
         """Return the same type with null, or, given False, without."""
@@ -83,10 +83,10 @@ class Type:
 
     def to_arrow(self) -> pa.DataType:
         """Return the Arrow type that values come out as."""
-        return type_named(self.kind).to_arrow(self)
+        return COLUMN_TYPES[self.kind].to_arrow(self)
 
     def __str__(self) -> str:
-        return type_named(self.kind).spelling(self) + ("?" if self.nullable else "")
+        return COLUMN_TYPES[self.kind].spelling(self) + ("?" if self.nullable else "")
 
     __repr__ = __str__
 

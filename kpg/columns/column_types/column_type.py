@@ -209,7 +209,7 @@ def fixed_width_values(array: Any) -> Any:
 
 # --- registry ---------------------------------------------------------------------------------------------------------
 
-_BY_NAME: Final[dict[str, ColumnType]] = {}  # by name, in the order of registration
+COLUMN_TYPES: Final[dict[str, ColumnType]] = {}  # by name, in the order of registration
 _BY_SPELLING: Final[dict[str, ColumnType]] = {}  # by name and alias
 _BY_PYTHON_CLASS: Final[dict[type, ColumnType]] = {}
 _BY_LITERAL_CLASS: Final[dict[type, ColumnType]] = {}
@@ -232,14 +232,14 @@ def register(definition: ColumnType) -> None:
     for format_, text in ((MESSAGE_FORMAT, definition.message_text), (PLAN_FORMAT, definition.plan_text)):
         if text is not None:
             format_.add(text)
-    _BY_NAME[definition.name] = definition
+    COLUMN_TYPES[definition.name] = definition
     for table, keys in tables:
         table.update(dict.fromkeys(keys, definition))
 
 
 def unregister(name: str) -> None:
     """Remove a type from kpg: for tests, which must leave the registry as it was."""
-    definition = _BY_NAME.pop(name)
+    definition = COLUMN_TYPES.pop(name)
     for format_, text in ((MESSAGE_FORMAT, definition.message_text), (PLAN_FORMAT, definition.plan_text)):
         if text is not None:
             format_.remove(text)
@@ -251,17 +251,12 @@ def unregister(name: str) -> None:
 
 def type_names() -> tuple[str, ...]:
     """Return the names of all types."""
-    return tuple(_BY_NAME)
+    return tuple(COLUMN_TYPES)
 
 
 def type_spellings() -> tuple[str, ...]:
     """Return the names and aliases of all types."""
     return tuple(_BY_SPELLING)
-
-
-def type_named(name: str) -> ColumnType:
-    """Return the type of a name; raise KeyError if there is none."""
-    return _BY_NAME[name]
 
 
 def type_spelled(name: str) -> ColumnType | None:
@@ -285,7 +280,7 @@ def type_of_value(value: Any) -> ColumnType | None:
 
 def type_of_arrow(source: pa.DataType) -> tuple[ColumnType, Parameters] | None:
     """Return the type that holds an Arrow type, with its parameters."""
-    for definition in _BY_NAME.values():
+    for definition in COLUMN_TYPES.values():
         parameters = definition.from_arrow(source)
         if parameters is not None:
             return definition, parameters
