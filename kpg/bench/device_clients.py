@@ -77,5 +77,5 @@ class DeviceService:
         for client in self.clients:
             client.take()
             expected = {(client.device, self.place_of(client.device), int(self.latest[client.device])): 1}
-            known = {row: count for row, count in client.rows.items() if count}
-            run.check(known == expected, f"the rows of a client of device {client.device}")
+            rows = {row: count for row, count in client.rows.items() if count}
+            run.check(rows == expected, f"the rows of a client of device {client.device}")

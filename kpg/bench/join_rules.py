@@ -46,7 +46,7 @@ class JoinRule:
 
 
 def rule(atoms: RuleAtoms, head: str) -> JoinRule:
-    """Return a rule whose head is `answer`."""
+    """Return a rule with the head `answer`."""
     return JoinRule(tuple(atoms), head)
 
 

@@ -12,13 +12,12 @@ from typing import Any
 
 from kpg.bench.experiment import DURATIONS, RATES
 from kpg.bench.machine import SOURCE
-from kpg.bench.registry import experiments
-from kpg.bench.results import SORT_SECONDS, Result, read
+from kpg.bench.registry import engine_ids
+from kpg.bench.results import SORT_SECONDS, Result, read_all
 
 PAGE = SOURCE / "docs" / "benchmarks.md"
 START, END = "<!-- table: written by kpg bench table -->", "<!-- end of table -->"
 HEAD = "| id | what | measured | reference | ratio | bar | met |\n|---|---|---|---|---|---|---|"
-PAPERS = "X"  # the family that docs/bench.md is about
 READABLE_RATIO = 0.2  # below this a ratio is easier to read the other way round
 EXTRA = (
     ("p99_over_p50", "p99/p50 {:.3g}"),
@@ -39,19 +38,13 @@ EXTRA = (
 
 def write_table(directory: Path, page: Path = PAGE) -> str:
     """Replace the rows of all experiments with a complete result at full size; return which these are."""
-    results = [result for result in saved_results(directory) if is_comparable(result)]
+    results = [result for result in read_all(directory, engine_ids()) if is_comparable(result)]
     text = page.read_text()
     before, _, rest = text.partition(START)
     old_table, _, after = rest.partition(END)
     page.write_text(f"{before}{START}\n\n{render(old_table, results)}\n\n{END}{after}")
     measured_ids = ", ".join(result.id for result in results) or "no experiment"
     return f"{page}: {measured_ids} written from {directory}, the other rows kept"
-
-
-def saved_results(directory: Path) -> list[Result]:
-    """Return the results of the engine's experiments in a directory."""
-    paths = [directory / f"{experiment.id}.json" for experiment in experiments() if experiment.family != PAPERS]
-    return [read(path) for path in paths if path.exists()]
 
 
 def is_comparable(result: Result) -> bool:
@@ -67,7 +60,7 @@ def render(old_table: str, results: list[Result]) -> str:
         places[result.id] = place_of(result)
     if not rows:
         return "Nothing has been measured at full size yet."
-    order = [experiment.id for experiment in experiments() if experiment.id in rows]
+    order = [id for id in engine_ids() if id in rows]
     lines = [line for id in order for line in rows[id]]
     return "\n".join([*place_lines(order, places), "", HEAD, *lines])
 
@@ -106,7 +99,7 @@ def place_lines(ids: Iterable[str], places: dict[str, str]) -> list[str]:
     by_place: dict[str, list[str]] = {}
     for id in ids:
         by_place.setdefault(places.get(id, "at an unknown commit."), []).append(id)
-    return [f"{', '.join(found)}: {place}" for place, found in by_place.items()]
+    return [f"{', '.join(measured_ids)}: {place}" for place, measured_ids in by_place.items()]
 
 
 def row_text(id: str, row: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kpg.bench.registry import experiments
-from kpg.bench.results import Curve, Plot, Result, read
+from kpg.bench.registry import engine_ids
+from kpg.bench.results import Curve, Plot, Result, read_all
 
 COLOURS = ["#0b6e99", "#d9730d", "#448361", "#9065b0", "#c14c8a", "#9f6b53", "#cb912f", "#787774"]
 MAX_MARKED_POINTS = 12  # a line with more points has no markers
@@ -40,9 +40,8 @@ def draw_overview(directory: Path) -> Path | None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    paths = {each.id: directory / f"{each.id}.json" for each in experiments() if each.family != "X"}
-    curves = {id: read(path).latencies for id, path in paths.items() if path.exists()}
-    curves = {id: latencies for id, latencies in curves.items() if latencies}
+    results = read_all(directory, engine_ids())
+    curves = {result.id: result.latencies for result in results if result.latencies}
     if not curves:
         return None
     columns = min(OVERVIEW_COLUMNS, len(curves))

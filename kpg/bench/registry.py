@@ -88,6 +88,11 @@ def experiments() -> tuple[Experiment, ...]:
     return tuple(experiment for experiment in declared if isinstance(experiment, Experiment))
 
 
+def engine_ids() -> list[str]:
+    """Return the ids of all experiments except those of the papers."""
+    return [experiment.id for experiment in experiments() if experiment.family != "X"]
+
+
 def experiment(name: str) -> Experiment:
     """Return the experiment with that id, in upper or lower case."""
     by_id = {experiment.id: experiment for experiment in experiments()}

@@ -86,6 +86,12 @@ def read(path: Path) -> Result:
         raise Corrupt(f"{path} is not a result of an experiment", detail=str(error), hint="Run it again.") from error
 
 
+def read_all(directory: Path, ids: Iterable[str]) -> list[Result]:
+    """Read the saved results of some experiments; those without a file are left out."""
+    paths = [directory / f"{id}.json" for id in ids]
+    return [read(path) for path in paths if path.exists()]
+
+
 def _plot(saved: dict[str, Any]) -> Plot:
     lines = {name: [(x, y) for x, y in points] for name, points in saved.pop("lines").items()}
     return Plot(**saved, lines=lines)

@@ -1,4 +1,4 @@
-"""The single-threaded programs give the answers of a search in plain Python, and of each other."""
+"""The single-threaded programs agree with a search in plain Python, and with each other."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.jit  # as plain Python they overflow the hash
 
 
 def searched(edges, root):
-    """Distances by a search in plain Python."""
+    """Return distances by a search in plain Python."""
     onward = {}
     for a, b in edges:
         onward.setdefault(a, []).append(b)
@@ -50,7 +50,7 @@ def test_distances_and_components_are_right(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_distances_stay_right_while_edges_come_and_go(seed):
+def test_distances_stay_right_while_edges_are_inserted_and_removed(seed):
     edges = random_graph(25, 120, seed)
     root = int(edges[0, 0])
     state = ChangingDistances(25, edges[:40], root, 80)

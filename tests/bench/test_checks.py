@@ -9,7 +9,7 @@ from kpg.bench.runner import new_result
 from kpg.errors import DataError, WrongAnswer
 from kpg.service import Service
 
-LOSSY_ROWS = 15  # an insertion of at least so many rows loses a third of them
+LOSSY_ROWS = 15  # an insertion of at least this many rows loses a third of them
 ONE_WORKER = [each for each in experiments() if each.family != "S"]  # the others insert in other processes
 
 

@@ -1,5 +1,5 @@
-"""Generated data: the same for the same seed, of the shape they are named after; files are read as they were
-written.
+"""Generated data are the same for the same seed and have the shape they are named after; readers read what writers
+wrote.
 """
 
 import gzip

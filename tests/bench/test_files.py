@@ -1,4 +1,4 @@
-"""Every experiment that takes a file runs on one, and its answers are those of that file."""
+"""Every experiment that takes a file runs on one, and checks its answers on it."""
 
 import re
 
@@ -19,7 +19,7 @@ READ = [each for each in experiments() if each.reads]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A file of each format, with numbers of nodes as files have them: large, and with gaps."""
+    """Write a file of each format, with large node numbers and gaps, as real files have them."""
     place = tmp_path_factory.mktemp("files")
     write_snap(place / "graph.txt", 10**12 + 7 * rmat(60, 400, 3))
     flows, pointers = dataflow_program(100, 3), pointer_program(100, 3)
@@ -30,7 +30,7 @@ def files(tmp_path_factory):
 
 
 def write_ldbc(directory, network):
-    """The files that experiments read, as LDBC's generator writes them."""
+    """Write the files that experiments read, as LDBC's generator does."""
     directory.mkdir()
     people = {"firstName": "first_name", "lastName": "last_name", "gender": "gender", "birthday": "birthday",
               "place": "place", "browserUsed": "browser", "locationIP": "ip", "creationDate": "created"}  # fmt: skip

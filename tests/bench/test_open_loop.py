@@ -1,12 +1,12 @@
-"""The open loop measures from when work was due, whoever is late."""
+"""The open loop measures latencies from when work was due."""
 
 import time as clock
 
 from kpg.bench.open_loop import WallTime, open_loop
 
 
-class Manual:
-    """A clock that moves when it is waited on, or when work says how long it took."""
+class ManualClock:
+    """A clock that advances when the loop waits, or when work adds to it."""
 
     def __init__(self):
         self.at = 100.0
@@ -19,7 +19,7 @@ class Manual:
 
 
 def test_quick_work_is_done_tick_by_tick():
-    time, pieces = Manual(), []
+    time, pieces = ManualClock(), []
 
     def work(first, last):
         pieces.append((first, last))
@@ -31,7 +31,7 @@ def test_quick_work_is_done_tick_by_tick():
 
 
 def test_ticks_that_came_due_during_a_stall_are_charged_for_it():
-    time = Manual()
+    time = ManualClock()
 
     def work(first, last):
         time.at += 0.05 if first == 0 else 0.001
@@ -43,7 +43,7 @@ def test_ticks_that_came_due_during_a_stall_are_charged_for_it():
 
 
 def test_a_system_that_cannot_keep_up_is_stopped_and_its_waiting_work_counts():
-    time = Manual()
+    time = ManualClock()
 
     def work(first, last):
         time.at += 0.05 * (last - first)
@@ -62,7 +62,7 @@ def test_waiting_for_a_tick_ends_in_time_and_leaves_the_core_to_others():
 
 
 def test_a_load_that_is_never_served_counts_with_the_time_it_has_waited():
-    time = Manual()
+    time = ManualClock()
 
     def work(first, last):
         time.at += 10.0

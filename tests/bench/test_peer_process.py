@@ -1,4 +1,4 @@
-"""Peers in a process of their own: answers and exceptions come back, and nobody is waited for too long."""
+"""A peer in a process of its own returns answers and exceptions, and a timeout stops it."""
 
 import math
 import os
@@ -11,7 +11,7 @@ from kpg.bench.run import PeerAbsent, PeerTimeout, Run
 
 
 def test_a_peer_answers_fails_and_is_stopped_when_it_takes_too_long():
-    """X18: after each of these the next question is answered, by a new process where the old one was stopped."""
+    """X18: after each of these the process answers the next question, a new process if the old one was stopped."""
     with PeerProcess(60) as process:
         assert process.ask(math.gcd, 12, 18) == 6
         with pytest.raises(ZeroDivisionError):
@@ -30,14 +30,14 @@ def test_a_peer_answers_fails_and_is_stopped_when_it_takes_too_long():
 
 
 def test_a_peer_that_is_not_installed_is_skipped_and_named():
-    """X18: the import fails in the other process, the note is made in this one."""
+    """X18: the import fails in the other process, and this one adds the note."""
     from kpg.bench.papers.x18_datalog_full import EXPERIMENT
     from kpg.bench.runner import new_result
 
     result = new_result(EXPERIMENT, 1.0, 0)
     with PeerProcess(60) as process:
-        assert Run(result).ask("nobody", lambda: process.ask(__import__, "nobody_has_this")) is None
+        assert Run(result).ask("missing", lambda: process.ask(__import__, "no_such_package")) is None
         process.timeout_seconds = 0.2
-        with pytest.raises(PeerTimeout, match=r"more than 0\.2"):  # which says something of the peer: not a failure
+        with pytest.raises(PeerTimeout, match=r"more than 0\.2"):  # a property of the peer, not a failure
             Run(result).ask("slow", lambda: process.ask(time.sleep, 600))
-    assert result.notes == ["nobody was skipped: nobody_has_this is not installed"]
+    assert result.notes == ["missing was skipped: no_such_package is not installed"]

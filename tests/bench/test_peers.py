@@ -1,4 +1,4 @@
-"""Peers are asked what we are: on small graphs their answers are those of plain sets."""
+"""On small graphs the answers of peers are those of plain sets."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_question_with_an_argument_is_answered_in_full(peer, question):
 
 @pytest.mark.parametrize("ask", [graph_stores.ask_postgres, graph_stores.ask_ladybug])
 def test_the_four_classes_of_questions_are_answered_by_databases(ask):
-    edges = np.concatenate([gnp(30, 0.08, 1), [[3, 4], [3, 4]]])  # one edge is there twice
+    edges = np.concatenate([gnp(30, 0.08, 1), [[3, 4], [3, 4]]])  # one edge twice
     pairs = np.random.default_rng(2).integers(0, 30, (12, 2))
     pairs[0] = 3, 3
     try:

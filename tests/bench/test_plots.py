@@ -1,4 +1,4 @@
-"""Pictures: both axes logarithmic, with numbers that people write; the curve drops where the rounds are."""
+"""Pictures have logarithmic axes with plain numbers, and a curve that drops at each round."""
 
 from kpg.bench import plots
 from kpg.bench.results import Plot, Result, curve
@@ -8,11 +8,11 @@ def result(**more):
     return Result("X7", "latency", 0.1, 0, "now", {}, paper="a paper, figure 5a", **more)
 
 
-def drawn(monkeypatch, made):
-    """The figures that a result is drawn as, before they are files."""
+def drawn(monkeypatch, result):
+    """Return the figures of a result's pictures before they are saved."""
     figures = []
     monkeypatch.setattr(plots, "_save", lambda figure, path: figures.append(figure) or path)
-    names = [path.name for path in plots.draw(made, plots.Path("."))]
+    names = [path.name for path in plots.draw(result, plots.Path("."))]
     for figure in figures:
         figure.canvas.draw()
     return names, figures

@@ -1,4 +1,4 @@
-"""What experiments are checked against is itself right: the shipped programs, evaluated on plain sets, say the same."""
+"""The expected answers of experiments are those of the shipped programs, evaluated on plain sets."""
 
 import numpy as np
 import pytest
@@ -45,5 +45,5 @@ def test_aliases_are_those_of_both_programs(name):
     assert len(alias) > len(made.deref)
 
 
-def test_nothing_leads_nowhere():
+def test_the_closure_of_no_rows_is_empty():
     assert len(reference_answers.closure(np.zeros((0, 2), np.int64), random_graph(5, 5, 1), 5)) == 0

@@ -1,44 +1,44 @@
-"""Workers have all kernels before anything is measured."""
+"""Workers load all kernels before a measurement."""
 
 from pathlib import Path
 
 from kpg.bench import papers, warm_workers
 
 
-def test_a_worker_that_is_asked_to_loads_every_kernel_and_makes_no_rows(monkeypatch):
+def test_a_worker_loads_every_kernel_and_returns_no_rows(monkeypatch):
     loaded = []
     monkeypatch.setattr(warm_workers, "load", lambda: (loaded.append(name) or name for name in ("sort", "merge")))
     assert len(warm_workers.load_share(0, 2)["k"]) == 0 and loaded == ["sort", "merge"]
 
 
-def test_each_worker_is_asked_to_before_the_db_is_handed_over(monkeypatch):
-    said = []
+def test_workers_load_kernels_before_the_db_is_yielded(monkeypatch):
+    calls = []
 
     class Relation:
         def insert_made(self, function):
-            said.append(function)
+            calls.append(function)
 
         def drop(self):
-            said.append("dropped")
+            calls.append("dropped")
 
     class Opened:
         def __enter__(self):
             return self
 
         def __exit__(self, *error):
-            said.append("closed")
+            calls.append("closed")
 
         def input(self, name, **columns):
             return Relation()
 
         def advance(self):
-            said.append("advanced")
+            calls.append("advanced")
 
     monkeypatch.setattr(warm_workers, "open_database", lambda **options: Opened())
     with warm_workers.warm_database(2):
-        assert said == [warm_workers.load_share, "advanced", "dropped"]
+        assert calls == [warm_workers.load_share, "advanced", "dropped"]
     with warm_workers.warm_database(1):
-        assert said[3:] == ["closed"]
+        assert calls[3:] == ["closed"]
 
 
 def test_no_experiment_measures_workers_that_were_not_warmed():

@@ -24,28 +24,28 @@ def forward(sources, targets, nodes):
 @jit
 def distances(starts, ends, nodes, root):
     """Return the number of edges from the root to each node; -1 if it is not reached."""
-    found = np.full(nodes, -1, np.int64)
+    distance = np.full(nodes, -1, np.int64)
     queue = np.empty(nodes, np.int64)
-    queue[0], found[root] = root, 0
+    queue[0], distance[root] = root, 0
     first, last = 0, 1
     while first < last:
         node = queue[first]
         first += 1
         for at in range(starts[node], starts[node + 1]):
             other = ends[at]
-            if found[other] < 0:
-                found[other] = found[node] + 1
+            if distance[other] < 0:
+                distance[other] = distance[node] + 1
                 queue[last] = other
                 last += 1
-    return found
+    return distance
 
 
 @jit
 def components(sources, targets, nodes):
     """Return the least node of each node's component, by union-find."""
     parent = np.arange(nodes)
-    for each in range(len(sources)):
-        a, b = sources[each], targets[each]
+    for edge in range(len(sources)):
+        a, b = sources[edge], targets[edge]
         while parent[a] != a:
             parent[a] = parent[parent[a]]
             a = parent[a]

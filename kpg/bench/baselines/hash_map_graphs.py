@@ -14,7 +14,7 @@ FREE = -(1 << 62)
 
 
 @jit
-def place(keys, mask, key):
+def slot_of(keys, mask, key):
     """Return the slot that holds a key, or the free slot for it."""
     mixed = np.uint64(key)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -31,26 +31,26 @@ def distances(starts, ends, nodes, root):
     size = 16
     keys, values = np.full(size, FREE, np.int64), np.empty(size, np.int64)
     queue = np.empty(nodes, np.int64)
-    slot = place(keys, size - 1, root)
+    slot = slot_of(keys, size - 1, root)
     keys[slot], values[slot], queue[0] = root, 0, root
     first, last = 0, 1
     while first < last:
         node = queue[first]
         first += 1
-        far = values[place(keys, size - 1, node)] + 1
+        far = values[slot_of(keys, size - 1, node)] + 1
         for at in range(starts[node], starts[node + 1]):
             other = ends[at]
-            slot = place(keys, size - 1, other)
+            slot = slot_of(keys, size - 1, other)
             if keys[slot] == FREE:
                 keys[slot], values[slot], queue[last] = other, far, other
                 last += 1
                 if 2 * last > size:
                     keys, values = grown(keys, values)
                     size = len(keys)
-    found = np.empty(last, np.int64)
-    for each in range(last):
-        found[each] = values[place(keys, size - 1, queue[each])]
-    return queue[:last].copy(), found
+    far_in_order = np.empty(last, np.int64)
+    for index in range(last):
+        far_in_order[index] = values[slot_of(keys, size - 1, queue[index])]
+    return queue[:last].copy(), far_in_order
 
 
 @jit
@@ -58,10 +58,10 @@ def grown(keys, values):
     """Return a map of twice the size with the same entries."""
     size = 2 * len(keys)
     new_keys, new_values = np.full(size, FREE, np.int64), np.empty(size, np.int64)
-    for each in range(len(keys)):
-        if keys[each] != FREE:
-            slot = place(new_keys, size - 1, keys[each])
-            new_keys[slot], new_values[slot] = keys[each], values[each]
+    for old_slot in range(len(keys)):
+        if keys[old_slot] != FREE:
+            slot = slot_of(new_keys, size - 1, keys[old_slot])
+            new_keys[slot], new_values[slot] = keys[old_slot], values[old_slot]
     return new_keys, new_values
 
 
@@ -70,37 +70,37 @@ def components(sources, targets):
     """Return the nodes with an edge, and the least node of their components, by union-find."""
     size, held = 16, 0
     keys, parents = np.full(size, FREE, np.int64), np.empty(size, np.int64)
-    for each in range(len(sources)):
-        a, b = sources[each], targets[each]
+    for edge in range(len(sources)):
+        a, b = sources[edge], targets[edge]
         if 2 * (held + 2) > size:
             keys, parents = grown(keys, parents)
             size = len(keys)
         for node in (a, b):
-            slot = place(keys, size - 1, node)
+            slot = slot_of(keys, size - 1, node)
             if keys[slot] == FREE:
                 keys[slot], parents[slot] = node, node
                 held += 1
         a, b = root(keys, parents, a), root(keys, parents, b)
         if a < b:
-            parents[place(keys, size - 1, b)] = a
+            parents[slot_of(keys, size - 1, b)] = a
         elif b < a:
-            parents[place(keys, size - 1, a)] = b
-    nodes, found, at = np.empty(held, np.int64), np.empty(held, np.int64), 0
+            parents[slot_of(keys, size - 1, a)] = b
+    nodes, components, index = np.empty(held, np.int64), np.empty(held, np.int64), 0
     for slot in range(size):
         if keys[slot] != FREE:
-            nodes[at], found[at] = keys[slot], root(keys, parents, keys[slot])
-            at += 1
-    return nodes, found
+            nodes[index], components[index] = keys[slot], root(keys, parents, keys[slot])
+            index += 1
+    return nodes, components
 
 
 @jit
 def root(keys, parents, node):
     """Return the root of a node in the union-find forest, halving the path to it."""
     mask = len(keys) - 1
-    slot = place(keys, mask, node)
+    slot = slot_of(keys, mask, node)
     while parents[slot] != node:
-        above = parents[place(keys, mask, parents[slot])]
+        above = parents[slot_of(keys, mask, parents[slot])]
         parents[slot] = above
         node = above
-        slot = place(keys, mask, node)
+        slot = slot_of(keys, mask, node)
     return node

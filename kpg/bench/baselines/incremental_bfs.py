@@ -37,13 +37,13 @@ class ChangingDistances:
 
 @jit
 def _insert(edges, used, first, following, ends, far, scratch):
-    for each in range(len(edges)):
+    for row in range(len(edges)):
         for side in range(2):
-            node = edges[each, side]
+            node = edges[row, side]
             ends[side, used] = node
             following[side, used], first[side, node] = first[side, node], used
         used += 1
-        a, b = edges[each, 0], edges[each, 1]
+        a, b = edges[row, 0], edges[row, 1]
         if far[a] + 1 < far[b]:
             far[b] = far[a] + 1
             _spread(b, first, following, ends, far, scratch)
@@ -81,15 +81,15 @@ def _held(node, first, following, ends, far):
 
 @jit
 def _remove(removals, root, first, following, ends, far, scratch):
-    for each in range(len(removals)):
-        a, b = removals[each, 0], removals[each, 1]
+    for row in range(len(removals)):
+        a, b = removals[row, 0], removals[row, 1]
         edge = first[0, a]
         while edge >= 0 and ends[1, edge] != b:
             edge = following[0, edge]
         if edge < 0:
             continue
         for side in range(2):
-            node, at, before = removals[each, side], first[side, removals[each, side]], -1
+            node, at, before = removals[row, side], first[side, removals[row, side]], -1
             while at != edge:
                 before, at = at, following[side, at]
             if before < 0:
@@ -115,8 +115,8 @@ def _fall(start, root, first, following, ends, far, scratch):
                 scratch[1, fallen], scratch[2, fallen], far[other] = other, far[other], FAR
                 fallen += 1
             edge = following[0, edge]
-    for each in range(fallen):
-        node = scratch[1, each]
+    for index in range(fallen):
+        node = scratch[1, index]
         edge = first[1, node]
         while edge >= 0:
             if far[ends[0, edge]] + 1 < far[node]:

@@ -62,8 +62,8 @@ def is_history(history: kpg.Changes, keys: Ints) -> bool:
     insertions = np.stack([np.arange(len(keys)), keys, occurrence, np.ones_like(keys)])
     removals = np.stack([again, keys[again], occurrence[again] - 1, -np.ones_like(again)])
     expected = np.concatenate([insertions, removals], axis=1)
-    found = np.stack([times, changed, counts, diffs])
-    return np.array_equal(found[:, np.lexsort(found[::-1])], expected[:, np.lexsort(expected[::-1])])
+    rows = np.stack([times, changed, counts, diffs])
+    return np.array_equal(rows[:, np.lexsort(rows[::-1])], expected[:, np.lexsort(expected[::-1])])
 
 
 def is_counts(changes: kpg.Changes, keys: Ints) -> bool:

@@ -75,7 +75,7 @@ def ask_others(run: Run, process: PeerProcess, case: DatalogCase, column: str, q
     medians: dict[str, float | str] = {}
     rows = expected(case)
     pairs = np.stack([rows // case.nodes, rows % case.nodes])
-    given, wanted = pairs if column == "x" else pairs[::-1]
+    bound, free = pairs if column == "x" else pairs[::-1]
     arguments = arguments_of(run, case)[:PEER_ARGUMENTS].tolist()
     for peer, (bound, questions) in BOUND.items():
         question = (case.program, column)
@@ -87,7 +87,7 @@ def ask_others(run: Run, process: PeerProcess, case: DatalogCase, column: str, q
             medians[f"{peer}_p50_ms"] = f"more than {process.timeout_seconds * 1e3 / len(arguments):g}"  # on average
             continue
         if answered is not None:
-            correct = [set(wanted[given == argument].tolist()) for argument in arguments]
+            correct = [set(free[bound == argument].tolist()) for argument in arguments]
             run.check(answered[0] == correct, f"{peer} agrees on {query}")
             medians[f"{peer}_p50_ms"] = float(np.median(answered[1])) * 1e3
     return medians
@@ -113,7 +113,7 @@ EXPERIMENT = Experiment(
     title="Datalog: top-down",
     paper="Shared Arrangements, figure 8; K-Pg, table 2",
     claim="Queries with an argument take milliseconds where the full relation takes seconds, with exceptions.",
-    size="trees, grids and random graphs whose full answers have one to four million rows",
+    size="trees, grids and random graphs with full answers of one to four million rows",
     printed=(
         PaperFigure("tc(x, ?) on tree-11 / grid-150 / gnp1, median", "2.56 / 346 / 18.3 ms; full 0.08 / 6.18 / 9.45 s"),
         PaperFigure("tc(?, x), median", "15.6 / 321 / 15.6 ms; full 0.08 / 6.18 / 9.45 s"),

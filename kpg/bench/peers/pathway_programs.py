@@ -2,7 +2,7 @@
 
     python -P pathway_programs.py PROGRAM ROWS.npz      prints one JSON result
 
-Loads whose rows are all known before enter as columns, as a pandas frame (`load_columns`, `load_graph_columns`,
+Loads enter as columns, as a pandas frame (`load_columns`, `load_graph_columns`,
 `load_join_columns`). E1 also reads them from a CSV file and through the Python connector. Rounds of changes enter
 through the Python connector, which accepts rows only: `next` or `delete` a row, `commit` the round, then wait until the
 answer is complete at that time. Seconds are CPU time of the process and wall time.
@@ -173,7 +173,7 @@ def load_frame(columns: Arrays, query: Query) -> dict[str, Any]:
 
 
 def load(query: Callable[[], Any]) -> dict[str, Any]:
-    """Run a query whose input ends. The clock runs from giving Pathway the input until the answer is complete."""
+    """Run a query on an input that ends. The clock runs from giving Pathway the input until the answer is complete."""
     import pathway as pw
 
     answer, timer = AnswerSum(), RoundTimer()

@@ -120,7 +120,7 @@ def cases(run: Run) -> list[RecursionCase]:
 
 def variants(run: Run) -> list[RecursionCase]:
     """Return the same programs with a label column more, with two recursive atoms, and with negation inside."""
-    found = []
+    recursion_cases = []
     for kind, _, _, name, edges in graphs(run):
         labelled, skipping = (LABELLED_TC, SKIPPING_TC) if kind == "tc" else (LABELLED_SG, SKIPPING_SG)
         labelled_sql = SQL_LABELLED_TC if kind == "tc" else SQL_LABELLED_SG
@@ -129,18 +129,18 @@ def variants(run: Run) -> list[RecursionCase]:
         rows = sum(answer_rows(kind, edges[labels == label]) for label in range(LABELS))
         with_labels = np.concatenate([edges, labels.reshape(-1, 1)], axis=1)
         case = RecursionCase(f"{kind} {name}, label", LABELLED + labelled, labelled_sql, with_labels, rows, kind)
-        found.append(case)
+        recursion_cases.append(case)
         if kind == "tc":
             rows = answer_rows(kind, edges)
-            found.append(RecursionCase(f"tc {name}, two atoms", DECLARED + TC_TWICE, SQL_TC, edges, rows))
+            recursion_cases.append(RecursionCase(f"tc {name}, two atoms", DECLARED + TC_TWICE, SQL_TC, edges, rows))
         skip = np.unique(edges)[::SKIPPED_EVERY]
         rows = answer_rows(kind, edges, skip)
-        found.append(
+        recursion_cases.append(
             RecursionCase(
                 f"{kind} {name}, negation", SKIPPING + skipping, skipping_sql, edges, rows, kind, {"skip": skip}
             )
         )
-    return found
+    return recursion_cases
 
 
 def graphs(run: Run) -> list[tuple[str, str, str, str, Ints]]:
