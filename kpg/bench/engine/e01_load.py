@@ -13,6 +13,7 @@ import numpy as np
 import kpg
 from kpg.bench.data import key_streams
 from kpg.bench.data.graphs import Ints
+from kpg.bench.engine.counted_keys import CountedKeys
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import Stopwatch, cpu_stopwatch, least_cpu_seconds
 from kpg.bench.output_values import counts_after
@@ -54,14 +55,10 @@ def measure(run: Run, case: str, keys: Ints, distinct: int, names: Ints | None =
 def load(keys: Ints, stopwatch: Stopwatch) -> kpg.Changes:
     """Arrange and count keys in a new db; return the changes of the count."""
     with kpg.open() as db:
-        relation = db.input("r", k=int)
-        relation.arrange("k")
-        counts = relation.count("k").output("counts", keep=False)
+        counted = CountedKeys(db)
         with stopwatch:
-            relation.insert(keys)
-            db.advance()
-            changes = counts.take_changes()
-        return changes
+            counted.load(keys)
+        return counted.seen[0]
 
 
 def compare(run: Run, keys: Ints, distinct: int, figures: Figures) -> None:

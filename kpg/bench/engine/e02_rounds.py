@@ -13,6 +13,7 @@ import numpy as np
 import kpg
 from kpg.bench.data import key_streams
 from kpg.bench.data.graphs import Ints
+from kpg.bench.engine.counted_keys import CountedKeys
 from kpg.bench.experiment import at_least, at_most, engine_experiment
 from kpg.bench.measure import cpu_stopwatch, least_cpu_seconds, wall_stopwatch
 from kpg.bench.output_values import counts_after
@@ -44,14 +45,11 @@ def measure(
     fresh = np.random.default_rng(7).integers(0, space, REPEATS * rounds * changes)
     dense_plan = key_streams.churn(dense_keys, fresh, REPEATS * rounds, changes)
     plan, keys = (dense_plan, dense_keys) if names is None else (dense_plan.wide(names), names[dense_keys])
-    cpu, wall, seen = cpu_stopwatch(), wall_stopwatch(f"rounds, {case}"), []
+    cpu, wall = cpu_stopwatch(), wall_stopwatch(f"rounds, {case}")
     with kpg.open() as db:
-        relation = db.input("r", k=int)
-        relation.arrange("k")
-        counts = relation.count("k").output("counts", keep=False)
-        relation.insert(keys)
-        db.advance()
-        seen.append(counts.take_changes())
+        counted = CountedKeys(db)
+        counted.load(keys)
+        relation, counts, seen = counted.relation, counted.counts, counted.seen
         for repeat in range(REPEATS):
             with cpu:
                 for inserts, removals in plan.part(repeat * rounds, (repeat + 1) * rounds):

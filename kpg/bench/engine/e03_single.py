@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import kpg
 from kpg.bench.data import key_streams
+from kpg.bench.engine.counted_keys import CountedKeys
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import wall_stopwatch
 from kpg.bench.output_values import counts_after
@@ -19,23 +20,15 @@ def run(run: Run) -> None:
     rows, rounds = run.size(10_000_000), run.fixed_rounds(5_000)
     keys, fresh = key_streams.distinct_keys(rows), key_streams.repeated_keys(rounds, rows)
     changes = list(key_streams.alternating(keys, fresh, rounds))
-    wall, seen = wall_stopwatch("one change"), []
+    wall = wall_stopwatch("one change")
     with kpg.open() as db:
-        relation = db.input("r", k=int)
-        relation.arrange("k")
-        counts = relation.count("k").output("counts", keep=False)
-        relation.insert(keys)
-        db.advance()
-        seen.append(counts.take_changes())
-        for row, diff in changes:
-            with wall:
-                (relation.insert if diff > 0 else relation.remove)(row)
-                db.advance()
-                seen.append(counts.take_changes())
+        counted = CountedKeys(db)
+        counted.load(keys)
+        counted.change_one_by_one(changes, wall)
     expected = numpy_recompute.counts(keys, space=rows)
     for row, diff in changes:
         expected[row] += diff
-    run.check((counts_after(seen, rows) == expected).all(), "the counts after all changes")
+    run.check((counts_after(counted.seen, rows) == expected).all(), "the counts after all changes")
     duckdb = run.ask("duckdb", lambda: duckdb_recompute.count_by_key(keys))
     again = None if duckdb is None else Reference(f"{duckdb_recompute.name()}, counting all again", duckdb[1])
     bar, limits = "p50 at most 0.2 ms, p99 at most 3 ms", [at_most("p50_ms", 0.2), at_most("p99_ms", 3)]

@@ -166,7 +166,7 @@ def compare_pathway(run: Run, nodes: int, edges: int, changes: int, figures: Fig
     reached = len(scipy_graphs.reached(graph, nodes, 0)[0])
     run.check(columns.problem or columns.rows == reached, "Pathway agrees on reach, from columns")
     way = f"edges as columns, a pandas frame, {edges} edges"
-    run.report(f"reach, first answer, against Pathway, {way}", bar, limits, columns.load(edges, way), **figures)
+    run.report("reach, first answer, against Pathway, from columns", bar, limits, columns.load(edges, way), **figures)
     plan = key_streams.churn(numbered(graph, 0), numbered(fresh, edges), PATHWAY_ROUNDS, changes)
     answer = pathway_process.ask(
         "rounds_of_edges", rows=numbered(graph, 0), inserts=plan.inserts, removals=plan.removals

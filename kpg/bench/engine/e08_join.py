@@ -110,7 +110,7 @@ def compare_pathway(run: Run, rows: int, loaded: Figures, changed: Figures) -> N
     pairs = numpy_recompute.count_joined(sides[0][:, 0], sides[1][:, 0])
     run.check(columns.problem or columns.digest == pairs, "Pathway has the same number of pairs, from columns")
     way = f"rows as columns, a pandas frame, {2 * rows} rows"
-    run.report(f"load, against Pathway, {way}", bar, limits, columns.load(2 * rows, way), **loaded)
+    run.report("load, against Pathway, from columns", bar, limits, columns.load(2 * rows, way), **loaded)
     answer = pathway_process.ask("rounds_of_join", **numbered_rounds(rows, changes))
     run.check(answer.problem or answer.digest == pairs_after(sides, plans), "Pathway has the same number of pairs")
     way = f"rows through its Python connector, on {2 * rows} rows"

@@ -13,6 +13,7 @@ import numpy as np
 
 import kpg
 from kpg.bench.data import key_streams
+from kpg.bench.engine.counted_keys import CountedKeys
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import Stopwatch, wall_stopwatch
 from kpg.bench.output_values import counts_after
@@ -46,19 +47,11 @@ def busy(run: Run, rows: int, rounds: int, stopwatch: Stopwatch, install_others:
     """
     keys, fresh = key_streams.distinct_keys(rows), key_streams.repeated_keys(rounds, rows)
     with kpg.open() as db:
-        relation = db.input("busy", k=int)
-        arrangement = relation.arrange("k")
-        counts = relation.count("k").output("counts", keep=False)
-        relation.insert(keys)
-        db.advance()
-        seen = [counts.take_changes()]
-        watched, present = install_others(db, arrangement)
-        for row, diff in key_streams.alternating(keys, fresh, rounds):
-            with stopwatch:
-                (relation.insert if diff > 0 else relation.remove)(row)
-                db.advance()
-                seen.append(counts.take_changes())
-        run.check(counts_after(seen, rows).sum() == rows + rounds % 2, "the counts of the busy query")
+        counted = CountedKeys(db, "busy")
+        counted.load(keys)
+        watched, present = install_others(db, counted.arrangement)
+        counted.change_one_by_one(key_streams.alternating(keys, fresh, rounds), stopwatch)
+        run.check(counts_after(counted.seen, rows).sum() == rows + rounds % 2, "the counts of the busy query")
         run.check(watched.scan().num_rows == present, "the rows of the watched arrangement")
         return watched.rows / present
 

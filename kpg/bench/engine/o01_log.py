@@ -11,6 +11,7 @@ from contextlib import nullcontext
 
 import kpg
 from kpg.bench.data import key_streams
+from kpg.bench.engine.counted_keys import CountedKeys
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import Stopwatch, wall_stopwatch
 from kpg.bench.output_values import counts_after
@@ -45,22 +46,13 @@ def change(
     keys, fresh = key_streams.distinct_keys(rows), key_streams.repeated_keys(rounds, rows)
     has_log = stopwatch.name != "no log"
     with kpg.open() as db, EventLog(db, attributes, every=every) if has_log else nullcontext() as log:
-        relation = db.input("r", k=int)
-        relation.arrange("k")
-        counts = relation.count("k").output("counts", keep=False)
-        relation.insert(keys)
-        db.advance()
-        seen = [counts.take_changes()]
-        for row, diff in key_streams.alternating(keys, fresh, rounds):
-            with stopwatch:
-                (relation.insert if diff > 0 else relation.remove)(row)
-                db.advance()
-                seen.append(counts.take_changes())
-        run.check(counts_after(seen, rows).sum() == rows + rounds % 2, f"the counts with {stopwatch.name}")
+        counted = CountedKeys(db)
+        counted.load(keys)
+        counted.change_one_by_one(key_streams.alternating(keys, fresh, rounds), stopwatch)
+        run.check(counts_after(counted.seen, rows).sum() == rows + rounds % 2, f"the counts with {stopwatch.name}")
         if log is not None:
             (logged,) = [operator.rows for operator in log.operators() if operator.name == "arrange r by k"]
-            held = relation.arrange("k").rows
-            run.check(logged == held, f"the size of the arrangement in {stopwatch.name}")
+            run.check(logged == counted.arrangement.rows, f"the size of the arrangement in {stopwatch.name}")
 
 
 EXPERIMENT = engine_experiment(
