@@ -44,7 +44,8 @@ def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTra
     except OSError as error:
         raise Unavailable(f"cannot read {path}", detail=str(error)) from None
     except UnicodeDecodeError as error:
-        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error)) from None
+        hint = "Convert the file to UTF-8."
+        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error), hint=hint) from None
 
 
 def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
@@ -115,8 +116,11 @@ def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str
     if relation.arity == 0:
         return name, (0,), int(diff)
     if len(fields) != relation.arity:
+        columns = ",".join(column.name for column in relation.columns)
         raise SchemaMismatch(
-            f"{where}: {name} has {relation.arity} columns, not {len(fields)}", detail=f"Found {values!r}."
+            f"{where}: {name} has {relation.arity} columns, not {len(fields)}",
+            detail=f"Found {values!r}.",
+            hint=f"Write: put {name} {columns} +1",
         )
     row = tuple(
         read_value(text.strip() if column.kind != "symbol" else text, column.kind, where, column.name)

@@ -36,7 +36,8 @@ class DeclaredTypes:
     def declare(self, name: str, form: str, parts: list[tuple[str, Position]], at: Position) -> None:
         """Add a type; its parts may be declared later."""
         if name in self.declared or name in PRIMITIVE:
-            raise failure(ProgramError, f"type {name!r} is declared twice", at)
+            hint = "Remove one of the declarations, or choose another name."
+            raise failure(ProgramError, f"type {name!r} is declared twice", at, hint=hint)
         self.declared[name] = TypeDeclaration(name, form, tuple(parts), at)
 
     def kind(self, name: str, at: Position, through: tuple[str, ...] = ()) -> Kind:
@@ -55,7 +56,8 @@ class DeclaredTypes:
         if len(set(kinds.values())) > 1:
             detail = ", ".join(f"{part} is {kind}" for part, kind in kinds.items())
             what = f"the parts of type {name!r} are of different kinds"
-            raise failure(ProgramError, what, declaration.at, detail=f"{detail}.")
+            hint = "Combine types of one kind only."
+            raise failure(ProgramError, what, declaration.at, detail=f"{detail}.", hint=hint)
         return next(iter(kinds.values()))
 
     def resolved(self) -> dict[str, NamedType]:

@@ -78,7 +78,8 @@ def read_relation(relation: Relation, directive: Directive, folder: Path) -> Ite
     try:
         yield read_by_line(relation, path, delimiter, quoted, headers)
     except UnicodeDecodeError as error:
-        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error)) from None
+        hint = "Convert the file to UTF-8."
+        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error), hint=hint) from None
     except OSError as error:
         raise Unavailable(f"cannot read {path}", detail=str(error)) from None
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from kpg.errors import BadPlan, ParseError, Unavailable
 from kpg.query.datalog.declarations import DeclaredTypes
 from kpg.query.datalog.lexer import Token
-from kpg.query.datalog.rule_parser import RuleParser
+from kpg.query.datalog.rule_parser import RuleParser, unsupported
 from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.terms import ConstantTerm
@@ -103,7 +103,8 @@ class ProgramBuilder:
                 raise failure(ParseError, f"cannot include {str(path)!r}", at, detail=f"{error}") from None
             raise Unavailable(f"cannot read {path}", detail=str(error)) from None
         if len(self.open_files) >= MAX_INCLUDE_DEPTH:
-            raise failure(ParseError, f"files are included more than {MAX_INCLUDE_DEPTH} deep", at or NOWHERE)
+            what = f"files are included more than {MAX_INCLUDE_DEPTH} deep"
+            raise failure(ParseError, what, at or NOWHERE, hint="Include files from fewer levels.")
         self.read_files.add(resolved)
         self.open_files.append(resolved)
         self.read(SourceText(str(path), text), path.parent)
@@ -156,9 +157,7 @@ class ProgramParser(RuleParser):
             case ".plan":
                 self.skip_plan()
             case _:
-                raise failure(
-                    ParseError, f"{REFUSED_DIRECTIVES[token.text]} are not supported ({token.text})", token.at
-                )
+                raise unsupported(REFUSED_DIRECTIVES[token.text], token.at, token.text)
 
     def pragma(self) -> None:
         """Parse `.pragma "joins" "hector"` and `.pragma "insert-only"`; ignore other pragmas."""
@@ -210,7 +209,7 @@ class ProgramParser(RuleParser):
     def expect_type(self) -> Token:
         """Consume the name of a type."""
         if self.token.text == "[":
-            raise failure(ParseError, "records are not supported", self.token.at)
+            raise unsupported("records", self.token.at)
         name = self.expect_name("a type")
         self.refuse_component(name)
         return name
@@ -220,7 +219,7 @@ class ProgramParser(RuleParser):
         at, dot = name.at, self.token.at
         is_adjacent = (dot.line, dot.column) == (at.line, at.column + at.length)
         if self.token.text == "." and is_adjacent and self.is_followed_by_adjacent_name():
-            raise failure(ParseError, "components are not supported", name.at)
+            raise unsupported("components", name.at)
 
     def qualifier(self, word: Token, names: list[Token]) -> None:
         """Apply a qualifier behind a declaration."""
@@ -230,7 +229,7 @@ class ProgramParser(RuleParser):
             what, hint = REFUSED_QUALIFIERS[word.text]
             raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
         elif word.text == "choice":
-            raise failure(ParseError, "choice domains are not supported", word.at)
+            raise unsupported("choice domains", word.at, word.text)
         elif word.text not in IGNORED_QUALIFIERS:
             nearest = did_you_mean(word.text, QUALIFIERS | IGNORED_QUALIFIERS)
             raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
@@ -248,7 +247,7 @@ class ProgramParser(RuleParser):
                 return
             raise self.unexpected("'<:' or '='")
         if self.token.text in ("[", "$") or (self.token.kind == "name" and self.is_followed_by("{")):
-            raise failure(ParseError, "records and algebraic types are not supported", self.token.at)
+            raise unsupported("records and algebraic types", self.token.at)
         parts = [self.expect_type()]
         while self.take("|"):
             parts.append(self.expect_type())
@@ -316,7 +315,8 @@ class ProgramParser(RuleParser):
             self.builder.facts += heads
             return
         if self.token.text == "<=":
-            raise failure(ParseError, "subsumption is not supported (<=)", self.token.at)
+            hint = "Select the best rows with min or max in a rule of their own."
+            raise failure(ParseError, "subsumption is not supported (<=)", self.token.at, hint=hint)
         self.expect_symbol(":-", "':-', ',' or '.'")
         body = self.disjunction()
         self.expect_symbol(".", "',' or ';' and more of the body, or '.' at its end")

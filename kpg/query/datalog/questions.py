@@ -62,7 +62,11 @@ class Questions:
             raise UndefinedName(f"no relation is called {atom.relation!r}", hint=did_you_mean(atom.relation, relations))
         relation = relations[atom.relation]
         if len(atom.arguments) != relation.arity:
-            raise ProgramError(f"{relation.name} has {relation.arity} columns, {text} has {len(atom.arguments)}")
+            columns = ", ".join(column.name for column in relation.columns)
+            raise ProgramError(
+                f"{relation.name} has {relation.arity} columns, {text} has {len(atom.arguments)}",
+                hint=f"The columns are {columns}; write _ for those that you do not bind.",
+            )
         return relation
 
 
@@ -87,5 +91,6 @@ def value_of(term: ConstantTerm, kind: str, text: str) -> Value:
     value = float(term.value) if kind == "float" and isinstance(term.value, int) else term.value
     type_ = {"symbol": str, "float": float, "bool": bool}.get(kind, int)
     if not isinstance(value, type_):
-        raise TypeMismatch(f"{value!r} in {text} is not a {kind}")
+        hint = "Write a symbol in double quotes." if kind == "symbol" else f"Write a constant of type {kind}."
+        raise TypeMismatch(f"{value!r} in {text} is not a {kind}", hint=hint)
     return value

@@ -39,6 +39,17 @@ OPERATORS = {*COMPARISONS, "^"}.union(*PRECEDENCE)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
 SINGLE_TOKEN_TERMS = ("number", "string", "name", "float")  # kinds of tokens that are a term on their own
 MAX_NESTING = 100  # each level takes several Python frames, one for each level of precedence
+# Constructs of Soufflé that kpg does not have, and what to write instead.
+UNSUPPORTED = {
+    "components": "Write their rules out, with names of their own.",
+    "records": "Use one column for each field.",
+    "records and algebraic types": "Use one column for each field.",
+    "algebraic types and counters": "Use one column for each field, and insert identifiers as data.",
+    "user-defined functors": "Use the built-in functors, or compute the values before you insert them.",
+    "size limits": "Leave the directive out.",
+    "lattices": "Select the best rows with min or max.",
+    "choice domains": "Select one row with min or max.",
+}
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
 
@@ -155,7 +166,7 @@ class RuleParser:
                 self.advance()
                 return self.atom(token)
             if self.is_followed_by(".") and self.is_qualified():
-                raise failure(ParseError, "components are not supported", token.at)
+                raise unsupported("components", token.at)
         return self.comparison()
 
     def is_qualified(self) -> bool:
@@ -255,8 +266,8 @@ class RuleParser:
             case "name":
                 return self.named_term()
         if token.text in ("[", "$", "@"):
-            what = {"[": "records are", "$": "algebraic types and counters are", "@": "user-defined functors are"}
-            raise failure(ParseError, f"{what[token.text]} not supported", token.at)
+            constructs = {"[": "records", "$": "algebraic types and counters", "@": "user-defined functors"}
+            raise unsupported(constructs[token.text], token.at)
         self.expect_symbol("(", "a variable, a constant or another term")
         self.enter_nesting(token.at)
         inner = self.term()
@@ -273,7 +284,7 @@ class RuleParser:
         if token.text == "_":
             return WildcardTerm(token.at)
         if token.text == "nil":
-            raise failure(ParseError, "records are not supported", token.at)
+            raise unsupported("records", token.at)
         if not (self.token.text == "(" and self.token.kind == "symbol"):
             return VariableTerm(token.text, token.at)
         self.enter_nesting(token.at)
@@ -310,6 +321,12 @@ class RuleParser:
             body = self.part()
         self.depth -= 1
         return AggregateTerm(token.text, target, body, token.at)
+
+
+def unsupported(construct: str, at: Position, written: str = "") -> ParseError:
+    """Return the error for a construct of Soufflé that kpg does not have; `written` is how the program writes it."""
+    suffix = f" ({written})" if written else ""
+    return failure(ParseError, f"{construct} are not supported{suffix}", at, hint=UNSUPPORTED[construct])
 
 
 def integer_constant(token: Token) -> ConstantTerm:

@@ -6,7 +6,7 @@ tc@x.way          pairs of an argument and a value that its demand reaches (kpg/
 tc@x.arguments    the input relation for a query's arguments
 tc@x.answer       the rows for those arguments
 
-The names occur in dbs on disk, so they do not change.
+`.arguments` names an input, which a db keeps on disk, so it must not change.
 """
 
 from __future__ import annotations

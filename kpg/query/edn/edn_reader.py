@@ -63,7 +63,9 @@ class EdnReader:
         forms: list[Form] = []
         while (form := self.form(0)) is not None:
             if form.kind == "close":
-                raise failure(ParseError, f"{form.value!r} closes nothing", form.at)
+                raise failure(
+                    ParseError, f"{form.value!r} closes nothing", form.at, hint="Remove it, or open a bracket."
+                )
             forms.append(form)
         return forms
 
@@ -99,7 +101,8 @@ class EdnReader:
         """Read the forms up to the closing bracket."""
         kind, closing = BRACKETS[bracket]
         if depth > MAX_FORM_DEPTH:
-            raise failure(ParseError, f"nested more than {MAX_FORM_DEPTH} deep", at)
+            hint = "Name parts of it with rules."
+            raise failure(ParseError, f"nested more than {MAX_FORM_DEPTH} deep", at, hint=hint)
         items: list[Form] = []
         while True:
             form = self.form(depth)

@@ -149,7 +149,8 @@ def common_kinds(
     common = kinds & allowed
     if not common:
         message = f"{what} is {kinds_in_words(kinds)}, not {kinds_in_words(allowed)}"
-        raise failure(TypeMismatch, message, at, detail=f"It is used {where}.")
+        hint = "Convert with to_number, to_unsigned, to_float or to_string."
+        raise failure(TypeMismatch, message, at, detail=f"It is used {where}.", hint=hint)
     return common
 
 

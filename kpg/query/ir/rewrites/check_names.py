@@ -37,7 +37,8 @@ def check_columns(relation: Relation) -> None:
     seen: set[str] = set()
     for column in relation.columns:
         if column.name in seen:
-            raise failure(ProgramError, f"{relation.name} has two columns called {column.name!r}", column.at)
+            what = f"{relation.name} has two columns called {column.name!r}"
+            raise failure(ProgramError, what, column.at, hint="Rename one of them.")
         seen.add(column.name)
 
 
