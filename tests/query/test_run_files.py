@@ -244,7 +244,7 @@ def test_the_command_works_as_a_module():
 
 
 def test_the_progress_bar_appears_only_for_long_operations(monkeypatch):
-    monkeypatch.setattr(terminal, "SLOW_SECONDS", 0)
+    monkeypatch.setattr(terminal, "BAR_DELAY_SECONDS", 0)
     with terminal.ProgressBar(enabled=True) as bar:
         bar.show("reading", 1, 2)
         bar.show("committing", 1, 0)
