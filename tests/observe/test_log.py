@@ -43,7 +43,7 @@ def test_the_query_of_the_thesis_as_printed():
         query = ask(log, ARRANGED_TUPLES)
         edges.insert([(1, 2), (1, 3), (2, 3)])
         db.advance()
-        assert query.rows("query") == []  # what an epoch did is told with the next
+        assert query.rows("query") == []  # the events of an epoch appear with the next
         db.advance()
         assert sorted(query.rows("query")) == [("arrange dst", 1), ("arrange edges by src", 3)]
         edges.remove([(2, 3)])
@@ -57,7 +57,7 @@ def test_the_query_of_the_thesis_as_printed():
         query.release()
 
 
-def test_an_operator_that_is_gone_is_told_to_be_and_no_longer_counts():
+def test_a_dropped_operator_is_marked_and_no_longer_counts():
     """A13.1: shut down."""
     with kpg.open() as db, EventLog(db, [SIZE, NAME, SHUTDOWN]) as log:
         words = db.input("words", w=str)
@@ -209,7 +209,7 @@ def test_channels_are_the_edges_between_operators():
         query.release()
 
 
-def test_messages_steps_and_imports_are_told():
+def test_messages_steps_and_imports_are_logged():
     """A1.17: schedules with their time, messages with their rows, imports."""
     with kpg.open() as db, EventLog(db) as log:
         edges = db.input("edges", src=int, dst=int)
@@ -238,7 +238,7 @@ def test_messages_steps_and_imports_are_told():
         assert first.endswith(log.operators()[0].name) and len(log.top(3).splitlines()) == 4
 
 
-def test_single_steps_are_those_of_the_last_epoch_that_was_told():
+def test_single_steps_are_those_of_the_last_published_epoch():
     """A1.17: when each schedule began and how long it took."""
     with kpg.open() as db, EventLog(db, attributes.SINGLE_STEP_ATTRIBUTES) as log:
         keys = db.input("keys", k=int)
@@ -373,7 +373,7 @@ def test_what_is_gone_is_forgotten_after_a_while(monkeypatch):
         names.release()
 
 
-def test_rows_are_written_at_most_every_so_often():
+def test_rows_are_written_at_most_once_per_interval():
     with kpg.open() as db, EventLog(db, [NAME], every=3600) as log:
         names = log[NAME].output("names")
         db.advance()
@@ -408,7 +408,7 @@ def test_a_log_that_outlives_its_db_can_be_closed_and_is_refused_when_read():
         log.operators()
 
 
-def test_events_do_not_pile_up_while_nothing_is_written(monkeypatch):
+def test_buffered_events_are_bounded_while_no_write_is_due(monkeypatch):
     monkeypatch.setattr("kpg.observe.event_recorder.MAX_BUFFERED_NUMBERS", 20)
     with kpg.open() as db, EventLog(db, [NAME, attributes.STEPS], every=3600) as log:
         keys = db.input("keys", k=int)

@@ -1,4 +1,4 @@
-"""Figures for a monitor: that they are what the db holds, and that the text is what Prometheus reads."""
+"""Metrics of a db: they equal its state, and the text is in Prometheus' format."""
 
 import re
 
@@ -11,9 +11,9 @@ LINE = re.compile(r'^[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? -?[0-9][
 
 
 def value(metrics: list[Metric], name: str, **labels: str) -> float:
-    """The one figure with a name and labels."""
-    (found,) = [each.value for each in metrics if each.name == name and labels.items() <= dict(each.labels).items()]
-    return found
+    """The only sample with a name and labels."""
+    (sample,) = [metric for metric in metrics if metric.name == name and labels.items() <= dict(metric.labels).items()]
+    return sample.value
 
 
 def test_figures_are_what_the_db_holds():
@@ -31,7 +31,7 @@ def test_figures_are_what_the_db_holds():
         assert value(found, "kpg_resident_bytes") > 1e6 and value(found, "kpg_memory_limit_bytes") == 1 << 40
 
 
-def test_time_spent_in_a_dataflow_is_told_while_there_is_a_log():
+def test_the_time_of_a_dataflow_is_measured_while_a_log_is_open():
     with kpg.open() as db:
         db.input("r", k=int).count("k").output("counts")
         names = {each.name for each in snapshot(db)}
@@ -44,7 +44,7 @@ def test_time_spent_in_a_dataflow_is_told_while_there_is_a_log():
         assert value(found, "kpg_dataflow_steps_total", dataflow="counts") > 0
 
 
-def test_a_db_on_disk_tells_of_its_log(tmp_path):
+def test_a_db_on_disk_has_metrics_of_its_log(tmp_path):
     with kpg.open(tmp_path / "db") as db:
         db.input("r", k=int).insert([(1,)])
         db.advance()
@@ -67,9 +67,9 @@ def test_no_two_lines_have_the_same_labels_and_every_line_is_well_formed():
         db.advance()
         text = as_prometheus(snapshot(db))
     lines = text.splitlines()
-    told = [line for line in lines if not line.startswith("#")]
-    assert all(LINE.match(line) for line in told), told
-    keys = [line.rpartition(" ")[0] for line in told]
+    samples = [line for line in lines if not line.startswith("#")]
+    assert all(LINE.match(line) for line in samples), samples
+    keys = [line.rpartition(" ")[0] for line in samples]
     assert len(keys) == len(set(keys))
     assert text.endswith("\n") and '\\"name\\"\\\\\\n' in text
 

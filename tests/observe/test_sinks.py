@@ -14,17 +14,17 @@ from kpg.observe.worker_figures import WorkersLog
 
 
 class Heard:
-    """A sink that remembers what it was told."""
+    """A sink that records its calls."""
 
     def __init__(self):
-        self.told = []
+        self.calls = []
         self.closed = False
 
     def take(self, changes):
-        self.told.append(sorted(changes))
+        self.calls.append(sorted(changes))
 
     def advance(self, frontier):
-        self.told.append(frontier)
+        self.calls.append(frontier)
 
     def close(self):
         self.closed = True
@@ -83,7 +83,7 @@ def test_changes_come_before_the_frontier_that_covers_them():
         keys.close()
         one, two = Frontier.at((1,)), Frontier.at((2,))
         expected = [[((1,), 0, 1)], one, [((2,), 1, 1)], two, Frontier.at((3,)), CLOSED]
-        assert heard.told == expected
+        assert heard.calls == expected
 
 
 def test_with_a_granularity_both_changes_and_frontier_come_at_edges():
@@ -98,9 +98,9 @@ def test_with_a_granularity_both_changes_and_frontier_come_at_edges():
                 keys.remove([((epoch - 1) // 3,)])
             db.advance()
         keys.close()
-        found = [each for each in heard.told if isinstance(each, list)]
+        found = [each for each in heard.calls if isinstance(each, list)]
         assert found == [[((0,), 0, 1)], [((0,), 4, -1), ((1,), 4, 1)], [((1,), 8, -1), ((2,), 8, 1)]]
-        frontiers = [each for each in heard.told if isinstance(each, Frontier)]
+        frontiers = [each for each in heard.calls if isinstance(each, Frontier)]
         assert frontiers == [Frontier.at((4,)), Frontier.at((8,)), Frontier.at((12,)), CLOSED]
 
 
@@ -111,14 +111,14 @@ def test_an_answer_that_fails_closes_no_epoch_until_it_is_healed():
         drain(pairs.select(q=kpg.col("a") // kpg.col("b")).output("quotients"), heard)
         pairs.insert([(6, 2), (1, 0)])
         db.advance()
-        assert heard.told == []
+        assert heard.calls == []
         pairs.remove([(1, 0)])
         db.advance()
-        assert heard.told == [[((3,), 0, 1)], Frontier.at((2,))]
+        assert heard.calls == [[((3,), 0, 1)], Frontier.at((2,))]
 
 
 class Full(Heard):
-    """A sink whose disk is full."""
+    """A sink with a full disk."""
 
     def take(self, changes):
         raise kpg.Unavailable("cannot write: no space left")
@@ -132,7 +132,7 @@ def test_a_sink_that_cannot_write_ends_its_drain_and_nothing_else():
         keys.insert([(1,)])
         db.advance()
         assert failed.closed and full.closed and "no space" in failed.failure.what
-        assert heard.told == [[((1,), 0, 1)], Frontier.at((1,))] and not going.closed
+        assert heard.calls == [[((1,), 0, 1)], Frontier.at((1,))] and not going.closed
 
 
 def test_an_answer_that_fails_for_good_ends_its_drain_and_nothing_else():
@@ -240,7 +240,7 @@ def test_a_sink_follows_the_frontier_of_all_workers(tmp_path):
         assert [each for each in found if "row" not in each] == [{"upto": 1}, {"complete": True}]
 
 
-def test_each_worker_tells_what_its_operators_did():
+def test_each_worker_reports_its_operators():
     """A13.2, A1.17: sizes and time on two workers, and in the figures for a monitor."""
     with kpg.open(workers=2) as db:
         keys = db.input("keys", k=int)

@@ -9,7 +9,7 @@ from kpg.server.tokens import tokens_of
 
 ADMIN, USER = "the-admin-token", "the-user-token"
 TOKENS = tokens_of([("admin", ADMIN), ("user", USER)])
-PATIENCE = 60.0  # seconds for what comes at once on a machine that is not busy
+PATIENCE = 60.0  # seconds to wait for a reply, which takes milliseconds on an idle machine
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
 

@@ -1,4 +1,4 @@
-"""Clients that misbehave on real sockets: they are refused or dropped, and nobody else notices."""
+"""Clients that misbehave on real sockets: the server refuses or drops them, and others are not affected."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.server.serving import PATIENCE, USER, served
 
 @contextmanager
 def stranger(server, **options):
-    """A WebSocket that has said nothing yet."""
+    """A WebSocket before authentication."""
     with raw(server.url, proxy=None, **options) as made:
         yield made
 
@@ -46,7 +46,7 @@ def wait_until(condition, seconds: float = PATIENCE) -> None:
 
 
 def closing(made) -> int:
-    """The code with which the server hangs up."""
+    """The code with which the server closes the connection."""
     with pytest.raises(ConnectionClosed) as caught:
         while True:
             made.recv(PATIENCE)
@@ -59,7 +59,7 @@ def test_a_binary_message_is_refused_and_the_connection_ends(server, db):
         made.send(b"\x00\x01")
         assert said(made)["failure"]["error"] == "ProtocolError"
         assert closing(made) == 1003
-    db.ping()  # others notice nothing
+    db.ping()  # other clients are not affected
 
 
 def test_an_oversize_message_ends_its_connection_and_no_other():
@@ -72,9 +72,9 @@ def test_an_oversize_message_ends_its_connection_and_no_other():
         assert other.insert("edge", [(1,)]) == 0
 
 
-def test_who_does_not_say_hello_is_dropped_after_a_while():
+def test_a_client_that_does_not_send_hello_is_dropped():
     with served() as server:
-        server.hub.limits = replace(server.hub.limits, greeting_seconds=0.1)  # of those who have connected
+        server.hub.limits = replace(server.hub.limits, greeting_seconds=0.1)  # applies to connected clients
         with stranger(server) as made:
             assert closing(made) in (1000, 1006)
 
@@ -160,8 +160,8 @@ def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(ser
     assert len(server.hub.clients) == 1
 
 
-def test_a_client_that_never_reads_gets_sums_and_holds_up_nobody(server, db):
-    """Bad input: clients that never read. What it follows is consolidated; another client goes on as if alone."""
+def test_a_client_that_never_reads_gets_consolidated_changes_and_delays_no_other(server, db):
+    """Bad input: clients that never read. Its changes are consolidated; another client is not delayed."""
     db.create_relation("wide", {"k": int, "text": str})
     line = socket.socket()
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)

@@ -26,7 +26,7 @@ def paths(db, names):
     return db.register(PATHS.replace("edge", edge).replace("path", path))
 
 
-def test_changes_reach_whoever_is_interested(server, db, names):
+def test_changes_reach_every_interested_client(server, db, names):
     """A14.1: a client registers at run time and receives the changes of its answer; another one makes them."""
     edge, path = names
     assert paths(db, names) == (path,)
@@ -118,7 +118,7 @@ def test_what_the_server_refuses_is_the_same_error_here(db, names):
         db.insert(edge, [(1, 2, 3)])
     with pytest.raises(kpg.SchemaMismatch, match="rows cannot be a str"):
         db.insert(edge, "12")
-    assert db.query(edge).num_rows == 0  # and nothing of it is there
+    assert db.query(edge).num_rows == 0  # and no row was inserted
 
 
 def test_a_user_may_not_end_the_server_nor_move_its_clock(db, admin):
@@ -142,7 +142,7 @@ def test_a_closed_input_takes_no_more_changes(db, admin, names):
 
 
 def test_a_client_that_goes_takes_its_interests_with_it(server, db, names):
-    """A14.2, A12.4: what a connection followed is dropped when it ends, whoever it was."""
+    """A14.2, A12.4: the interests of a connection are dropped when it ends."""
     edge, path = names
     paths(db, names)
     gone = kpg.connect(server.url, token=USER)
@@ -161,7 +161,7 @@ def test_a_client_that_goes_takes_its_interests_with_it(server, db, names):
         raise AssertionError("the interest of a client that has gone is still there")
 
 
-def test_following_ends_when_told_and_iterating_with_it(db, names):
+def test_closing_a_subscription_ends_iteration(db, names):
     edge, path = names
     paths(db, names)
     follows = db.interest(path)
@@ -179,7 +179,7 @@ def test_a_timeout_says_that_nothing_came(db, names):
     with pytest.raises(kpg.TimeNotReached, match="no change came in time"):
         follows.next(0.01)
     db.insert(edge, [(1,)])
-    assert list(follows.next(PATIENCE))  # and the connection goes on
+    assert list(follows.next(PATIENCE))  # and the connection continues
 
 
 def test_granularity_delays_and_consolidates(db, names):

@@ -20,7 +20,7 @@ TOKEN = "an-admin-token-of-tests"
 
 @contextmanager
 def process(*arguments: str, token: str | None = TOKEN):
-    """A server, its first line read; killed at the end whatever happens."""
+    """A server process whose first line was read; killed at the end in any case."""
     known = {**os.environ, "PYTHONPATH": str(ROOT), **({"KPG_TOKEN": token} if token else {})}
     made = subprocess.Popen(
         [sys.executable, "-m", "kpg.cli", "serve", "--port", "0", *arguments],
@@ -41,8 +41,8 @@ def first_address(made) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_in_good_order(number, tmp_path):
-    """Clients are told, what was acknowledged is on disk, the exit status is 0."""
+def test_a_signal_ends_the_server_in_order(number, tmp_path):
+    """Connections are closed, acknowledged transactions are on disk, the exit status is 0."""
     with process(str(tmp_path / "db")) as (made, url):
         db = kpg.connect(url, token=TOKEN)
         db.create_relation("edge", {"x": int})

@@ -1,4 +1,4 @@
-"""The HTTP side: health, schema, metrics in Prometheus' format, one-shot queries, and refusals that say why."""
+"""The HTTP endpoints: health, schema, metrics in Prometheus' format, one-shot queries, and errors with reasons."""
 
 import http.client
 import json
@@ -76,7 +76,7 @@ def test_a_query_is_answered_as_the_message_would_be(server, db):
         ("/query?text=x", "DELETE", 405, "the method DELETE is not supported"),
     ],
 )
-def test_what_is_wrong_is_said(server, path, method, status, says):
+def test_errors_have_a_status_and_a_reason(server, path, method, status, says):
     found, _, body = ask(server, path, method, **BEARER)
     assert found == status and says in body
 

@@ -1,4 +1,4 @@
-"""What one client does is nobody else's business: tenants, recursion that diverges, answers that fail, limits."""
+"""Isolation of clients: tenants, diverging recursions, failing answers and limits affect only their own client."""
 
 import random
 
@@ -129,7 +129,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_fr
 
 @settings(max_examples=15)
 @given(changes=CHANGES, data=st.data())
-def test_whoever_reads_whenever_has_the_same_answer(server, changes, data):
+def test_readers_at_any_pace_get_the_same_answer(server, changes, data):
     """A14.4: a client that reads each step, one that never reads until the end, and a query agree, at every pace."""
     with kpg.connect(server.url, token=USER) as db:
         db.create_relation("pace", {"x": int, "y": int})

@@ -1,4 +1,4 @@
-"""Sessions without sockets: what may be said when, by whom, and that nothing that comes in can break one."""
+"""Sessions without sockets: which requests are accepted when and from which role; no input breaks a session."""
 
 import json
 
@@ -26,7 +26,7 @@ def opened(token: str = "a-user-token", allowance: SessionLimits = SMALL) -> Ses
 
 
 def refusal(steps) -> parts.FailureSpec:
-    """The error that was said, alone or before a hang-up."""
+    """The error that was sent, alone or before the connection is closed."""
     assert isinstance(steps[0], SendMessage) and isinstance(steps[0].message, replies.ErrorReply)
     return steps[0].message.failure
 
@@ -48,13 +48,13 @@ def test_a_wrong_token_is_refused_and_the_connection_ends(token):
 @pytest.mark.parametrize(
     "first", [encode(requests.PingRequest(1)), "{", '{"type": "hello", "id": 1, "version": 2}', b"hello", "x" * 3_000]
 )
-def test_strangers_must_say_hello_first_and_get_no_second_try(first):
+def test_the_first_message_must_be_hello_and_there_is_no_second_try(first):
     session = Session(1, Tokens(), SMALL)
     steps = session.receive(first)
     assert refusal(steps) and isinstance(steps[-1], CloseConnection) and session.state == "closed"
 
 
-def test_what_waits_for_replies_is_bounded_in_bytes_too():
+def test_pending_requests_are_limited_in_bytes_too():
     session = opened(allowance=SessionLimits(message_bytes=2_000, pending_bytes=2_500))
     large = [requests.QueryRequest(number, "x" * 1_500) for number in (1, 2)]
     assert session.receive(encode(large[0])) == [RunRequest(large[0])]
@@ -64,7 +64,7 @@ def test_what_waits_for_replies_is_bounded_in_bytes_too():
     assert session.receive(encode(large[1])) == [RunRequest(large[1])]
 
 
-def test_a_bad_message_is_refused_with_its_id_and_the_session_goes_on():
+def test_a_bad_message_is_refused_with_its_id_and_the_session_continues():
     session = opened()
     steps = session.receive('{"type": "query", "id": 9, "txt": "edge"}')
     assert steps[0].message.id == 9 and refusal(steps).hint == "Did you mean 'text'?"
@@ -93,12 +93,12 @@ def test_only_admins_have_sinks():
 
 
 @pytest.mark.parametrize("kind", [requests.UninterestRequest, requests.TakeRequest])
-def test_nobody_names_an_interest_of_another_session(kind):
+def test_a_session_cannot_name_an_interest_of_another(kind):
     """A12.4: an interest belongs to the session that made it."""
     assert refusal(opened().receive(encode(kind(1, 42)))).error == "UndefinedName"
 
 
-def test_limits_are_said_when_they_are_met():
+def test_a_reached_limit_is_named_in_the_error():
     session = opened()
     for number in range(3):
         assert session.receive(encode(requests.PingRequest(number))) == [RunRequest(requests.PingRequest(number))]
@@ -108,7 +108,7 @@ def test_limits_are_said_when_they_are_met():
     assert session.receive(encode(requests.PingRequest(3))) == [RunRequest(requests.PingRequest(3))]
 
 
-def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
+def test_pending_interests_count_towards_the_limit():
     session = opened()
     first = requests.InterestRequest(1, "a")
     session.receive(encode(first))
@@ -118,7 +118,7 @@ def test_interests_that_are_asked_for_count_as_much_as_those_there_are():
     assert "too many interests" in refusal(session.receive(encode(requests.InterestRequest(3, "c")))).what
 
 
-def test_rules_are_counted_and_forgotten_ones_make_room():
+def test_rules_are_counted_and_unregistered_ones_make_room():
     session = opened()
     first, second = requests.RegisterRequest(1, "a(1)."), requests.RegisterRequest(2, "b(1).")
     assert session.receive(encode(first)) == [RunRequest(first)]
@@ -186,8 +186,8 @@ COMES = REQUESTS.map(encode) | REQUESTS.map(encode) | REQUESTS.map(lambda each: 
 
 @settings(max_examples=200)
 @given(st.booleans(), st.lists(COMES, max_size=12), st.randoms(use_true_random=False))
-def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(greets, comes, chance):
-    """Bad input: a session's promises hold for any messages and any order of the engine's answers."""
+def test_each_request_gets_one_reply_for_any_sequence_of_messages(greets, comes, chance):
+    """Bad input: a session's guarantees hold for any messages and any order of the engine's results."""
     session = Session(1, TOKENS, SMALL)
     asked, answered, hung = [], [], False
     for data in [encode(requests.HelloRequest(0, VERSION, "a-user-token"))] * greets + comes:
@@ -219,7 +219,7 @@ def test_whatever_comes_each_request_is_answered_once_and_nothing_else_is_asked(
 
 
 def finish(session: Session, request, chance) -> list:
-    """The engine answers a request in one way or another."""
+    """Finish a request with a random result."""
     if chance.random() < 0.3:
         result: replies.AnyReply | KpgError = UndefinedName("there is nothing of that name")
     elif isinstance(request, requests.InterestRequest):

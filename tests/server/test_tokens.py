@@ -1,4 +1,4 @@
-"""Tokens: where they come from, what they allow, and that messages never repeat them."""
+"""Tokens: their sources, their roles, and that error messages never contain them."""
 
 import pytest
 
@@ -35,14 +35,14 @@ def test_a_file_that_is_missing_or_empty_is_refused(tmp_path):
         read_tokens(tmp_path / "empty")
 
 
-def test_every_token_is_compared_whatever_was_found_before(monkeypatch):
+def test_every_token_is_compared_even_after_a_match(monkeypatch):
     compared = []
     monkeypatch.setattr("kpg.server.tokens.hmac.compare_digest", lambda a, b: compared.append(a) or a == b)
     assert tokens_of([("admin", "first"), ("user", "second"), ("user", "third")]).role("first") == "admin"
     assert len(compared) == 3
 
 
-def test_without_tokens_everybody_is_admin():
+def test_without_tokens_every_client_is_admin():
     assert Tokens().role(None) == "admin"
 
 
@@ -51,7 +51,7 @@ def test_beyond_this_machine_a_token_is_needed():
         Settings(address=ListenAddress(host="0.0.0.0"), open_to_all=True).resolve_tokens()
 
 
-def test_tokens_come_from_the_environment_or_are_made(monkeypatch):
+def test_a_token_comes_from_the_environment_or_is_generated(monkeypatch):
     monkeypatch.setenv("KPG_TOKEN", "from-the-environment")
     tokens, fresh = Settings().resolve_tokens()
     assert tokens.role("from-the-environment") == "admin" and fresh is None

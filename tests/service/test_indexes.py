@@ -77,7 +77,7 @@ def test_attributes_are_fed_by_different_writers_each_batch_once(service):
 
 
 def test_all_who_are_interested_get_the_same_changes_of_one_answer(service):
-    """A12.5: one dataflow, the same arrays to everybody."""
+    """A12.5: one dataflow, the same arrays for all interests."""
     service.create_relation("edge", {"x": int, "y": int})
     service.register("back(y, x) :- edge(x, y).")
     interests = [service.interest("back", owner=owner) for owner in (1, 2, 2, 3)]

@@ -1,4 +1,4 @@
-"""Limits: what one owner may take, and that the others notice nothing when one is met."""
+"""Limits: a limit refuses its own caller, and does not affect other owners."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def served(db, **limits):
     return service
 
 
-def test_queries_of_an_owner_are_counted():
+def test_the_interests_of_an_owner_are_limited():
     """A14.3"""
     with kpg.open() as db:
         service = served(db, queries=2)
@@ -29,7 +29,7 @@ def test_queries_of_an_owner_are_counted():
         service.interest("less", owner="a")
 
 
-def test_an_answer_that_grows_too_large_is_refused_to_those_who_follow_it_alone():
+def test_an_answer_that_grows_too_large_fails_only_its_own_interests():
     with kpg.open() as db:
         service = served(db, rows=5)
         large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
@@ -44,7 +44,7 @@ def test_an_answer_that_grows_too_large_is_refused_to_those_who_follow_it_alone(
         assert len(small.take()) == 0 and service.query("tc", arguments={"x": 2}).num_rows == 2
 
 
-def test_a_recursion_that_goes_round_too_often_stops_alone():
+def test_a_recursion_with_too_many_rounds_fails_alone():
     with kpg.open() as db:
         service = served(db, rounds=6)
         service.put("edge", [(x, x + 1) for x in range(3)])
@@ -62,7 +62,7 @@ def test_a_recursion_that_goes_round_too_often_stops_alone():
         assert len(again.take()) == 1
 
 
-def test_memory_is_looked_at_before_something_is_built():
+def test_memory_is_checked_before_a_dataflow_is_built():
     with kpg.open() as db:
         service = served(db, memory=1)
         with pytest.raises(OverLimit, match="memory"):
@@ -70,8 +70,8 @@ def test_memory_is_looked_at_before_something_is_built():
         assert not service.interests and not db.outputs
 
 
-def test_a_row_that_fails_is_told_to_those_whose_answer_it_is_in():
-    """Errors are data: others go on, and taking the row away heals the answer."""
+def test_a_failing_row_fails_only_the_answers_that_contain_it():
+    """Errors are data: other answers continue, and removing the row restores the answer."""
     with kpg.open() as db:
         service = served(db)
         service.register("share(x, z) :- edge(x, y), z = 100 / y.")
@@ -86,8 +86,8 @@ def test_a_row_that_fails_is_told_to_those_whose_answer_it_is_in():
         assert {row for row, _, diff in share.take() if diff > 0} >= {(1, 25)}
 
 
-def test_who_does_not_take_holds_no_more_than_the_answer():
-    """A slow subscriber gets what changed in all, not each change."""
+def test_unread_changes_never_outgrow_the_answer():
+    """A slow subscriber gets the net changes, not each change."""
     with kpg.open() as db:
         service = served(db, waiting_rows=100)
         slow, quick = service.interest("less"), service.interest("less")
@@ -97,10 +97,10 @@ def test_who_does_not_take_holds_no_more_than_the_answer():
             for row, _, diff in quick.take():
                 state[row] = state.get(row, 0) + diff
             assert slow.waiting <= 101
-        told = {}
+        state_of_slow = {}
         for row, _, diff in slow.take():
-            told[row] = told.get(row, 0) + diff
-        assert {row for row, n in told.items() if n} == {row for row, n in state.items() if n}
+            state_of_slow[row] = state_of_slow.get(row, 0) + diff
+        assert {row for row, n in state_of_slow.items() if n} == {row for row, n in state.items() if n}
 
 
 def test_registering_the_closure_of_a_million_edges_costs_nothing():
@@ -113,7 +113,7 @@ def test_registering_the_closure_of_a_million_edges_costs_nothing():
         service.put("edge", np.random.default_rng(1).integers(0, 100_000, (1_000_000, 2)))
         before = db.describe()
         took = []
-        for name in ("tc", "again", "once_more"):  # the collector may come by in one of them
+        for name in ("tc", "again", "once_more"):  # the garbage collector may run in one of them
             began = thread_time()
             service.register(f"{name}(x, y) :- edge(x, y). {name}(x, z) :- {name}(x, y), edge(y, z).")
             took.append(thread_time() - began)
@@ -122,7 +122,7 @@ def test_registering_the_closure_of_a_million_edges_costs_nothing():
         assert (after["dataflows"], after["arrangements"]) == (before["dataflows"], before["arrangements"])
 
 
-def test_a_tenant_whose_argument_does_not_end_takes_others_down_once_at_most():
+def test_a_tenant_with_a_diverging_argument_fails_other_tenants_at_most_once():
     with kpg.open() as db:
         service = served(db, rounds=50)
         service.create_relation("start", {"x": int, "n": int})
@@ -147,7 +147,7 @@ def test_a_tenant_whose_argument_does_not_end_takes_others_down_once_at_most():
         assert {each.name for each in db.worker.dataflows.values()} <= {"edge", "start"}
 
 
-def test_texts_that_wait_to_be_read_are_not_reclaimed():
+def test_strings_in_unread_changes_are_not_reclaimed():
     with kpg.open() as db:
         service = Service(db)
         service.create_relation("word", {"x": str})
@@ -158,9 +158,9 @@ def test_texts_that_wait_to_be_read_are_not_reclaimed():
         service.put("word", [("kept",)])
         db.reclaim()
         service.put("word", [(f"new {x}",) for x in range(9)])
-        told = sorted((row[0], diff) for row, _, diff in one.take())
+        received = sorted((row[0], diff) for row, _, diff in one.take())
         expected = [(f"old {x}", diff) for x in range(9) for diff in (-1, 1)] + [("kept", 1)]
-        assert told == sorted(expected + [(f"new {x}", 1) for x in range(9)])
+        assert received == sorted(expected + [(f"new {x}", 1) for x in range(9)])
         assert [(row, diff) for row, _, diff in tenant.take()] == [(("old 3",), 1), (("old 3",), -1)]
 
 

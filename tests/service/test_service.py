@@ -115,7 +115,7 @@ def test_a_read_after_a_write_sees_it(service):
         assert interest.take().upto > time
 
 
-def test_a_time_that_is_not_there_is_refused_or_kept():
+def test_reads_as_of_past_times_need_history_and_future_times_are_refused():
     """A7.8: as-of reads of the past."""
     with kpg.open(history=10) as db:
         service = Service(db)
@@ -129,18 +129,18 @@ def test_a_time_that_is_not_there_is_refused_or_kept():
             service.query("tc", as_of=second + 5)
 
 
-def test_an_index_that_is_there_is_asked_outside_of_any_dataflow(service):
+def test_an_existing_index_is_read_outside_any_dataflow(service):
     put(service, (1, 2), (2, 3), (2, 4))
     steps = service.db.worker.steps
     assert listed(service.query("edge", arguments={"x": 2})) == [(2, 3), (2, 4)]
     assert service.db.worker.steps == steps
 
 
-# What is shared, and what goes
+# Sharing
 
 
-def test_the_last_who_goes_takes_the_dataflow_and_its_indexes_along(service):
-    """A9.5: and a query that comes later shares the index that another made."""
+def test_the_last_interest_drops_the_dataflow_and_its_indexes(service):
+    """A9.5: a later query shares the index that an earlier one installed."""
     put(service, (1, 2), (2, 3))
     service.register("back(x, y) :- edge(y, x). two(x, z) :- edge(y, x), edge(y, z).")
     service.register("three(x, z) :- two(x, y), edge(z, y).")
@@ -268,7 +268,7 @@ def test_a_hint_for_joins_is_for_a_dataflow_of_ones_own(service):
     assert len(service.db.outputs) == 6
 
 
-def test_one_value_a_key_is_told_to_who_plans_joins(service):
+def test_the_join_planner_knows_that_a_key_has_one_value(service):
     """Thesis 14.6: a column beside the key of a relation is a function of the others."""
     service.create_attribute(":speed", int, semantics="cardinality-one")
     service.create_relation("at", {"who": int, "x": int, "y": int}, semantics="cardinality-one", key="who")

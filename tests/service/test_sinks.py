@@ -82,7 +82,7 @@ def test_epochs_are_timed_without_a_reader(service, tmp_path):
     assert len(lines) == before + 2 and all(float(line) >= 0 for line in lines)
 
 
-def test_a_sink_that_cannot_write_is_told_to_who_asked_for_it_alone(service):
+def test_a_sink_that_cannot_write_fails_only_its_own_interest(service):
     class Full:
         def take(self, changes):
             raise kpg.Unavailable("cannot write: no space left")

@@ -1,4 +1,4 @@
-"""Tenants on one dataflow: each sees exactly what a naive evaluation gives it, whatever the others do."""
+"""Tenants on one dataflow: each sees exactly what a naive evaluation gives it, independent of the others."""
 
 from collections import Counter
 from itertools import count
@@ -34,22 +34,22 @@ def reach(edges: set, start: int) -> set:
 
 
 class Naive:
-    """What a tenant should have, and what it was told."""
+    """The arguments of a tenant, and the rows it has received."""
 
     def __init__(self, interest, argument):
         self.interest = interest
         self.arguments = {argument}
-        self.told = Counter()
+        self.received = Counter()
 
     def take(self):
         for row, time, diff in self.interest.take():
             assert time < self.interest.upto
-            self.told[row] += diff
+            self.received[row] += diff
 
     def check(self, edges):
         self.take()
         expected = set().union(*(reach(edges, each) for each in self.arguments))
-        assert {row: n for row, n in self.told.items() if n} == dict.fromkeys(expected, 1)
+        assert {row: n for row, n in self.received.items() if n} == dict.fromkeys(expected, 1)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -115,25 +115,25 @@ def test_a_thousand_arguments_are_one_dataflow():
         assert len(db.worker.dataflows) == 1
 
 
-def test_an_epoch_costs_what_changes_and_not_how_many_tenants_there_are(monkeypatch):
-    """A12.4: only tenants that have changes are told, and only of theirs."""
+def test_the_cost_of_an_epoch_depends_on_its_changes_and_not_on_the_number_of_tenants(monkeypatch):
+    """A12.4: only tenants with changes receive something, and only their own changes."""
     with kpg.open() as db:
         service = Service(db)
         service.create_relation("edge", {"x": int, "y": int})
         service.register("next(x, y) :- edge(x, y).")
         interests = [service.interest("next", arguments={"x": x % 100}, owner=x) for x in range(300)]
         service.advance()
-        told = []
+        receivers = []
         push = Interest.push
-        monkeypatch.setattr(Interest, "push", lambda self, *block: (told.append(self.owner), push(self, *block)))
+        monkeypatch.setattr(Interest, "push", lambda self, *block: (receivers.append(self.owner), push(self, *block)))
         steps = db.worker.steps
         service.put("edge", [(7, 1), (7, 2), (500, 1)])
-        assert sorted(told) == [7, 107, 207] and db.worker.steps - steps < 30
+        assert sorted(receivers) == [7, 107, 207] and db.worker.steps - steps < 30
         assert [len(interests[x].take()) for x in (7, 8, 107)] == [2, 0, 2]
 
 
-def test_results_for_tenants_that_have_gone_reach_nobody():
-    """A12.4: the token of one that left belongs to nobody, and is not given again."""
+def test_results_for_tenants_that_left_are_dropped():
+    """A12.4: the token of a tenant that left is not used again."""
     with kpg.open() as db:
         service = Service(db)
         service.create_relation("edge", {"x": int, "y": int})
