@@ -4,7 +4,7 @@
 
 In each epoch some clients arrive, and 500 devices get a new speed in place of the old one. Three ways to serve the
 clients: a dataflow for each client from base relations ("nothing" shared), a filter for each client on one shared
-answer ("trunk"), and one dataflow for all clients that routes rows by token ("tenants").
+answer ("answers"), and one dataflow for all clients that routes rows by token ("tenants").
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from kpg.bench.measure import Stopwatch, percentile_ms
 from kpg.bench.run import Run
 from kpg.opening import open as open_database
 
-WAYS = {"shared nothing": "nothing", "shared arrangements": "trunk", "multi-tenant": "tenants"}
+WAYS = {"shared nothing": "nothing", "shared arrangements": "answers", "multi-tenant": "tenants"}
 LIMIT_SECONDS = 30.0  # after which a way is stopped
 LATE_EPOCHS = 10  # at each end, for the growth of latencies
 

@@ -18,7 +18,7 @@ from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import percentile_ms, wall_stopwatch
 from kpg.bench.run import Run
 
-STRATEGIES = {"multi-tenant": "tenants", "shared trunk": "trunk", "shared nothing": "nothing"}
+STRATEGIES = {"multi-tenant": "tenants", "shared trunk": "answers", "shared nothing": "nothing"}
 SEED = 5
 LIMIT_SECONDS = 60.0  # after which no more clients arrive
 LATE_EPOCHS = 10  # at the end, for the growth of latencies
