@@ -63,7 +63,7 @@ def type_name(spec: Any) -> str:
 
 
 def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "distinct") -> Call[int | None]:
-    """Create an attribute, like `:person/name`, whose values have this type."""
+    """Create an attribute, like `:person/name`, with values of this type."""
     return Call(lambda id: requests.CreateAttributeRequest(id, name, type_name(value), semantics), time_of)
 
 

@@ -6,7 +6,7 @@
     Connection.ping(self) -> int | None                   blocks
     AsyncConnection.ping(self) -> Awaitable[int | None]   is awaited
 
-The class of the instance decides, also for type checkers: `DrivenMethod` is a descriptor whose result depends on
+The class of the instance decides, also for type checkers: `DrivenMethod` is a descriptor, and its result depends on
 whether its owner is a `BlockingDriver` or an `AwaitingDriver`.
 """
 
@@ -47,7 +47,7 @@ class AwaitingDriver:
 
 
 class DrivenMethod(Generic[Parameters, Result]):
-    """A method whose body is a procedure; calling it drives the procedure."""
+    """A method with a procedure as its body; calling it drives the procedure."""
 
     def __init__(self, procedure: Callable[..., Procedure[Any]], documented: Callable[..., Any]) -> None:
         @wraps(documented)

@@ -41,7 +41,7 @@ from kpg.storage.record import Origin
 
 # Polling for this long before sleeping: a wake-up costs more than a peer needs to answer within a round of a loop.
 SPIN_SECONDS = 500e-6
-SETTLE_TIMEOUT_SECONDS = 1.0  # a sleeping rank looks this often whether the coordinator has given up
+SETTLE_TIMEOUT_SECONDS = 1.0  # a sleeping rank checks this often whether the coordinator has given up
 
 
 class RankGeneration:
@@ -365,7 +365,7 @@ def is_applied(rank: RankGeneration, command: commands.IsAppliedCommand, blocks:
 
 @HANDLERS.handles(commands.LatestBatchesCommand)
 def latest_batches(rank: RankGeneration, command: commands.LatestBatchesCommand, blocks: Blocks) -> dict[str, int]:
-    """Return the latest batch of each writer whose name begins with a prefix."""
+    """Return the latest batch of each writer that has a prefix in its name."""
     writers = [writer for writer in rank.db.applied.to_json() if writer.startswith(command.prefix)]
     return {writer: rank.db.applied.latest(writer) or 0 for writer in writers}
 

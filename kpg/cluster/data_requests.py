@@ -38,7 +38,7 @@ class ShardRequest(DataRequest[None]):
     name: str
     as_of: Int64 | None
     keys: tuple[str, ...] = ()  # the columns of the block
-    hold: str | None = None  # the reader whose hold keeps the history
+    hold: str | None = None  # the reader that holds the history
 
 
 @message("updates", DATA_REQUESTS)

@@ -39,7 +39,7 @@ class DataService:
         self.holds = ReaderHolds()
         self.outputs = outputs
         self.settle = settle
-        self.published_prefix: commands.StagingKey | None = None  # the batch whose rows are in the open epoch
+        self.published_prefix: commands.StagingKey | None = None  # the batch in the open epoch
 
     def end_publication(self, committed: bool) -> None:
         """End the open epoch: drop the other staged rows of a batch that it committed, keep those of one taken back."""
@@ -143,7 +143,7 @@ def unstage(service: DataService, command: commands.UnstageCommand, blocks: Bloc
 
 @DATA_COMMANDS.handles(commands.PlacementCommand)
 def placement(service: DataService, command: commands.PlacementCommand, blocks: Blocks) -> tuple[str, ...] | None:
-    """Return the columns whose hash chooses the rank of a row."""
+    """Return the columns that are hashed to choose the rank of a row."""
     return tuple(service.arranged(command.name)[1].placed) if service.is_arranged(command.name) else None
 
 

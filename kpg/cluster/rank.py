@@ -213,7 +213,7 @@ class Rank:
         return Recoverable(self.storage.durable_frontier().elements, checkpoints)
 
     def _open_storage(self, place: str, durability: Durability) -> Storage:
-        """Open a directory. If another process has it open, that is a rank whose coordinator is gone: it ends soon."""
+        """Open a directory. If another process has it open, that is a rank without a coordinator: it ends soon."""
         deadline = time.monotonic() + DIRECTORY_TIMEOUT_SECONDS
         while True:
             try:

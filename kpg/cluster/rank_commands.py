@@ -152,7 +152,7 @@ class AdvanceCommand(Command[AdvanceResult]):
 
     to: FrontierSpec
     dirty: tuple[str, ...] = ()  # the inputs that have rows on some rank
-    following: tuple[str, ...] = ()  # the outputs whose changes the coordinator wants
+    following: tuple[str, ...] = ()  # the outputs that send their changes along
     origins: tuple[OriginPair, ...] = ()
 
 
@@ -308,7 +308,7 @@ class IsAppliedCommand(Command[bool]):
 
 @message("writers", COMMANDS)
 class LatestBatchesCommand(Command[dict[str, Int64]]):
-    """Return the latest batch of each writer whose name begins with `prefix`."""
+    """Return the latest batch of each writer with a name that begins with `prefix`."""
 
     prefix: str
 
@@ -357,7 +357,7 @@ class UnstageCommand(Command[None]):
 
 @message("placement", COMMANDS)
 class PlacementCommand(Command[tuple[str, ...] | None]):
-    """Return the columns whose hash chooses the rank of a row; null if that is undecided."""
+    """Return the columns that are hashed to choose the rank of a row; null if that is undecided."""
 
     name: str
 

@@ -49,7 +49,7 @@ class Answer(NamedTuple, Generic[Result]):
 
 
 class IncomingMessage(NamedTuple):
-    """A frame whose JSON is not interpreted yet. Its blocks are decoded: their texts must be learned in order."""
+    """A frame before its JSON is interpreted. Its blocks are decoded: their texts must be learned in order."""
 
     number: int  # of the request; UNNUMBERED if there is none
     text: str

@@ -38,7 +38,7 @@ class MessageKinds(Generic[Kind]):
 
 @dataclass_transform(frozen_default=True)
 def message(name: str, kinds: MessageKinds[Any]) -> Callable[[type[Shape]], type[Shape]]:
-    """Define a message: make the class a frozen dataclass whose `kind` is `name`, and add it to `kinds`."""
+    """Define a message: make the class a frozen dataclass with `name` as its `kind`, and add it to `kinds`."""
 
     def define(shape: type[Shape]) -> type[Shape]:
         assert name not in kinds.by_name, f"two messages are called {name!r}"

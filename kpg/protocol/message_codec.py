@@ -3,8 +3,8 @@
     decode(encode(message), kinds) == message
 
 Decoding refuses every text that is not exactly a message: text that is not JSON, members that are given twice, bare NaN
-and infinities, half a character, nesting too deep, and whatever `kpg.protocol.strict_decoder` refuses. Nothing but
-ProtocolError is raised. Encoding leaves out members that have their default. Encoders and decoders are made once for
+and infinities, half a character, nesting too deep, and everything that `kpg.protocol.strict_decoder` refuses. It raises
+ProtocolError only. Encoding leaves out members that have their default. Encoders and decoders are made once for
 each class; a small message costs a few microseconds each way.
 """
 
@@ -118,27 +118,27 @@ def encode_result(value: Any) -> str:
 
 def decode(text: str, kinds: MessageKinds[Kind]) -> Kind:
     """Return the message that a text holds, of one of some kinds."""
-    given = read(text, kinds.python_only)
-    if type(given) is not dict:
+    json_value = read(text, kinds.python_only)
+    if type(json_value) is not dict:
         raise refused("$", "a message is a JSON object", 'For example {"type": "ping", "id": 1}.')
     known = kinds.by_name
-    name = given.get("type")
+    name = json_value.get("type")
     if type(name) is not str:
         raise refused("$", "the member 'type' is missing", f"It is one of {', '.join(known)}.")
     if name not in known:
         raise refused("$.type", f"there is no message {shown(name)!r} here", nearest(name, known))
     shape: Any = known[name]
-    decoded: Kind = object_decoder(shape, ("type",))(given, "$")
+    decoded: Kind = object_decoder(shape, ("type",))(json_value, "$")
     return decoded
 
 
 def identify(text: str) -> int | None:
     """Return the id of a message that may be refused, if it has one."""
     try:
-        given = read(text)
+        json_value = read(text)
     except ProtocolError:
         return None
-    number = given.get("id") if isinstance(given, dict) else None
+    number = json_value.get("id") if isinstance(json_value, dict) else None
     return number if type(number) is int and 0 <= number <= EXACT else None
 
 

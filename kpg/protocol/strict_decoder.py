@@ -81,15 +81,15 @@ def members(shape: Any) -> dict[str, tuple[Any, bool]]:
     }
 
 
-def build(shape: type[Shape], given: Any, path: str, extra: tuple[str, ...] = ()) -> Shape:
+def build(shape: type[Shape], json_value: Any, path: str, extra: tuple[str, ...] = ()) -> Shape:
     """Make an object of a dataclass from a JSON object; members named in `extra` are ignored."""
-    built: Shape = object_decoder(typing.cast(Any, shape), extra)(given, path)
+    built: Shape = object_decoder(typing.cast(Any, shape), extra)(json_value, path)
     return built
 
 
-def decode(shape: Any, given: Any, path: str) -> Any:
+def decode(shape: Any, json_value: Any, path: str) -> Any:
     """Decode a JSON value as an annotation."""
-    return decoder_of(shape)(given, path)
+    return decoder_of(shape)(json_value, path)
 
 
 # Compilation: from an annotation to a function
@@ -123,17 +123,17 @@ def object_decoder(shape: Any, extra: tuple[str, ...]) -> Decoder:
     required = {name for name, (_, is_required) in known.items() if is_required}
     ignored = frozenset(extra) - known.keys()
 
-    def decode_object(given: Any, path: str) -> Any:
-        if type(given) is not dict:
-            raise refused(path, f"an object is expected, not {kind_of(given)}")
-        if not given.keys() <= allowed:
-            name = next(name for name in given if name not in allowed)
+    def decode_object(json_value: Any, path: str) -> Any:
+        if type(json_value) is not dict:
+            raise refused(path, f"an object is expected, not {kind_of(json_value)}")
+        if not json_value.keys() <= allowed:
+            name = next(name for name in json_value if name not in allowed)
             raise refused(f"{path}.{shown(name)}", "no such member", nearest(name, known))
-        if not required <= given.keys():
-            name = next(name for name in known if name in required and name not in given)
+        if not required <= json_value.keys():
+            name = next(name for name in known if name in required and name not in json_value)
             raise refused(path, f"the member {name!r} is missing", f"It holds {describe(known[name][0])}.")
         values = {}
-        for name, value in given.items():
+        for name, value in json_value.items():
             if name not in ignored:
                 decoder, suffix = decoders[name]
                 values[name] = decoder(value, path + suffix)
@@ -154,8 +154,8 @@ def annotated_decoder(arguments: tuple[Any, ...]) -> Decoder:
             return marks[note]
     decode_inner = decoder_of(inner)
 
-    def decode_bounded(given: Any, path: str) -> Any:
-        value = decode_inner(given, path)
+    def decode_bounded(json_value: Any, path: str) -> Any:
+        value = decode_inner(json_value, path)
         for note in notes:
             if type(note) is Size and not note.least <= len(value) <= note.most:
                 raise refused(path, f"the length is {len(value):,}", f"From {note.least:,} to {note.most:,}.")
@@ -171,15 +171,15 @@ def union_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
     alternatives = [alternative for alternative in arguments if alternative is not type(None)]
     if len(alternatives) == 1:
         decode_inner = decoder_of(alternatives[0])
-        return lambda given, path: None if given is None else decode_inner(given, path)
+        return lambda json_value, path: None if json_value is None else decode_inner(json_value, path)
     assert all(alternative in SCALARS for alternative in alternatives), f"{shape} is not supported"
     by_type: dict[type, Decoder] = {alternative: decoder_of(alternative) for alternative in alternatives}
 
-    def decode_alternative(given: Any, path: str) -> Any:
-        decoder = by_type.get(type(given))
+    def decode_alternative(json_value: Any, path: str) -> Any:
+        decoder = by_type.get(type(json_value))
         if decoder is None:
-            raise refused(path, f"{describe(shape)} is expected, not {kind_of(given)}")
-        return decoder(given, path)
+            raise refused(path, f"{describe(shape)} is expected, not {kind_of(json_value)}")
+        return decoder(json_value, path)
 
     return decode_alternative
 
@@ -187,30 +187,30 @@ def union_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
 def literal_decoder(shape: Any, arguments: tuple[Any, ...]) -> Decoder:
     """Decode one of some constants."""
 
-    def decode_literal(given: Any, path: str) -> Any:
-        if given not in arguments or type(given) is not type(arguments[0]):
-            raise refused(path, f"{shown(given)} is not {describe(shape)}", nearest(given, arguments))
-        return given
+    def decode_literal(json_value: Any, path: str) -> Any:
+        if json_value not in arguments or type(json_value) is not type(arguments[0]):
+            raise refused(path, f"{shown(json_value)} is not {describe(shape)}", nearest(json_value, arguments))
+        return json_value
 
     return decode_literal
 
 
 def list_decoder(item: Any) -> Decoder:
-    """Decode a list as a tuple whose items have one annotation."""
+    """Decode a list of items with one annotation, as a tuple."""
     decode_item = decoder_of(item)
     bulk_type = int if item is int or item == Int64 else item if item is str else None
     largest = EXACT if item is int else INT64_LIMIT - 1
 
-    def decode_list(given: Any, path: str) -> tuple[Any, ...]:
-        if type(given) is not list:
-            raise refused(path, f"a list is expected, not {kind_of(given)}")
-        if not given:
+    def decode_list(json_value: Any, path: str) -> tuple[Any, ...]:
+        if type(json_value) is not list:
+            raise refused(path, f"a list is expected, not {kind_of(json_value)}")
+        if not json_value:
             return ()
         # The common cases, names, times and diffs, without a call for each item.
-        if bulk_type is not None and set(map(type, given)) == {bulk_type}:
-            if bulk_type is str or (-largest <= min(given) and max(given) <= largest):
-                return tuple(given)
-        return tuple([decode_item(value, f"{path}[{position}]") for position, value in enumerate(given)])
+        if bulk_type is not None and set(map(type, json_value)) == {bulk_type}:
+            if bulk_type is str or (-largest <= min(json_value) and max(json_value) <= largest):
+                return tuple(json_value)
+        return tuple([decode_item(value, f"{path}[{position}]") for position, value in enumerate(json_value)])
 
     return decode_list
 
@@ -219,22 +219,22 @@ def tuple_decoder(items: tuple[Any, ...]) -> Decoder:
     """Decode a list of fixed length as a tuple, each item by its own annotation."""
     decoders = [decoder_of(item) for item in items]
 
-    def decode_tuple(given: Any, path: str) -> tuple[Any, ...]:
-        require(given, list, path, "a list")
-        if len(given) != len(decoders):
-            raise refused(path, f"a list of {len(decoders)} is expected, not of {len(given):,}")
-        return tuple([decoders[position](value, f"{path}[{position}]") for position, value in enumerate(given)])
+    def decode_tuple(json_value: Any, path: str) -> tuple[Any, ...]:
+        require(json_value, list, path, "a list")
+        if len(json_value) != len(decoders):
+            raise refused(path, f"a list of {len(decoders)} is expected, not of {len(json_value):,}")
+        return tuple([decoders[position](value, f"{path}[{position}]") for position, value in enumerate(json_value)])
 
     return decode_tuple
 
 
 def mapping_decoder(item: Any) -> Decoder:
-    """Decode an object whose values have one annotation."""
+    """Decode an object of values with one annotation."""
     decode_item = decoder_of(item)
 
-    def decode_mapping(given: Any, path: str) -> dict[str, Any]:
-        require(given, dict, path, "an object")
-        return {name: decode_item(value, f"{path}.{shown(name)}") for name, value in given.items()}
+    def decode_mapping(json_value: Any, path: str) -> dict[str, Any]:
+        require(json_value, dict, path, "an object")
+        return {name: decode_item(value, f"{path}.{shown(name)}") for name, value in json_value.items()}
 
     return decode_mapping
 
@@ -243,10 +243,10 @@ def scalar_decoder(shape: type) -> Decoder:
     """Decode a text, a number or a truth value."""
     expected = SCALARS[shape]
 
-    def decode_scalar(given: Any, path: str) -> Any:
-        if type(given) is not shape:
-            raise refused(path, f"{expected} is expected, not {kind_of(given)}")
-        return given
+    def decode_scalar(json_value: Any, path: str) -> Any:
+        if type(json_value) is not shape:
+            raise refused(path, f"{expected} is expected, not {kind_of(json_value)}")
+        return json_value
 
     return {int: decode_int, float: decode_float}.get(shape, decode_scalar)
 
@@ -254,63 +254,63 @@ def scalar_decoder(shape: type) -> Decoder:
 # Decoders without parameters
 
 
-def null_decoder(given: Any, path: str) -> None:
+def null_decoder(json_value: Any, path: str) -> None:
     """Accept null only."""
-    if given is not None:
-        raise refused(path, f"null is expected, not {kind_of(given)}")
+    if json_value is not None:
+        raise refused(path, f"null is expected, not {kind_of(json_value)}")
 
 
-def decode_int(given: Any, path: str) -> int:
+def decode_int(json_value: Any, path: str) -> int:
     """Decode a whole number that every reader of JSON takes exactly."""
-    if type(given) is not int:
-        raise refused(path, f"a whole number is expected, not {kind_of(given)}")
-    if not -EXACT <= given <= EXACT:
+    if type(json_value) is not int:
+        raise refused(path, f"a whole number is expected, not {kind_of(json_value)}")
+    if not -EXACT <= json_value <= EXACT:
         raise refused(path, "the number is too large", "At most 2^53 - 1.")
-    return given
+    return json_value
 
 
-def decode_int64(given: Any, path: str) -> int:
+def decode_int64(json_value: Any, path: str) -> int:
     """Decode a whole number of 64 bits."""
-    if type(given) is not int:
-        raise refused(path, f"a whole number is expected, not {kind_of(given)}")
-    if not -INT64_LIMIT <= given < INT64_LIMIT:
+    if type(json_value) is not int:
+        raise refused(path, f"a whole number is expected, not {kind_of(json_value)}")
+    if not -INT64_LIMIT <= json_value < INT64_LIMIT:
         raise refused(path, "the number is too large", "At most 2^63 - 1.")
-    return given
+    return json_value
 
 
-def decode_float(given: Any, path: str) -> Any:
+def decode_float(json_value: Any, path: str) -> Any:
     """Decode a number; a whole one becomes a float."""
-    if type(given) is int:
-        return float(given) if abs(given) <= EXACT else decode_value(given, path)
-    require(given, float, path, SCALARS[float])
-    return given
+    if type(json_value) is int:
+        return float(json_value) if abs(json_value) <= EXACT else decode_value(json_value, path)
+    require(json_value, float, path, SCALARS[float])
+    return json_value
 
 
-def accept(given: Any, path: str) -> Any:
+def accept(json_value: Any, path: str) -> Any:
     """Accept any JSON."""
-    return given
+    return json_value
 
 
-def decode_any_json(given: Any, path: str) -> Any:
+def decode_any_json(json_value: Any, path: str) -> Any:
     """Accept any JSON that is not nested too deep."""
-    if is_deeper(given, MAX_JSON_DEPTH):
+    if is_deeper(json_value, MAX_JSON_DEPTH):
         raise refused(path, f"lists and objects are nested deeper than {MAX_JSON_DEPTH}")
-    return given
+    return json_value
 
 
-def is_deeper(given: Any, depth: int) -> bool:
+def is_deeper(json_value: Any, depth: int) -> bool:
     """Return whether lists and objects are nested deeper than `depth`."""
-    if not isinstance(given, list | dict):
+    if not isinstance(json_value, list | dict):
         return False
-    inner = given.values() if isinstance(given, dict) else given
+    inner = json_value.values() if isinstance(json_value, dict) else json_value
     return depth == 0 or any(is_deeper(value, depth - 1) for value in inner)
 
 
-def decode_rows(given: Any, path: str) -> tuple[tuple[Any, ...], ...]:
+def decode_rows(json_value: Any, path: str) -> tuple[tuple[Any, ...], ...]:
     """Decode rows, each a list of values."""
-    require(given, list, path, "a list of rows")
+    require(json_value, list, path, "a list of rows")
     rows = []
-    for position, row in enumerate(given):
+    for position, row in enumerate(json_value):
         if type(row) is not list:
             raise refused(f"{path}[{position}]", f"a row is a list of values, not {kind_of(row)}")
         rows.append(tuple([
@@ -324,10 +324,10 @@ def decode_rows(given: Any, path: str) -> tuple[tuple[Any, ...], ...]:
 # Refusals
 
 
-def require(given: Any, kind: type, path: str, expected: str) -> None:
+def require(json_value: Any, kind: type, path: str, expected: str) -> None:
     """Refuse a value of another type."""
-    if type(given) is not kind:
-        raise refused(path, f"{expected} is expected, not {kind_of(given)}")
+    if type(json_value) is not kind:
+        raise refused(path, f"{expected} is expected, not {kind_of(json_value)}")
 
 
 def without_none(arguments: tuple[Any, ...]) -> Any:
@@ -336,10 +336,10 @@ def without_none(arguments: tuple[Any, ...]) -> Any:
     return inner
 
 
-def kind_of(given: Any) -> str:
+def kind_of(json_value: Any) -> str:
     """Name the type of a JSON value, for people."""
     names = {dict: "an object", list: "a list", type(None): "null", **SCALARS}
-    return names.get(type(given), type(given).__name__)
+    return names.get(type(json_value), type(json_value).__name__)
 
 
 def describe(shape: Any) -> str:
@@ -365,7 +365,7 @@ def nearest(name: object, known: Iterable[Any]) -> str:
     return f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(names)}."
 
 
-def shown(given: Any) -> str:
+def shown(json_value: Any) -> str:
     """Return the text of a refused value, cut to a readable length."""
-    text = given if isinstance(given, str) else repr(given)
+    text = json_value if isinstance(json_value, str) else repr(json_value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."

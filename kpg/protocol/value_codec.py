@@ -21,7 +21,7 @@ from kpg.errors import ProtocolError
 
 EXACT: Final = 2**53 - 1  # the largest whole number that every reader of JSON takes exactly
 _FLOAT: Final = MESSAGE_FORMAT["float"]
-PLAIN: Final = frozenset({str, bool, type(None)})  # types whose values are the same in JSON
+PLAIN: Final = frozenset({str, bool, type(None)})  # types that JSON has too
 
 
 def encode_value(value: Any) -> Any:
@@ -41,21 +41,21 @@ def encode_value(value: Any) -> Any:
     raise ProtocolError(f"a value of type {kind.__name__} cannot be sent", hint="Send numbers, text, dates or bytes.")
 
 
-def decode_value(given: Any, path: str = "$") -> Any:
+def decode_value(json_value: Any, path: str = "$") -> Any:
     """Return the value that JSON stands for."""
-    kind = type(given)
+    kind = type(json_value)
     if kind in PLAIN:
-        return given
+        return json_value
     if kind is int:
-        if -EXACT <= given <= EXACT:
-            return given
-        raise refused(path, "a number beyond 2^53 may have been rounded", f'Write {{"int": "{str(given)[:24]}"}}.')
+        if -EXACT <= json_value <= EXACT:
+            return json_value
+        raise refused(path, "a number beyond 2^53 may have been rounded", f'Write {{"int": "{str(json_value)[:24]}"}}.')
     if kind is float:
-        if math.isfinite(given):
-            return given
+        if math.isfinite(json_value):
+            return json_value
         raise refused(path, "the number is too large for a float", _FLOAT.example)
-    if kind is dict and len(given) == 1:
-        ((tag, text),) = given.items()
+    if kind is dict and len(json_value) == 1:
+        ((tag, text),) = json_value.items()
         reader = MESSAGE_FORMAT.of_tag(tag)
         if reader is not None and type(text) is str:
             return tagged(reader, text, path)

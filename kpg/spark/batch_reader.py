@@ -91,7 +91,7 @@ class BatchReader(DataSourceReader):
         return [Shard(placement.ranks[rank], request, keys) for rank in ranks]
 
     def _keys(self, placement: RelationPlacement) -> tuple[list[str], list[Key]]:
-        """Return the longest prefix of the sort order whose values filters fix, and those values; none for a scan."""
+        """Return the longest prefix of the sort order that filters fix, and its values; none for a scan."""
         order = [*placement.placed, *[name for name in placement.schema.names if name not in placement.placed]]
         columns: list[str] = []
         for name in order:

@@ -40,7 +40,7 @@ class StagedAttempt:
 
 @message("failed", TASK_RESULTS)
 class FailedAttempt:
-    """The error of an attempt whose rows were refused."""
+    """The error of an attempt with refused rows."""
 
     kind: ClassVar[str]
     failure: FailureSpec
@@ -56,7 +56,7 @@ class RelationDescription:
     writable: bool
     schema: TrustedJson
     key: tuple[str, ...]
-    placed: tuple[str, ...]  # the columns whose hash chooses the rank of a row
+    placed: tuple[str, ...]  # the columns that are hashed to choose the rank of a row
     ranks: tuple[tuple[str, int], ...]  # the address of each rank
     generation: int
     epoch: Int64

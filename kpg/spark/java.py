@@ -44,7 +44,7 @@ def ensure_java() -> str:
 
 
 def wrapped(home: Path) -> Path:
-    """Return a Java home whose `java` leaves out the flag for the missing module."""
+    """Return a Java home with a `java` that leaves out the flag for the missing module."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     directory = Path(cache) / "kpg" / "java"
     (directory / "bin").mkdir(parents=True, exist_ok=True)

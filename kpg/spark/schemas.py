@@ -50,7 +50,7 @@ def kpg_schema(struct: StructType, key: tuple[str, ...] = ()) -> Schema:
 
 
 def check_fits(placement: RelationPlacement, kind: RowKind, struct: StructType) -> None:
-    """Refuse rows whose columns are not those of a relation; nulls are checked row by row, later."""
+    """Refuse rows with other columns than a relation; nulls are checked row by row, later."""
     if not placement.writable:
         raise SchemaMismatch(f"{placement.name} is an answer; rows go into relations")
     wanted, found = kind.columns(placement), kpg_schema(struct)

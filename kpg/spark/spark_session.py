@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXECUTOR_TIMEOUT_SECONDS = 30.0  # for executors to register
-SECRET = "spark.kpg.secret"  # Spark redacts values whose key matches spark.redaction.regex: secret, token, password
+SECRET = (
+    "spark.kpg.secret"  # Spark redacts keys that match spark.redaction.regex: secret, token, password
+)
 ADDRESS = "spark.kpg.address"
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 
