@@ -30,7 +30,7 @@ examples:
   kpg run path.dl --query 'path(1, _)'   compute only the rows that match
   kpg run path.dl --changes changes.txt  then apply each commit: path_t1.csv, path_t2.csv, ...
   kpg explain path.dl                    show the plan, without any data
-  kpg bench                              run the papers' experiments; kpg bench X16 runs one
+  kpg bench                              run the benchmarks; kpg bench E1 runs one
   kpg serve data/                        serve a db that is kept in data/
   kpg shell ws://127.0.0.1:8340          query a server; without an address, a db in memory
 """

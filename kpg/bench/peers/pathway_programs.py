@@ -115,12 +115,12 @@ class RoundFeed:
 
 
 def load_columns(rows: Arrays) -> dict[str, Any]:
-    """E1: count keys that enter as a column."""
+    """Count keys that enter as a column (E1)."""
     return load_frame({"k": rows["keys"]}, counts)
 
 
 def load_csv(rows: Arrays) -> dict[str, Any]:
-    """E1: count keys from a CSV file."""
+    """Count keys from a CSV file (E1)."""
     import pathway as pw
 
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -131,7 +131,7 @@ def load_csv(rows: Arrays) -> dict[str, Any]:
 
 
 def load_rows(rows: Arrays) -> dict[str, Any]:
-    """E1: count keys through the Python connector."""
+    """Count keys through the Python connector (E1)."""
     import pathway as pw
 
     keys = rows["keys"].tolist()
@@ -148,7 +148,7 @@ def load_rows(rows: Arrays) -> dict[str, Any]:
 
 
 def load_graph_columns(rows: Arrays) -> dict[str, Any]:
-    """E7: reach from node 0, from edges that enter as columns."""
+    """Find what node 0 reaches, from edges that enter as columns (E7)."""
     edges = rows["edges"]
     side = np.concatenate([np.zeros(len(edges), np.int64), [1]])
     pairs = np.concatenate([edges, [[0, 0]]])
@@ -156,7 +156,7 @@ def load_graph_columns(rows: Arrays) -> dict[str, Any]:
 
 
 def load_join_columns(rows: Arrays) -> dict[str, Any]:
-    """E8: the pairs of two relations that enter as columns."""
+    """Count the pairs of two relations that enter as columns (E8)."""
     sides = [rows["left"], rows["right"]]
     side = np.concatenate([np.full(len(pairs), number, np.int64) for number, pairs in enumerate(sides)])
     pairs = np.concatenate(sides)
@@ -187,19 +187,19 @@ def load(query: Callable[[], Any]) -> dict[str, Any]:
 
 
 def rounds_of_keys(rows: Arrays) -> dict[str, Any]:
-    """E2: the load is the first round. Rows are (number, key)."""
+    """Count keys in rounds (E2); the load is the first round. Rows are (number, key)."""
     return play(rounds_from(rows["rows"], rows["inserts"], rows["removals"]), counts)
 
 
 def rounds_of_edges(rows: Arrays) -> dict[str, Any]:
-    """E7: the load is the first round, with the root as a row of side 1. Rows are (number, source, target)."""
+    """Find what the root, a row of side 1, reaches in rounds (E7). Rows are (number, source, target)."""
     rounds = rounds_from(rows["rows"], rows["inserts"], rows["removals"])
     rounds[0][0].append({"row": -1, "side": 1, "k": 0, "v": 0})
     return play(rounds, reach)
 
 
 def rounds_of_join(rows: Arrays) -> dict[str, Any]:
-    """E8: the load of both sides is the first round. Rows are (number, key, value)."""
+    """Count pairs in rounds (E8); the load of both sides is the first. Rows are (number, key, value)."""
     left = rounds_from(rows["left"], rows["left_inserts"], rows["left_removals"], 0)
     right = rounds_from(rows["right"], rows["right_inserts"], rows["right_removals"], 1)
     both = zip(left, right, strict=True)
