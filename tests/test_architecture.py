@@ -1,49 +1,75 @@
-"""The layering, as a table that the imports must obey. A package that is not in the table is an error."""
+"""The layers of kpg: a table of the imports that exist, one name for one thing, and other rules on its structure."""
 
 import ast
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent / "kpg"
-CONTRACTS = {"types", "errors", "config", "events", "version"}  # importable by all
-COMMANDS = {"terminal"}  # what those who speak on the command line have in common
-COLUMNAR = {"columns", "kernels", "algebra"}
-ENGINE = {"operators", "dataflow", "trace", "progress", "seminaive"} | COLUMNAR
-API = {"api", "plan", "storage"} | ENGINE
+CONTRACTS = {"errors", "config", "events", "version"}  # importable by all layers
+# Imports point down: each layer may import the layers listed with it, and every listed import exists.
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
     "kernels": set(),
-    "columns": {"algebra", "kernels"},
-    "progress": {"algebra"},
-    "trace": COLUMNAR,  # never dataflow: so a trace is shared across dataflows, processes and restarts
-    "dataflow": {"progress"} | COLUMNAR,  # never trace
-    "seminaive": COLUMNAR,  # recursion over what only grows: knows neither traces nor dataflows
-    "operators": ENGINE,
-    "plan": ENGINE,
-    "api": {"plan", "storage"} | ENGINE,  # the objects people hold
-    "graphs": {"api", "columns"},  # a library on the public API
-    "query": API | COMMANDS | {"opening"},
-    "storage": {"trace"} | COLUMNAR,
-    "observe": API,
-    "service": API | {"query", "observe"},
-    "protocol": {"columns"},  # messages; neither sockets nor the engine
-    "server": API | COMMANDS | {"query", "storage", "observe", "service", "protocol", "opening"},
-    "client": {"protocol", "columns"},  # what a program needs that talks to a server
-    "shell": COMMANDS | {"client", "protocol", "server", "columns", "query"},
-    "cluster": API | {"storage", "protocol"},  # workers as processes
-    "spark": API | {"storage", "cluster", "protocol"},
-    "opening": API | {"cluster", "storage", "spark"},
-    "bench": API | COMMANDS | {"graphs", "query", "service", "opening", "observe", "cluster", "spark"},
     "terminal": set(),
-    "testing": API | {"query"},  # shipped to users; nobody may import it
-    "cli": API | {"bench", "opening", "cluster", "graphs", "query", "server", "shell", "spark", "storage", "observe"},
-    "__init__": API | {"graphs", "opening", "client"},
+    "columns": {"kernels"},
+    "progress": {"algebra"},
+    "dataflow": {"algebra", "columns", "progress"},
+    "protocol": {"columns"},
+    "seminaive": {"columns", "kernels"},
+    "trace": {"algebra", "columns", "kernels"},
+    "client": {"columns", "protocol"},
+    "operators": {"algebra", "columns", "dataflow", "kernels", "seminaive", "trace"},
+    "storage": {"algebra", "columns", "trace"},
+    "plan": {"algebra", "columns", "dataflow", "operators", "progress", "seminaive", "trace"},
+    "api": {"algebra", "columns", "dataflow", "operators", "plan", "storage", "trace"},
+    "cluster": {
+        "algebra",
+        "api",
+        "columns",
+        "dataflow",
+        "kernels",
+        "operators",
+        "plan",
+        "progress",
+        "protocol",
+        "storage",
+        "trace",
+    },
+    "graphs": {"api", "columns"},
+    "observe": {"algebra", "api", "columns", "dataflow"},
+    "spark": {"cluster", "columns", "plan", "protocol", "storage"},
+    "opening": {"api", "cluster", "kernels", "spark", "storage"},
+    "__init__": {"api", "client", "columns", "opening"},
+    "query": {"api", "columns", "opening", "plan", "seminaive", "terminal"},
+    "service": {"algebra", "api", "columns", "observe", "plan", "query", "storage"},
+    "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "trace"},
+    "bench": {
+        "algebra",
+        "api",
+        "cluster",
+        "columns",
+        "dataflow",
+        "graphs",
+        "kernels",
+        "observe",
+        "opening",
+        "operators",
+        "plan",
+        "query",
+        "service",
+        "spark",
+        "terminal",
+        "trace",
+    },
+    "server": {"api", "columns", "observe", "opening", "protocol", "query", "service", "terminal"},
+    "shell": {"client", "protocol", "query", "server"},
+    "cli": {"bench", "query", "server", "shell"},
     **{name: set() for name in CONTRACTS},
 }
-KNOW_EACH_OTHER: set[str] = set()
 ONLY_IN = {
     "numba": {"kernels/jit.py", "kernels/warm.py", "kernels/array_address.py"},
     "llvmlite": {"kernels/warm.py", "kernels/array_address.py"},
@@ -53,8 +79,8 @@ ONLY_IN = {
     "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
 }
-REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich"}  # always there; extras are imported when used
-EMPTY_NAMES = re.compile(r"(utils?|common|helpers?|base|core|misc)|.*_(v\d+|old|new|neu|legacy)")
+REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich"}  # always installed; extras are imported on use
+VAGUE_NAMES = re.compile(r"(utils?|common|helpers?|base|core|misc)|.*_(v\d+|old|new|neu|legacy)")
 
 
 class Import(NamedTuple):
@@ -62,115 +88,151 @@ class Import(NamedTuple):
 
     name: str
     for_types_only: bool
-    when_used: bool
+    in_function: bool
     relative: bool = False
 
 
 def imports(path: Path) -> Iterator[Import]:
-    """Every import of a module, wherever in the file it stands."""
-    return within(ast.parse(path.read_text()), for_types_only=False, when_used=False)
+    """Yield every import of a module, at any depth of the file."""
+    return within(ast.parse(path.read_text()), for_types_only=False, in_function=False)
 
 
-def within(node: ast.AST, for_types_only: bool, when_used: bool) -> Iterator[Import]:
+def within(node: ast.AST, for_types_only: bool, in_function: bool) -> Iterator[Import]:
     if isinstance(node, ast.Import):
-        yield from (Import(alias.name, for_types_only, when_used) for alias in node.names)
+        yield from (Import(alias.name, for_types_only, in_function) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names] if node.module == "kpg" else []
         full = [f"kpg.{name}" for name in names] or [node.module or ""]
-        yield from (Import(name, for_types_only, when_used, relative=node.level > 0) for name in full)
+        yield from (Import(name, for_types_only, in_function, relative=node.level > 0) for name in full)
     typing_block = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
     function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     for child in ast.iter_child_nodes(node):
-        yield from within(child, for_types_only or typing_block, when_used or function)
+        yield from within(child, for_types_only or typing_block, in_function or function)
 
 
 def modules() -> list[tuple[Path, str]]:
-    """Every module of kpg with its layer: the package, or the file at the top."""
+    """Return every module of kpg with its layer: its package, or its own name if it is at the top."""
     return [(path, path.relative_to(ROOT).parts[0].removesuffix(".py")) for path in sorted(ROOT.rglob("*.py"))]
 
 
-def allowed(here: str, there: str, for_types_only: bool) -> bool:
-    if for_types_only and {here, there} <= KNOW_EACH_OTHER:
-        return True
-    if here == "__init__" and not (ROOT / there).is_dir() and not (ROOT / f"{there}.py").exists():
-        return True  # a name of the package itself
-    return there in MAY_IMPORT[here] | CONTRACTS | {here}
+def layers_imported() -> dict[str, dict[str, Path]]:
+    """Return, for each layer, the other layers that it imports, each with a module that does."""
+    imported: dict[str, dict[str, Path]] = {layer: {} for _, layer in modules()}
+    for path, layer in modules():
+        for found in imports(path):
+            top, *rest = found.name.split(".")
+            if top == "kpg" and rest and rest[0] not in CONTRACTS | {layer} and is_layer(rest[0]):
+                imported[layer][rest[0]] = path
+    return imported
 
 
-def belongs(path: Path, top: str) -> bool:
-    """Whether a library that has one home is imported there."""
-    place = path.relative_to(ROOT).as_posix()
-    return top not in ONLY_IN or any(place == home or place.startswith(f"{home}/") for home in ONLY_IN[top])
+def is_layer(name: str) -> bool:
+    """Return whether a name below kpg is a package or module, and not a public name of kpg itself."""
+    return (ROOT / name).is_dir() or (ROOT / f"{name}.py").exists()
 
 
-def complain(wrong: list[str]) -> None:
-    assert not wrong, "\n" + "\n".join(wrong)
+def is_allowed_library(path: Path, top: str) -> bool:
+    """Return whether a module may import a library that belongs to certain modules only."""
+    name = path.relative_to(ROOT).as_posix()
+    return top not in ONLY_IN or any(name == home or name.startswith(f"{home}/") for home in ONLY_IN[top])
+
+
+def complain(violations: list[str]) -> None:
+    assert not violations, "\n" + "\n".join(violations)
 
 
 def test_every_layer_is_in_the_table():
-    complain([f"{path}: {here} is not in the table" for path, here in modules() if here not in MAY_IMPORT])
+    complain([f"{path}: {layer} is not in the table" for path, layer in modules() if layer not in MAY_IMPORT])
 
 
 def test_imports_point_down_only():
-    wrong = []
-    for path, here in modules():
-        for each in imports(path):
-            top, *rest = each.name.split(".")
-            if top == "kpg" and rest and here in MAY_IMPORT and not allowed(here, rest[0], each.for_types_only):
-                wrong.append(f"{path}: {here} imports {rest[0]}")
-    complain(wrong)
+    complain([
+        f"{path}: {layer} imports {other}"
+        for layer, others in layers_imported().items()
+        for other, path in others.items()
+        if other not in MAY_IMPORT.get(layer, set())
+    ])  # fmt: skip
+
+
+def test_the_table_allows_only_imports_that_exist():
+    imported = layers_imported()
+    complain([
+        f"{layer} does not import {other}: remove it from the table"
+        for layer, others in MAY_IMPORT.items()
+        for other in sorted(others - imported.get(layer, {}).keys())
+    ])  # fmt: skip
+
+
+def test_the_table_has_no_cycle():
+    remaining = {layer: set(others) for layer, others in MAY_IMPORT.items()}
+    while ready := {layer for layer, others in remaining.items() if not others & remaining.keys()}:
+        remaining = {layer: others for layer, others in remaining.items() if layer not in ready}
+    assert not remaining
 
 
 def test_trace_and_dataflow_never_import_each_other():
+    """A trace is shared across dataflows, processes and restarts because it knows nothing of dataflows."""
     assert "dataflow" not in MAY_IMPORT["trace"] and "trace" not in MAY_IMPORT["dataflow"]
 
 
-def test_nobody_imports_the_testing_kit():
+def test_no_layer_imports_the_testing_kit():
     assert not any("testing" in below for below in MAY_IMPORT.values())
 
 
+def test_module_and_class_names_occur_once():
+    """A stack trace or "go to symbol" identifies one place."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path, _ in modules():
+        if path.stem not in ("__init__", "__main__"):
+            places[f"module {path.stem}"].append(str(path))
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places[f"class {node.name}"].append(str(path))
+    complain([f"{name}: {', '.join(found)}" for name, found in places.items() if len(found) > 1])
+
+
 def test_imports_are_absolute():
-    complain([f"{path}: {each.name}" for path, _ in modules() for each in imports(path) if each.relative])
+    complain([f"{path}: {found.name}" for path, _ in modules() for found in imports(path) if found.relative])
 
 
 def test_each_library_is_imported_in_one_place():
-    wrong = []
+    violations = []
     for path, _ in modules():
-        for each in imports(path):
-            top = each.name.split(".")[0]
-            if not belongs(path, top):
-                wrong.append(f"{path}: {top} belongs in {', '.join(sorted(ONLY_IN[top]))}")
-    complain(wrong)
+        for found in imports(path):
+            top = found.name.split(".")[0]
+            if not is_allowed_library(path, top):
+                violations.append(f"{path}: {top} belongs in {', '.join(sorted(ONLY_IN[top]))}")
+    complain(violations)
 
 
 def test_only_required_libraries_are_imported_at_the_top():
     """An extra (pandas, matplotlib, ...) may be missing: import it in the function that needs it."""
-    wrong = []
+    violations = []
     for path, _ in modules():
-        for each in imports(path):
-            top = each.name.split(".")[0]
+        for found in imports(path):
+            top = found.name.split(".")[0]
             known = top in REQUIRED or top in sys.stdlib_module_names or top in ONLY_IN
-            if not known and not each.for_types_only and not each.when_used:
-                wrong.append(f"{path}: {top} is an extra")
-    complain(wrong)
+            if not known and not found.for_types_only and not found.in_function:
+                violations.append(f"{path}: {top} is an extra")
+    complain(violations)
 
 
 def test_every_module_opens_by_saying_what_it_is():
     texts = [(path, path.read_text()) for path, _ in modules()]
-    written = [(path, ast.parse(text)) for path, text in texts if text.strip()]
-    complain([f"{path}: no docstring" for path, tree in written if not ast.get_docstring(tree)])
+    trees = [(path, ast.parse(text)) for path, text in texts if text.strip()]
+    complain([f"{path}: no docstring" for path, tree in trees if not ast.get_docstring(tree)])
 
 
-def test_no_module_is_named_after_nothing():
+def test_no_module_has_a_vague_name():
     names = {part for path, _ in modules() for part in path.relative_to(ROOT).with_suffix("").parts}
-    complain([f"{name} names nothing" for name in sorted(names) if EMPTY_NAMES.fullmatch(name)])
+    complain([f"{name} says nothing" for name in sorted(names) if VAGUE_NAMES.fullmatch(name)])
 
 
-def test_only_the_command_line_prints():
-    wrong = []
-    for path, here in modules():
+def test_only_commands_print():
+    violations = []
+    for path, layer in modules():
         for node in ast.walk(ast.parse(path.read_text())):
-            says = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
-            if says and here != "cli" and not path.name.endswith("command.py"):
-                wrong.append(f"{path}:{node.lineno}: print")
-    complain(wrong)
+            prints = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+            if prints and layer != "cli" and not path.name.endswith("command.py"):
+                violations.append(f"{path}:{node.lineno}: print")
+    complain(violations)

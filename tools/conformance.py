@@ -1,9 +1,11 @@
-"""Fill the last column of docs/conformance.md: which tests name each row in a docstring.
+"""Check docs/conformance.md: every cited test exists, a row cites one or two, and the count above the tables is right.
 
-    python tools/conformance.py            writes the page
-    python tools/conformance.py --check    fails if the page is not what it would write
+    python tools/conformance.py            writes the count
+    python tools/conformance.py --check    fails if the page is wrong
 
-The page itself holds the rows and their wording; only the column of proofs and the count above it are written here.
+The page is edited by hand. A row cites the tests that would fail if its capability were missing, and nothing else. If
+the tests prove only a part of the row, the cell ends with "in part:" and what is missing. A row without a test is
+*later*, which means left out on purpose for now.
 """
 
 from __future__ import annotations
@@ -11,86 +13,83 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
-PLACES = ("tests",)
-ROW_ID = r"A\d+\.\d+|X\d+"
-TABLE_ROW = re.compile(rf"^\| (?P<row>{ROW_ID}) \| (?P<capability>.*) \| (?P<proofs>[^|]*) \|$", re.MULTILINE)
+TABLE_ROW = re.compile(r"^\| (?P<id>A\d+\.\d+|X\d+) \| .* \| (?P<proof>[^|]*) \|$", re.MULTILINE)
+CITATION = re.compile(r"`([^`]+)`")
 COUNT = re.compile(r"^\d+ of \d+ rows .*$", re.MULTILINE)
-
-# Left out on purpose for now: the query layer and server, many processes, what the papers only wish for.
-LATER_SECTIONS = range(7, 17)
-LATER = {"A1.15", "A1.16", "A1.18", "A3.21", "A5.15", "A5.16", "A17.8"}
-
-Proofs = dict[str, list[str]]
+MAX_CITATIONS = 2  # more would hide the test that matters
 
 
-def filled(page: str, proofs: Proofs) -> str:
-    """The page with the proofs of every row, and their count."""
-    rows = [found["row"] for found in TABLE_ROW.finditer(page)]
-    twice, unknown = {row for row in rows if rows.count(row) > 1}, proofs.keys() - set(rows)
-    if twice or unknown:
-        raise SystemExit(f"rows given twice: {sorted(twice)}; named by tests but not on the page: {sorted(unknown)}")
-    return COUNT.sub(counted(rows, proofs), TABLE_ROW.sub(lambda found: line(found, proofs), page))
+class Row(NamedTuple):
+    """One row of the page: its id, the cited tests, and the text after them."""
+
+    id: str
+    tests: list[str]
+    remark: str
 
 
-def line(found: re.Match[str], proofs: Proofs) -> str:
-    """One row of the table."""
-    row = found["row"]
-    return f"| {row} | {found['capability']} | {', '.join(proofs.get(row, [])) or absent(row)} |"
+def rows_of(page: str) -> list[Row]:
+    """Return the rows of the page."""
+    return [
+        Row(row["id"], CITATION.findall(row["proof"]), CITATION.sub("", row["proof"]).strip(", "))
+        for row in TABLE_ROW.finditer(page)
+    ]
 
 
-def absent(row: str) -> str:
-    """What to say of a row that no test names."""
-    section = 16 if row.startswith("X") else int(row[1:].split(".")[0])
-    return "later" if section in LATER_SECTIONS or row in LATER else "open"
+def problems(page: str, root: Path = ROOT) -> list[str]:
+    """Return what is wrong with the page, one line each."""
+    rows = rows_of(page)
+    ids = [row.id for row in rows]
+    found = [f"{name} occurs twice" for name in sorted(set(ids)) if ids.count(name) > 1]
+    for row in rows:
+        if not row.tests and row.remark != "later":
+            found.append(f"{row.id} cites no test and is not marked as later")
+        if row.tests and row.remark and not row.remark.startswith("in part: "):
+            found.append(f"{row.id} ends with {row.remark!r}: write 'in part: ...' or nothing")
+        if len(row.tests) > MAX_CITATIONS:
+            found.append(f"{row.id} cites {len(row.tests)} tests: keep the one or two that would fail without it")
+        found += [f"{row.id} cites {test}, which does not exist" for test in row.tests if not exists(test, root)]
+    if COUNT.search(page) is None:
+        found.append("the page has no count of its rows")
+    return found
 
 
-def counted(rows: list[str], proofs: Proofs) -> str:
-    """How many rows are shown, open and left for later."""
-    missing = [absent(row) for row in rows if row not in proofs]
-    unseen, later = missing.count("open"), missing.count("later")
-    return f"{len(rows) - len(missing)} of {len(rows)} rows are shown by tests, {unseen} are open, {later} come later."
+def exists(test: str, root: Path) -> bool:
+    """Return whether `file::name` is a test function, or a state machine that Hypothesis runs as a test."""
+    file, _, name = test.partition("::")
+    path = root / file
+    if not path.is_file() or not (name.startswith("test_") or name.endswith("Machine")):
+        return False
+    tree = ast.parse(path.read_text())
+    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name for node in tree.body)
 
 
-def collect(root: Path = ROOT) -> Proofs:
-    """For each row the tests that name it, as `file` or `file::test`."""
-    proofs: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(path for place in PLACES for path in (root / place).rglob("*.py")):
-        for name, text in docstrings(ast.parse(path.read_text())):
-            where = f"`{path.relative_to(root).as_posix()}{name}`"
-            for row in sorted(set(re.findall(rf"\b(?:{ROW_ID})\b", text))):
-                proofs[row].append(where)
-    return dict(proofs)
-
-
-def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Every docstring with what it belongs to: "" for the file, "::name" for a function or class.
-
-    What a state machine checks is shown by the machine, which Hypothesis runs as a test.
-    """
-    yield "", ast.get_docstring(tree) or ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Machine"):
-            inner = [part for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)]
-            yield f"::{node.name}", " ".join(ast.get_docstring(part) or "" for part in inner)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith("test"):
-            yield f"::{node.name}", ast.get_docstring(node) or ""
+def counted(page: str) -> str:
+    """Return the page with the right count of rows."""
+    rows = rows_of(page)
+    partly = sum(bool(row.tests and row.remark) for row in rows)
+    later = sum(not row.tests for row in rows)
+    line = f"{len(rows) - later} of {len(rows)} rows are proven by tests, {partly} of them in part; {later} come later."
+    return COUNT.sub(line, page)
 
 
 def main(arguments: list[str]) -> int:
-    have = PAGE.read_text()
-    want = filled(have, collect())
-    if "--check" in arguments:
-        print("up to date" if have == want else "docs/conformance.md is behind the tests: make conformance")
-        return have != want
-    PAGE.write_text(want)
-    print(COUNT.search(want)[0])  # type: ignore[index]
-    return 0
+    """Check the page, and write its count unless only a check is asked for."""
+    page = PAGE.read_text()
+    wrong = problems(page)
+    if "--check" in arguments and counted(page) != page:
+        wrong.append("the count is out of date: make conformance")
+    for problem in wrong:
+        print(f"docs/conformance.md: {problem}")
+    if "--check" not in arguments:
+        PAGE.write_text(counted(page))
+    line = COUNT.search(counted(page))
+    print(line[0] if line else "")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Pages of the documentation site that lie outside docs/: the README is its home page.
 
-MkDocs calls these hooks (see mkdocs.yml). Links are rewritten for the place that a page has in the site; links to source
-files, which are not part of the site, become plain text.
+MkDocs calls these hooks (see mkdocs.yml). They rewrite links for the position of a page in the site. Links to source
+files, which the site does not contain, become plain text.
 """
 
 from __future__ import annotations
