@@ -153,5 +153,5 @@ def test_an_offset_without_history_is_a_clear_error(db, spark, tmp_path):
 
 def test_a_stream_without_the_option_changes_names_the_option(db, sales, spark):
     frame = spark.readStream.format("kpg").option("relation", "sales").load()
-    with pytest.raises(Exception, match="one of changes"):
+    with pytest.raises(Exception, match="is a stream of changes"):
         ended(frame.writeStream.format("noop").start)
