@@ -35,6 +35,8 @@
 
 Each message says what failed, lower case, no full stop; `detail` says what was found, `hint` what to do instead.
 An error that crosses a process boundary travels as the name in `WIRE_NAMES`, so renaming a class breaks no peer.
+To add an error: write its class, add it to the list above and to `WIRE_NAMES`, export it from kpg/__init__.py, and add
+it to tests/test_errors.py and docs/errors.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ engine tests one attribute and appends a few integers to a list; it creates no o
     messages     channel, rows
     batches      operator, rows, bytes                                        inserted into its trace
     merges       operator, rows before and after, bytes before and after      of a merge or compaction
-    freed        operators whose trace was freed
+    freed        the operator of each trace that was freed
     progress     the number of progress changes in each frame to the peers
 
 An `entity` is a number that identifies an operator, channel, dataflow or worker, unique over all workers.
@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeAlias
 
-PART_BITS = 20  # of an entity: they number the operators of a dataflow, and then its channels
-FIRST_CHANNEL = 1 << (PART_BITS - 1)
-DATAFLOW_BITS = 32  # of an entity: they number the dataflows of a worker
+PART_BITS = 20  # bits of an entity for the number of an operator or channel in its dataflow
+FIRST_CHANNEL = 1 << (PART_BITS - 1)  # smaller numbers are operators, the others channels
+DATAFLOW_BITS = 32  # bits of an entity for the number of a dataflow on its worker
 
 
 class Operates(NamedTuple):
@@ -56,7 +56,7 @@ Built: TypeAlias = Operates | Connects | Imports
 
 
 class Sized(Protocol):
-    """A batch, as far as events need it."""
+    """A batch, as events see it: with a row count and columns."""
 
     def __len__(self) -> int: ...
 
@@ -65,7 +65,7 @@ class Sized(Protocol):
 
 
 class SizedColumns(Protocol):
-    """The columns of a batch. Its lookup table is not counted, because it is created and dropped on demand."""
+    """The columns of a batch and their bytes. The lookup table does not count, because batches build it on demand."""
 
     @property
     def nbytes(self) -> int: ...
@@ -105,7 +105,7 @@ class Events:
 
 
 class TraceEvents:
-    """The events of one trace. The trace owns it, so its end logs that the trace was freed."""
+    """The events of one trace. Only the trace refers to this object, so `__del__` logs that the trace was freed."""
 
     __slots__ = ("_events", "entity")
 
@@ -113,11 +113,11 @@ class TraceEvents:
         self._events = events
         self.entity = entity
 
-    def inserted(self, batch: Sized) -> None:
+    def log_insert(self, batch: Sized) -> None:
         """Log that a batch was inserted."""
         self._events.batches += (self.entity, len(batch), batch.updates.nbytes)
 
-    def merged(self, batches: tuple[Sized, ...], result: Sized) -> None:
+    def log_merge(self, batches: tuple[Sized, ...], result: Sized) -> None:
         """Log that a merge replaced some batches by one, or that one batch was compacted."""
         rows, nbytes = sum(map(len, batches)), sum(batch.updates.nbytes for batch in batches)
         self._events.merges += (self.entity, rows, len(result), nbytes, result.updates.nbytes)

@@ -27,7 +27,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.dataflow.operator import Message
-from kpg.dataflow.worker import logged
+from kpg.dataflow.worker import event_logging
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch
 from kpg.operators.source import Source
 from kpg.trace.key_history import read
@@ -165,7 +165,7 @@ class EmbeddedInput(EncodingInput):
         installed = self.arranged_by(keys)
         if installed is not None:
             return EmbeddedArrangement(self.db, installed.share(), self.node)
-        with logged(self.db.worker, not self.is_log):  # the index is the relation's, whichever query asks for it
+        with event_logging(self.db.worker, not self.is_log):  # the index is the relation's, whichever query asks for it
             arrangement = self.db.installer.arrangement(self.node, f"{self.name} by {', '.join(keys)}", keys)
         self._others = [other for other in self._others if not other.released] + [arrangement.installed]
         return arrangement

@@ -100,5 +100,5 @@ class Channel:
 
 
 def rows_of(payload: Any) -> int:
-    """Return the number of updates of a payload, which are loose or in batches."""
+    """Return the number of updates in a payload: an `Updates` object or a list of batches."""
     return len(payload) if isinstance(payload, Updates) else sum(map(len, payload))

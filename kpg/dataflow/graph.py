@@ -153,7 +153,7 @@ class Dataflow:
             self.log_structure()
 
     def set_events(self, events: Events | None) -> None:
-        """Log events from here on, beginning with the present structure; None stops that."""
+        """Log events from now on, beginning with the present structure; None stops logging."""
         self.events = events if self.logged else None
         if self.events is not None:
             self.log_structure()

@@ -1,6 +1,7 @@
 """The operator: a node of a dataflow, which a worker steps.
 
-Contract between an operator and its worker:
+Contract between an operator and its worker. An assertion enforces the rules marked [checked] in each step. Nothing
+enforces those marked [trusted].
 - `step(inputs)` receives every queued message of each input. These messages no longer count as in flight, but until the
   step ends the operator may still send and hold at their times.                                             [trusted]
 - It sends only at times at or after the time of a message of this step, or a time it holds.                  [checked]
@@ -40,11 +41,11 @@ class Operator:
     """A node of a dataflow. Subclasses implement `step`."""
 
     waits_for_frontier = False
-    schema: Schema | None = None  # of the rows it keeps
+    schema: Schema | None = None  # of the rows it keeps; None if unknown
 
     dataflow: Dataflow
     index: int
-    entity: int  # its number in events
+    entity: int  # its number in events: see kpg.events
     depth: int
     input_locations: list[int]
     output_location: int
@@ -64,10 +65,10 @@ class Operator:
         raise NotImplementedError(self.name)
 
     def follow_frontiers(self) -> None:
-        """Tie the since of traces to frontiers. Called once loops are closed: an open one seems to have ended."""
+        """Tie the since of traces to frontiers. Called when all loops are closed; an open one seems to have ended."""
 
     def set_events(self, events: Events | None) -> None:
-        """Log events that happen outside of steps, beginning with the present state; None stops that."""
+        """Log events that happen outside of steps, beginning with the present state; None stops logging."""
 
     def release(self) -> None:
         """Give up everything held outside this dataflow."""
@@ -88,7 +89,7 @@ class Operator:
         return False
 
     def release_unneeded(self) -> None:
-        """Give up what can no longer be needed. Called after an input was closed somewhere."""
+        """Release state that no later step can need. Called after an input of the database was closed."""
 
     def idle_merge(self, fuel: int) -> bool:
         """Do about `fuel` rows of idle work. Return whether more is left to do now."""

@@ -1,9 +1,9 @@
 """A worker: one thread of control that runs any number of dataflows.
 
 A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
-dataflow is completed after those it reads, so messages that arrive together are processed together. When no operator
-is scheduled, the worker exchanges progress with its peers and schedules the operators whose frontier has passed a time
-they hold.
+dataflow comes after the dataflows it reads, so an operator usually steps once for all messages of a transaction. When
+no operator is scheduled, the worker exchanges progress with its peers. Then it schedules each operator that holds a
+time which the frontier has passed.
 Cost: nothing for operators and dataflows without work.
 """
 
@@ -27,7 +27,7 @@ from kpg.progress.tracker import Tracker
 
 CLOCK = -1  # stands for the clock where progress frames name a dataflow
 GUARD_STEPS = 16  # steps between two checks of the limits: a check costs more than a small step
-MAX_OPERATORS = 1 << 16  # of a dataflow, in the order of scheduling
+MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
 
 
@@ -54,7 +54,7 @@ class Worker:
         self._early_frames: dict[int, list[Frame]] = {}  # for dataflows that a peer has built before this worker
 
     def set_events(self, events: Events | None) -> None:
-        """Log events from here on, beginning with the present dataflows; None stops that."""
+        """Log events from now on, beginning with the present dataflows; None stops logging."""
         self.events = events
         for dataflow in self.dataflows.values():
             dataflow.set_events(events)
@@ -148,14 +148,14 @@ class Worker:
             self.schedule(operator, later=True)
 
     def wake(self) -> bool:
-        """Schedule the operators whose frontier has passed a time they hold."""
+        """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
         due = [operator for operator in self.waiting if operator.is_due()] if self.waiting else []
         for operator in due:
             self.schedule(operator)
         return bool(due)
 
     def queue_idle_work(self, operator: Operator) -> None:
-        """Give an operator idle work until it has none left."""
+        """Add an operator to the queue of idle work, until it has none left."""
         if not operator.in_idle_queue:
             operator.in_idle_queue = True
             self._idle_queue.append(operator)
@@ -182,7 +182,10 @@ class Worker:
         return more
 
     def clean_up(self) -> None:
-        """After an input was closed: finish due work, release what operators no longer need, retire dataflows."""
+        """Finish due work, release state that operators no longer need, and drop finished dataflows.
+
+        Called after an input was closed.
+        """
         self.cleanup_due = True
         self.run()
 
@@ -260,9 +263,9 @@ class Worker:
 
 
 @contextmanager
-def logged(worker: Worker, wanted: bool) -> Iterator[None]:
-    """Log, or do not log, events of the dataflows that are installed in this block."""
-    before, worker.logging = worker.logging, wanted
+def event_logging(worker: Worker, enabled: bool) -> Iterator[None]:
+    """Enable or disable event logging for the dataflows that are installed in this block."""
+    before, worker.logging = worker.logging, enabled
     try:
         yield
     finally:

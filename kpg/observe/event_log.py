@@ -19,7 +19,7 @@ from types import TracebackType
 from kpg.api.contracts import Database
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_input import EmbeddedInput
-from kpg.dataflow.worker import logged
+from kpg.dataflow.worker import event_logging
 from kpg.errors import Closed, InUse, Unavailable
 from kpg.observe import attributes as event_log
 from kpg.observe.event_recorder import EventRecorder
@@ -116,5 +116,5 @@ class EventLog:
 @contextmanager
 def unlogged(db: EmbeddedDatabase) -> Iterator[None]:
     """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged."""
-    with logged(db.worker, False):
+    with event_logging(db.worker, False):
         yield

@@ -80,7 +80,7 @@ class Publisher(Operator):
         spine.events = trace_events = None if events is None else TraceEvents(events, self.entity)
         if trace_events is not None:
             for batch in spine.batches_through(None):
-                trace_events.inserted(batch)
+                trace_events.log_insert(batch)
 
     def state(self) -> Iterator[Updates]:
         spine = self.spine()
@@ -143,7 +143,7 @@ class Insert(Publisher):
         return False
 
     def _continue_trace(self, batch: Batch) -> Batch:
-        """Return the batch with the trace's upper as its lower. Updates between had cancelled, if any."""
+        """Return the batch with the trace's upper as its lower: all updates between the two have cancelled."""
         if batch.lower == self.upper:
             return batch
         return Batch(batch.updates, batch.key_lanes, Description(self.upper, batch.upper, batch.since))

@@ -28,7 +28,7 @@ COUNT_LANES = 2  # added in front: the fewest rows, and the number of the extend
 
 
 class ChooseExtender(Operator):
-    """Compare the row counts of one extender, the `number`th, with the fewest so far. Its key names input lanes."""
+    """Compare the row counts of extender `number` with the fewest so far. Its key consists of input lanes."""
 
     def __init__(self, name: str, index: ExtenderIndex, number: int) -> None:
         super().__init__(name)

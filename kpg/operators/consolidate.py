@@ -2,7 +2,7 @@
 
     output  =  input, with diffs of equal (data, time) added and zeros dropped, sent when its times are complete
 
-It is an arrangement without a trace: used in loops without an arrangement, and where a user wants net changes.
+It works like an arrangement without a trace. Loops without an arrangement need it, and users can ask for it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from kpg.kernels.interesting_times import find_interesting_times
 from kpg.kernels.sweep_totals import presence_changes, running_totals, sums_changes
 from kpg.trace.key_history import KeyHistory
 
-MAX_TARGET_ROWS = 1 << 22  # of target output that is computed in one call: bounds the memory
+MAX_TARGET_ROWS = 1 << 22  # rows of target output computed in one call: bounds the memory
 MAX_DIRECT_READS = 200  # rows read for all evaluation times of a key; if it takes more, replaying the history is faster
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
@@ -103,7 +103,7 @@ def evaluate_sums(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHisto
 def evaluate_first(
     limit: int, by_copies: int, times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory
 ) -> Corrections:
-    """Evaluate the first `limit` values with positive multiplicity: each once, or counting each copy."""
+    """Evaluate the first `limit` values with positive multiplicity. Copies of a value count once, or each of them."""
     kind = COPIES if by_copies else FIRST
     return _correct(times, _accumulate(kind, limit, inputs.data.shape[0], times, inputs), outputs)
 

@@ -16,8 +16,8 @@ from kpg.algebra.frontier import minimal
 from kpg.columns.updates import Updates, concatenate
 from kpg.dataflow.operator import Times
 
-SLICE_UPDATES = 1 << 20  # sent in one step, before other operators run
-LARGE_SLICE_UPDATES = 1 << 14  # sent as a message of its own: copying them into a larger one would cost more
+SLICE_UPDATES = 1 << 20  # updates sent in one step, before other operators run
+LARGE_SLICE_UPDATES = 1 << 14  # from this size on, a message of its own is cheaper than a copy into a larger one
 
 Work = TypeVar("Work")
 
@@ -48,7 +48,7 @@ class DeferredWork(Generic[Work]):
         self._queue.clear()
 
     def times(self) -> Times:
-        """Return the minimal times at which something may still be sent."""
+        """Return the minimal times at which deferred updates may still be sent."""
         return minimal(time for item in self._queue for time in item.times) if self._queue else ()
 
     def send_slice(

@@ -3,10 +3,10 @@
     output  =  nothing
 
 Contract:
-- The function receives every non-empty bundle of updates once, in the order of arrival. [trusted]
-- The operator's input frontier says which times are complete: an `Output` and a `Probe` read it. [trusted]
+- The function receives each non-empty `Updates` object of the stream once, in the order of arrival. [trusted]
+- Times that the input frontier has passed are complete. `Output` and `Probe` read this frontier. [trusted]
 
-Cost: one call for each bundle. The operator keeps no state and copies nothing.
+Cost: one call for each `Updates` object. The operator keeps no state and copies nothing.
 """
 
 from __future__ import annotations

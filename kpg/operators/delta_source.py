@@ -1,9 +1,9 @@
-"""DeltaSource: the start of a delta query. It turns each update of a relation into a tuple with its initial time.
+"""DeltaSource: the start of a pipeline. It turns each update of a relation into a tuple with its initial time.
 
     (data, (e, r, …), diff)  →  ((data, r, …), (e, r, …), diff)         times joined with the floor
 
 The initial time's rounds become lanes. Its epoch needs no lane: all extensions of a tuple keep the epoch of its time.
-See kpg.operators.half_join.
+kpg.operators.half_join explains initial times and the floor.
 """
 
 from __future__ import annotations

@@ -74,15 +74,15 @@ def partition(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, pe
 def partition_by(
     updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int
 ) -> list[Updates | None]:
-    """Return the updates of each worker, by the keys given."""
+    """Return the updates of each worker; `keys` has the key of each update."""
     n = len(updates)
     if not n:
         return [None] * peers
-    found = owners_of(keys, symbolic, symbols, peers)
-    sizes = found.counts.tolist()
+    owners = owners_of(keys, symbolic, symbols, peers)
+    sizes = owners.counts.tolist()
     if max(sizes) == n:  # all belong to one worker
         return [updates if size == n else None for size in sizes]
-    data, times, diffs = (partition_block(block, found, n) for block in (updates.data, updates.times, updates.diffs))
+    data, times, diffs = (partition_block(block, owners, n) for block in (updates.data, updates.times, updates.diffs))
     return [
         Updates(data[peer], times[peer], diffs[peer], updates.consolidated) if sizes[peer] else None
         for peer in range(peers)
@@ -90,23 +90,23 @@ def partition_by(
 
 
 def consolidate_repeated(updates: Updates) -> Updates:
-    """Consolidate many updates with few distinct values. Others are sent as they are: sorting once is cheaper."""
+    """Consolidate updates that outnumber their possible values. Others stay unchanged: the receiver sorts them."""
     sums = None if updates.consolidated or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_dense(updates)
     return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, consolidated=True)
 
 
-def partition_block(block: Ints, found: Owners, n: int) -> list[Ints]:
-    """Return a contiguous block for each worker. All workers share a constant."""
+def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
+    """Return a contiguous block for each worker. A constant is shared by all of them."""
     if block.shape[1] != n:
-        return [block] * len(found.counts)
+        return [block] * len(owners.counts)
     lanes = block.shape[0]
-    ends = lanes * np.cumsum(found.counts)
-    starts = ends - lanes * found.counts
+    ends = lanes * np.cumsum(owners.counts)
+    starts = ends - lanes * owners.counts
     flat = np.empty(block.size, np.int64)
-    scatter_rows(block, found.slots, starts, found.counts, flat)
+    scatter_rows(block, owners.slots, starts, owners.counts, flat)
     return [
         flat[start:end].reshape(lanes, count)
-        for start, end, count in zip(starts.tolist(), ends.tolist(), found.counts.tolist(), strict=True)
+        for start, end, count in zip(starts.tolist(), ends.tolist(), owners.counts.tolist(), strict=True)
     ]
 
 
@@ -130,6 +130,6 @@ def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: i
         for lane, is_symbol in enumerate(symbolic):
             if is_symbol:
                 keys[lane] = symbols.hash_of(keys[lane])
-    found = Owners(np.empty(data.shape[1], np.int64), np.empty(peers, np.int64))
-    assign_slots(keys, len(symbolic), peers, *found)
-    return found
+    owners = Owners(np.empty(data.shape[1], np.int64), np.empty(peers, np.int64))
+    assign_slots(keys, len(symbolic), peers, *owners)
+    return owners

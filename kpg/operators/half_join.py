@@ -1,10 +1,10 @@
-"""HalfJoin: one step of a delta query, which extends tuples by the rows of one or several arrangements.
+"""HalfJoin: one step of a pipeline of a delta query. It extends tuples by the rows of one or several arrangements.
 
     output  =  Σ over tuples (initial time s, time t) and rows (time u) of the extenders that agree with each other
                and are before s:   project(tuple, row) at  t ∨ u ...
 
 *Before* is lexicographic on (initial time, number of the relation): rows of a strict extender count at times before s,
-rows of another extender also at s. So of the changes that contribute to one result, exactly one (the last) finds all
+rows of any other extender also at s. So of the changes that contribute to one result, exactly the last finds all
 others. Only the output time is the product join. The operator keeps no state except waiting tuples:
 
 - A tuple is released when no element of any extender's frontier is lexicographically at or before its initial time. All
@@ -15,7 +15,7 @@ others. Only the output time is the product join. The operator keeps no state ex
 - Times are joined with the `floor`: the least time beyond the since of every import of this dataflow.
 
 `gates` are the extenders of later steps, given if this worker has all of their rows. If a gate has no row before s, the
-tuple needs no extension. When all relations are loaded in one epoch, all delta queries but one end here.
+tuple is dropped. When all relations are loaded in one epoch, all pipelines but one therefore end here.
 Cost: for each tuple a search in each batch, then the rows of its cheapest extender (kpg.trace.extension).
 """
 
@@ -156,16 +156,16 @@ class HalfJoin(Operator):
         return bool(self.deferred)
 
     def is_due(self) -> bool:
-        passed = self._passed()
+        passed = self._complete_before()
         return any(passed is None or waiting.earliest < passed for waiting in self.waiting)
 
-    def _passed(self) -> Time | None:
+    def _complete_before(self) -> Time | None:
         """Return the time before which, lexicographically, the traces are complete; None if they are final."""
         elements = self.frontier(1).elements
         return min(elements) if elements else None
 
     def _release_tuples(self) -> None:
-        passed = self._passed() if self.waiting else None
+        passed = self._complete_before() if self.waiting else None
         kept: list[WaitingTuples] = []
         for waiting in self.waiting:
             if passed is None or waiting.latest < passed:

@@ -17,7 +17,7 @@ from kpg.operators.payload import updates_of
 
 
 class Inspect(Operator):
-    """Call a function with each bundle of updates, with lanes in a given order."""
+    """Call a function with the `Updates` of each message, with lanes in a given order."""
 
     def __init__(self, name: str, function: Callable[[Updates], Any], lanes: tuple[int, ...]) -> None:
         super().__init__(name)

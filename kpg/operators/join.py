@@ -4,8 +4,8 @@
 
 Join is bilinear, so each pair of batches must be matched exactly once. A new batch of one input is matched with the
 other input's trace *through the upper acknowledged there*; then its own upper is acknowledged. Shared traces may
-already hold later batches, and no merge may cross the acknowledged upper, so each handle's physical since stays at it.
-The logical since of each handle is the frontier of the *other* input: no later batch there needs earlier times. When
+already hold later batches, and no merge may cross the acknowledged upper, so each handle's physical frontier is there.
+The since of each handle is the frontier of the *other* input: no later batch there needs earlier times. When
 the other input closes, the handle is released.
 
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
@@ -44,7 +44,7 @@ class Join(Operator):
         self.deferred: DeferredWork[Match | Seek] = DeferredWork()
 
     def follow_frontiers(self) -> None:
-        """Tie each trace's logical since to the frontier of the other input."""
+        """Tie the since of each trace to the frontier of the other input."""
         for index, side in enumerate(self.sides):
             if side.handle is not None:
                 side.handle.follow(partial(self._since, 1 - index, side.trace_depth))

@@ -147,7 +147,7 @@ class ComputeStage:
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
-    """Keep the rows on which a bound expression is true: not false, not null. It may read a range of lanes only."""
+    """Keep the rows on which a bound expression is true: not false, not null. `lanes` limits what it reads."""
 
     expression: BoundExpression
     lanes: tuple[int, int] | None = None  # first and end of the range it reads

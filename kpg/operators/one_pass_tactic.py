@@ -6,8 +6,8 @@ Most groups that change have few distinct times after compaction, and gathering 
 evaluation. Keys with long histories are left to the general tactic.
 
 Two cases need even less. While the input has had insertions only, `distinct` of many keys searches its output only: a
-key that is present stays, and a key that is absent is inserted. The few keys for which that does not decide are
-evaluated as usual. And the minimum of a group is not computed again where only larger rows were inserted or deleted.
+key that is present stays, and a key that is absent is inserted. The few keys that this does not decide are evaluated
+as usual. And the minimum of a group is not computed again where only larger rows were inserted or deleted.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ def subset(task: ReduceTask, chosen: Ints) -> ReduceTask:
     return replace(task, keys=keys, offsets=offsets, seeds=seeds, monotone=False, never_retracted=False)
 
 
-def combine(one: ReduceResult, other: ReduceResult, chosen: Ints) -> ReduceResult:
+def combine(result: ReduceResult, other: ReduceResult, chosen: Ints) -> ReduceResult:
     """Combine two results of disjoint keys. The keys of `other` are numbered by their position in `chosen`."""
-    first, second = one.corrections, other.corrections
+    first, second = result.corrections, other.corrections
     keys = np.concatenate([first.key_index, chosen[second.key_index]])
     order = np.argsort(keys, kind="stable")
     corrections = Corrections(
@@ -153,6 +153,6 @@ def combine(one: ReduceResult, other: ReduceResult, chosen: Ints) -> ReduceResul
         np.concatenate([spread(first.times, len(first)), spread(second.times, len(second))], axis=1)[:, order],
         np.concatenate([spread(first.diffs, len(first)), spread(second.diffs, len(second))], axis=1)[:, order],
     )
-    pending_keys = np.concatenate([one.pending_keys, chosen[other.pending_keys]])
-    pending_times = np.concatenate([one.pending_times, other.pending_times], axis=1)
+    pending_keys = np.concatenate([result.pending_keys, chosen[other.pending_keys]])
+    pending_times = np.concatenate([result.pending_times, other.pending_times], axis=1)
     return ReduceResult(corrections, pending_keys, pending_times)

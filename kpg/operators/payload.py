@@ -1,6 +1,6 @@
 """The payload of messages: `Updates` on the stream of a collection, batches on the stream of an arrangement.
 
-The updates of a batch are sorted updates, so an operator on collections can also read the stream of an arrangement.
+A batch contains `Updates`, so an operator on collections can also read the stream of an arrangement.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     function(key, rows)  →  output rows        key is a tuple, rows is a sorted list of (row, count)
 
-For functions that no kernel implements; slower than those. If the function raises, the group has an error row instead
-of output. When the group changes and the function succeeds, the error is retracted like any other output.
+Used for functions that no kernel implements; slower than a kernel. If the function raises, the group has an error row
+instead of output. When the group changes and the function succeeds, the error is retracted like any other output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kpg.operators.linear import ErrorReport
 from kpg.operators.text_ranks import order_by_value
 from kpg.trace.key_history import KeyHistory
 
-NO_FAILURE = NULL
+NO_FAILURE = NULL  # the symbol of a failure, in an output row without one
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Reduce(Publisher):
         self.early: list[Updates] = []  # each at one time that is not complete yet: from an import, while peers lag
 
     def follow_frontiers(self) -> None:
-        """Tie the logical since of both traces to the earliest times that a later step may evaluate."""
+        """Tie the since of both traces to the earliest times that a later step may evaluate."""
         depth = self.input.trace_depth
         assert self.input.handle is not None
         self.input.handle.follow(lambda: self._since().truncate(depth))

@@ -73,7 +73,7 @@ class Saturate(Operator):
                 self._send(removed, time, -1, port)
             return
         if any(change is not None and change.removed.shape[1] for change in changes):
-            raise InsertOnly("a row was removed from an insert-only program", hint=HINT)
+            raise InsertOnly("a row was removed from an insert-only program", hint=INSERT_ONLY_HINT)
         inserted = [None if change is None else change.added for change in changes]
         for port, added in enumerate(self.fixpoint.insert(inserted)):
             self._send(added, time, 1, port)
@@ -116,7 +116,7 @@ def rows_at(updates: Updates, time: int) -> RowChange | None:
     )
 
 
-HINT = "Run the program without insert-only if rows must be removable."
+INSERT_ONLY_HINT = "Run the program without insert-only if rows must be removable."
 
 
 def saturate(dataflow: Dataflow, system: RuleSystem, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:

@@ -5,7 +5,7 @@
 In a total order every new time is after all old ones. So the sum before is one number for each key, read from the
 input's own trace, and the corrections at each new time retract the old value and insert the new one. A batch at one
 time, as nearly all are, needs a single pass over its keys and the trace. Raises BadPlan inside loops, where times are
-partially ordered; `reduce` is for those.
+partially ordered: use `reduce` there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kpg.trace.key_history import accumulate, distinct_keys
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
 START = Frontier.start(1)
-ROWS_ARE_KEYS = np.empty(0, np.int64)
+ROWS_ARE_KEYS = np.empty(0, np.int64)  # given to a kernel instead of offsets if each row has a key of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +71,18 @@ class Sweep:
         keys, offsets = distinct_keys(updates, key_lanes)
         sums = accumulate(before, keys, updates.width)
         if self.kind == SUMS:
-            found = _sums_in_order(updates, keys, offsets, sums)
-            if found is not None:
-                return found
-            made = sweep_sums(offsets, updates.times, updates.diffs, sums)
+            in_order = _sums_in_order(updates, keys, offsets, sums)
+            if in_order is not None:
+                return in_order
+            corrections = sweep_sums(offsets, updates.times, updates.diffs, sums)
         else:
-            made = sweep_presence(self.at_least, offsets, updates.times, updates.diffs, sums)
-        data = np.empty((key_lanes + made.data.shape[0], len(made)), np.int64)
+            corrections = sweep_presence(self.at_least, offsets, updates.times, updates.diffs, sums)
+        data = np.empty((key_lanes + corrections.data.shape[0], len(corrections)), np.int64)
         np.take(
-            keys, made.key_index, axis=1, out=data[:key_lanes], mode="clip"
+            keys, corrections.key_index, axis=1, out=data[:key_lanes], mode="clip"
         )  # "clip" avoids the copy that checking indices would need
-        data[key_lanes:] = made.data
-        return Updates(data, shrink(made.times), shrink(made.diffs))
+        data[key_lanes:] = corrections.data
+        return Updates(data, shrink(corrections.times), shrink(corrections.diffs))
 
 
 def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
@@ -112,7 +112,7 @@ class SweepReduce(Operator):
         self.upper = START
 
     def follow_frontiers(self) -> None:
-        """Tie the logical since of the trace to the input frontier."""
+        """Tie the since of the trace to the input frontier."""
         assert self.input.handle is not None
         self.input.handle.follow(lambda: self.frontier(0))
 

@@ -61,7 +61,7 @@ class Tactic(Protocol):
         """Return the corrections at all interesting times not beyond the task's upper, and the times beyond it."""
 
     def affected_keys(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
-        """Return the numbers of the keys whose output may change, given new rows at one time; None for all keys.
+        """Return the numbers of the keys with output that may change, given new rows at one time; None for all keys.
 
         The new rows of each key begin at its offset.
         """

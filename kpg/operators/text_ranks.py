@@ -50,7 +50,7 @@ def first_by_rank(
 
 
 def order_by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
-    """Return the order of rows by value. The order of lanes would put text in the order of its symbols' creation."""
+    """Return the order of rows by value, where symbols count by their texts. Lanes alone would order them by id."""
     lanes = [
         _map_symbols(symbols.ranks(), lane) if type_.is_symbolic else lane
         for lane, type_ in zip(data, schema.types, strict=True)

@@ -1,8 +1,8 @@
 """TraceInput: an input of an operator that receives the batches of a trace and also reads the trace.
 
 A shared trace may hold batches that the operator has not received yet. The operator *acknowledges* the batches that it
-has processed and reads the trace through the acknowledged upper. The physical since of its handle stays there, so no
-merge crosses it.
+has processed and reads the trace through the acknowledged upper. The physical frontier of its handle stays there, so
+no merge crosses it.
 """
 
 from __future__ import annotations

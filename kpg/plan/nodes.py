@@ -3,6 +3,15 @@
 A node knows its schema and the loops it depends on. Nodes compare by identity. `render` turns the nodes that an answer
 needs into the operators of one dataflow. A node that does not depend on a loop is rendered outside it, even if it was
 written inside, so that work that does not change with the round is done once.
+
+To add an operator:
+    1. write it in a file of its own in kpg/operators/ (or as a `LinearStage` of kpg/operators/linear.py);
+    2. here, add its node; in kpg/api/collection.py (group.py for groups), add the method that creates the node;
+    3. render it: add a case to `Renderer._render` in kpg/plan/render.py (for a linear stage, to kpg/plan/chains.py),
+       and its inputs to kpg/plan/dependencies.py;
+    4. in kpg/plan/plan_document.py, add its kind, so that plans with it can be sent to workers;
+    5. in kpg/testing/denotations.py, define its meaning; in tests/operators/, compare the operator with it at all
+       times; in docs/operators.md, describe it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The requests of clients, one class a message, its fields the members of the JSON object.
 
 Each has an `id` of the client's choice and gets a reply with that id, except `ack`. The first request is `hello`.
+To add a request: define it here, add its handler to kpg/server/request_handlers.py and its call to kpg/client/calls.py,
+and add an example to docs/protocol.md.
 """
 
 from __future__ import annotations

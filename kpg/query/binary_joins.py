@@ -4,7 +4,7 @@
         scan q  |  join r on y  |  where x < z  |  without s on z  |  emit
 
 Each step joins one more atom; intermediate results are indexed. Steps carry only the variables that later steps read.
-The alternative are delta queries (kpg/query/delta_pipelines.py); kpg/query/join_strategy.py chooses.
+The alternative is a delta query (kpg/query/delta_pipelines.py); kpg/query/join_strategy.py chooses between them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def fixed_columns(atom: Atom) -> list[tuple[int, ConstantTerm]]:
 
 
 def repeated_columns(atom: Atom) -> list[tuple[int, int]]:
-    """Return the pairs of columns of an atom that must be equal because the same variable stands in both."""
+    """Return the pairs of columns of an atom that must be equal because both contain the same variable."""
     first: dict[str, int] = {}
     pairs = []
     for column, term in enumerate(atom.arguments):

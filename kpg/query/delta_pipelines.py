@@ -26,7 +26,7 @@ from kpg.query.ir.terms import variables as variables_of_term
 
 @dataclass(frozen=True, slots=True)
 class PipelineSource:
-    """An atom of a rule, as a source of changes and as something to look up. `names` names its columns."""
+    """An atom of a rule: the source of a pipeline, and an index for the others. `names` names its columns."""
 
     number: int  # the order of sources; at equal times, the pipeline of the later source finds the earlier ones
     atom: Atom

@@ -1,15 +1,15 @@
 """Plan the delta queries of a rule: the order in which the changes of each atom meet the other atoms.
 
-A pipeline begins with all variables of its atom bound. A source with all variables bound validates immediately;
-conflicts on the first atom's variables, constants and a reverse atom e(b, a) are therefore no special cases. Otherwise
-the next step extends the tuples
+A pipeline begins with all variables of its atom bound. A source with all variables bound validates in the next step, so
+atoms over the same variables, constants and a reverse atom e(b, a) are no special cases. Otherwise the next step
+extends the tuples
 
     one variable at a time   by all atoms with only this variable unbound: the cheapest proposes, the others validate
                              (Hector)
-    one atom at a time       by all its unbound variables, if no atom has a single one; in delta queries always
+    one atom at a time       by all its unbound variables: for Hector if no atom has a single one, otherwise always
 
-A condition that cannot fail stands as soon as its variables are bound. An equation stands as soon as an atom needs the
-variable that it defines (a function proposes one value). All other conditions come last, as in a plan of binary joins.
+The planner places a condition that cannot fail as soon as its variables are bound, and an equation as soon as an atom
+needs the variable that it defines (a function proposes one value). All other conditions come last, as in binary joins.
 Ranges l <= x < u narrow the proposals for x.
 """
 
@@ -75,7 +75,7 @@ class PipelinePlanner:
         return DeltaPipeline(self.source, tuple(self.steps), tuple(live), head)
 
     def _add_conditions(self, last: bool) -> None:
-        """Add the conditions that can stand here; with `last`, all that are left."""
+        """Add the conditions that can be evaluated now; with `last`, all that are left."""
         needed = {name for source in self.waiting for name in source.variables}
         progress = True
         while progress:

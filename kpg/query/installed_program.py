@@ -79,7 +79,7 @@ class InstalledProgram:
             output_names.get(output, output): answer for output, answer in answers.items()
         }
 
-    def state_facts(self) -> None:
+    def insert_facts(self) -> None:
         """Insert the facts of the program's text, each once."""
         facts: defaultdict[str, dict[tuple[Any, ...], None]] = defaultdict(dict)
         for fact in self.program.facts:

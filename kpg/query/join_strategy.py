@@ -7,8 +7,8 @@
 Without a hint: one atom or two leave nothing to choose. Hector is for atoms that close a cycle or share several
 variables: there a join of two atoms can be far larger than the result. Delta queries are for all other rules, binary
 joins for rules inside a recursion, because the next round reads most intermediate results again. A hint ("auto",
-"binary", "delta", "hector", and for Hector an order of variables: "hector a b c") is followed where possible; if it is
-not, the reason in the plan says why.
+"binary", "delta", "hector", and for Hector an order of variables: "hector a b c") is followed where possible; otherwise
+the reason in the plan says why not.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RulePlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanningContext:
-    """What the choice of a strategy depends on besides the rule."""
+    """The facts about a program that the choice of a strategy depends on, besides the rule itself."""
 
     relations: Mapping[str, Relation]
     joins: str = "auto"  # the hint for all rules

@@ -111,7 +111,7 @@ def service_gauges(service: Service) -> dict[str, float]:
     return {
         "kpg_interests": len(service.interests),
         "kpg_rules": rules,
-        "kpg_relations": len(service.known()) - rules,
+        "kpg_relations": len(service.relations()) - rules,
     }
 
 

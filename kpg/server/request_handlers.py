@@ -214,7 +214,7 @@ def list_relations(context: RequestContext, request: requests.CatalogRequest) ->
     service = context.service
     rules = set(service.rules.names())
     relations = []
-    for name, relation in sorted(service.known().items()):
+    for name, relation in sorted(service.relations().items()):
         columns = tuple(parts.ColumnSpec(column.name, type_name(column.kind)) for column in relation.columns)
         relations.append(parts.RelationSpec(name, relation_role(name, rules), columns))
     return replies.CatalogReply(request.id, tuple(relations), last_time(service))

@@ -7,10 +7,10 @@ A user gives changes; the engine stores updates. The semantics of a relation tur
 
     resolve_changes(current, rows, diffs, key, order)  =  state after  −  state before,     for the touched keys
 
-A set and a keyed relation look up the rows that a change touches in the relation's own index; so do later changes of
-the same transaction. The write times of a last-write-wins attribute are an input of their own, so that the index of the
+`current` are the rows with the touched keys: those in the base arrangement of the relation, and those inserted at the
+open time. The write times of a last-write-wins attribute are an input of their own, so that the index of the
 attribute is one of entity and value, as queries read it.
-Cost: one index lookup per touched key, and a few sorts of the changes and of the rows found.
+Cost: one index lookup per touched key, and a few sorts of the changes and of the current rows.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 `find` returns the source of a relation outside the program: a base relation, or an answer that is already maintained.
 Either can be read by any of its columns. The planner asks for an arrangement by some columns; `SharedIndexes` finds it,
 or installs it as a dataflow of its own, so that the next query finds it too. An index is dropped with its last reader.
-A relation of one column has one index, which serves counting, proposing and validating.
+A relation of one column needs a single index: it counts, proposes and validates.
 On exit, the builder releases every index that the installed dataflow does not read.
 """
 
@@ -53,13 +53,13 @@ class DataflowBuilder:
         self._shared: dict[str, SharedIndexes] = {}
         self._installed = False
 
-    def collections(self, program: Program, given: Mapping[str, Collection] | None = None) -> dict[str, Collection]:
-        """Return the collections of a program, compiled or not; `given` supplies some of its inputs."""
+    def collections(self, program: Program, arguments: Mapping[str, Collection] | None = None) -> dict[str, Collection]:
+        """Return the collections of a program, compiled or not; `arguments` replaces some of its inputs."""
         outside = {directive.relation for directive in program.directives if directive.kind == "input"}
         compiled = program if program.strata else compile(program)
         relations = compiled.by_name()
         inputs: dict[str, SourceCollection] = {
-            name: ArgumentCollection(collection.db, collection.node) for name, collection in (given or {}).items()
+            name: ArgumentCollection(collection.db, collection.node) for name, collection in (arguments or {}).items()
         }
         for name in base_relations(compiled):
             if name in inputs:
@@ -181,7 +181,7 @@ class SharedRelation(SourceCollection):
 
 
 class ArgumentCollection(SourceCollection):
-    """A collection that takes the place of a relation: the arguments of tenants."""
+    """A collection that is used instead of a relation: the arguments of tenants."""
 
     closed = False  # arguments may always change
     latest = None

@@ -2,14 +2,16 @@
 
     MaintainedAnswer   one dataflow, read by all interests in a rule and by the queries built on it
     TenantDataflow     one dataflow for many arguments: a token in each row names the tenant it belongs to
-    PrivateDataflow    one dataflow for one interest
+    AnswerFilter       one dataflow for one interest: the rows of a maintained answer that have its argument
+
+With sharing="nothing", an interest has a maintained answer or a tenant dataflow of its own.
 
     dataflow.join(interest)     push the current rows to the interest, then each change
     dataflow.leave(interest)    stop; the last one to leave drops the dataflow and the indexes that only it read
 
 docs/service.md draws how they differ. All three push changes as references to shared arrays. Per epoch an answer costs
 its changes and about a microsecond per interest. A tenant dataflow costs its changes, sorted by token once, and a few
-microseconds per tenant that has some. A private dataflow keeps no index of its rows.
+microseconds per tenant that has some. A filter costs all changes of its answer.
 """
 
 from __future__ import annotations
@@ -129,7 +131,7 @@ class MaintainedAnswer:
         return not self.output.ended
 
     def release(self) -> None:
-        """Remove one user; without any the dataflow is dropped."""
+        """Remove one user. The last one drops the dataflow."""
         self.users -= 1
         if self.users <= 0:
             self.output.release()
@@ -138,8 +140,8 @@ class MaintainedAnswer:
             self._held.clear()
 
 
-class PrivateDataflow:
-    """A dataflow for one interest, over base relations or a shared answer. It keeps no index of its rows."""
+class AnswerFilter:
+    """A filter for one interest, on a maintained answer. It keeps no index of its rows."""
 
     def __init__(self, relation: Relation, output: EmbeddedOutput, held: Sequence[Release], reason: str) -> None:
         self.relation = relation
@@ -221,7 +223,7 @@ class TenantDataflow:
                 del held[row]
 
     def leave(self, interest: Interest) -> None:
-        """Remove a tenant; without any the dataflow is dropped."""
+        """Remove a tenant. The last one drops the dataflow."""
         del self._tenants[interest.id]
         removed = self._arguments.pop(interest.id)
         if not self._tenants:

@@ -3,7 +3,7 @@
     registry.add(options)        find or build the dataflow, and join it
     registry.remove(interest)    leave it; the last interest drops it
 
-Cost of `add`: a lookup and one read of the current rows if the dataflow exists, else the building of one.
+Cost of `add`: a lookup and one read of the current rows if the dataflow exists; otherwise it builds the dataflow.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kpg.observe.drain import Drain
 from kpg.observe.event_log import unlogged
 from kpg.observe.granularity import ClockGranularity
 from kpg.observe.sinks import Sink, open_sink
-from kpg.service.dataflows import MaintainedAnswer, PrivateDataflow, TenantDataflow
+from kpg.service.dataflows import AnswerFilter, MaintainedAnswer, TenantDataflow
 from kpg.service.sharing import ArgumentRow, Arguments, Sharing, TenantBuilder, check_sharing, client_schema
 from kpg.service.subscription import GranularInterest, Interest, SinkInterest
 
-ServingDataflow: TypeAlias = MaintainedAnswer | TenantDataflow | PrivateDataflow
+ServingDataflow: TypeAlias = MaintainedAnswer | TenantDataflow | AnswerFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +144,9 @@ class InterestRegistry:
         if sharing == "answers":
             if len(rows) > 1:
                 raise ProgramError("a filter on a shared answer takes one argument", hint='Use sharing="tenants".')
-            private = self.answers.filtered(interest.name, dict(zip(columns, rows[0], strict=True)))
-            private.join(interest)
-            return private
+            answer_filter = self.answers.build_filter(interest.name, dict(zip(columns, rows[0], strict=True)))
+            answer_filter.join(interest)
+            return answer_filter
         if sharing == "nothing":
             return self._join_tenants(interest, self.tenants.build(interest.name, columns, joins), *rows)
         return self._join_tenants(interest, self.tenants.shared(interest.name, columns), *rows)

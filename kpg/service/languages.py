@@ -1,8 +1,8 @@
-"""The three rule languages: read a text as a checked program over the relations that a service already knows.
+"""The three rule languages: read a text as a checked program over the existing relations of a service.
 
-    read_rules(language, text, name, known)    the text's own relations, rules and reductions
+    read_rules(language, text, name, existing)    the text's own relations, rules and reductions
 
-`known` holds base relations and earlier rules by name. The function compiles the program to check it, and changes
+`existing` holds base relations and earlier rules by name. The function compiles the program to check it, and changes
 nothing else. A Datalog rule may omit its declaration: its columns are then named after the variables of its first head,
 and their kinds are inferred. Facts in a text become rules without a body.
 """
@@ -53,13 +53,13 @@ class RuleText:
     query: Form | None = None  # of an EDN query: its source form
 
 
-def read_rules(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> RuleText:
+def read_rules(language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
     """Read and check a text; raise if anything in it is wrong. Directives that name files are refused."""
     if len(text) > MAX_TEXT_CHARACTERS:
         hint = f"The maximum is {MAX_TEXT_CHARACTERS:,}; split the text."
         raise OverLimit(f"a text of rules has {len(text):,} characters", hint=hint)
     try:
-        rule_text = read_language(language, text, name, known)
+        rule_text = read_language(language, text, name, existing)
     except RecursionError:
         raise ParseError("the text is nested too deep", hint="Move inner parts into rules of their own.") from None
     check_names(rule_text)
@@ -77,46 +77,48 @@ def check_names(text: RuleText) -> None:
                 raise failure(ParseError, f"{name!r} cannot be a name", relation.at, hint="Leave out the space.")
 
 
-def read_language(language: str, text: str, name: str | None, known: Mapping[str, Relation]) -> RuleText:
+def read_language(language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
     """Read a text in the given language."""
     if language == "datalog":
-        return read_datalog(text, name or "rules", known)
+        return read_datalog(text, name or "rules", existing)
     if language == "edn":
-        return read_edn(read_forms(text), name or DEFAULT_QUERY_NAME, known)
+        return read_edn(read_forms(text), name or DEFAULT_QUERY_NAME, existing)
     if language == "plan":
-        attributes, elsewhere = split_attributes(known)
+        attributes, elsewhere = split_attributes(existing)
         columns = {attribute: Attribute(*kinds) for attribute, kinds in attributes.items()}
-        return compile_text(parse_plans(text, columns, elsewhere=elsewhere), known)
+        return compile_text(parse_plans(text, columns, elsewhere=elsewhere), existing)
     raise ProgramError(f"no rule language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
 
 
-def read_edn(forms: list[Form], name: str, known: Mapping[str, Relation], template: Template | None = None) -> RuleText:
+def read_edn(
+    forms: list[Form], name: str, existing: Mapping[str, Relation], template: Template | None = None
+) -> RuleText:
     """Read rules, a query, or both in EDN; a query with parameters reads a relation of parameters."""
-    attributes, elsewhere = split_attributes(known)
+    attributes, elsewhere = split_attributes(existing)
     template = template or template_of(forms)
     queries = [form for form in forms if is_query(form)]
     if template is None:
-        text = compile_text(EdnQueryParser(attributes, {}, name, elsewhere).program([], forms), known)
+        text = compile_text(EdnQueryParser(attributes, {}, name, elsewhere).program([], forms), existing)
         return replace(text, query=queries[0]) if queries else text
     rules = [form for form in forms if not is_query(form)]
     program, parameters = read_template(template, name, attributes, elsewhere, rules)
-    text = compile_text(program, {**known, parameters.name: parameters})
+    text = compile_text(program, {**existing, parameters.name: parameters})
     return replace(text, parameters=parameters, query=template.query)
 
 
-def split_attributes(known: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
+def split_attributes(existing: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
     """Return the column kinds of attributes, and those of all other relations."""
     attributes: Kinds = {}
     others: Kinds = {}
-    for name, relation in known.items():
+    for name, relation in existing.items():
         (attributes if is_attribute(name) else others)[name] = kinds_of(relation)
     return attributes, others
 
 
-def compile_text(program: Program, known: Mapping[str, Relation]) -> RuleText:
+def compile_text(program: Program, existing: Mapping[str, Relation]) -> RuleText:
     """Check a program by compiling it, and return the relations and rules that are its own."""
-    refuse_taken(program, known)
-    own = tuple(relation for relation in program.relations if relation.name not in known)
+    refuse_taken(program, existing)
+    own = tuple(relation for relation in program.relations if relation.name not in existing)
     program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=())
     compile(program)
     return with_unique_names(RuleText(tuple(program.outputs()), own, program.rules, program.reductions))
@@ -127,11 +129,11 @@ def kinds_of(relation: Relation) -> tuple[Kind, ...]:
     return tuple(column.kind for column in relation.columns)
 
 
-def refuse_taken(program: Program, known: Mapping[str, Relation]) -> None:
+def refuse_taken(program: Program, existing: Mapping[str, Relation]) -> None:
     """Raise if a rule has the name of an existing relation."""
     for rule in program.rules:
         for head in rule.heads:
-            if head.relation in known:
+            if head.relation in existing:
                 hint = "Choose another name, or unregister that one first."
                 raise failure(NameTaken, f"{head.relation!r} exists already", head.at, hint=hint)
 
@@ -159,17 +161,17 @@ def literal_kind(value: object) -> Kind | None:
 # Datalog
 
 
-def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> RuleText:
+def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> RuleText:
     """Read rules in Datalog."""
     parsed = parse(text, name, includes=False)
     if len(parsed.rules) > MAX_RULES:
         hint = f"The maximum is {MAX_RULES:,}; insert facts with transact."
         raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
     program = single_head(replace(parsed, rules=(*parsed.rules, *facts_as_rules(parsed.facts)), facts=()))
-    refuse_taken(program, known)
+    refuse_taken(program, existing)
     for relation in program.relations:
-        check_redeclaration(relation, known)
-    declared = [relation for relation in program.relations if relation.name not in known]
+        check_redeclaration(relation, existing)
+    declared = [relation for relation in program.relations if relation.name not in existing]
     heads = dict.fromkeys(head.relation for rule in program.rules for head in rule.heads)
     bases = [relation for relation in declared if relation.name not in heads]
     if not heads and not bases:
@@ -177,31 +179,31 @@ def read_datalog(text: str, name: str, known: Mapping[str, Relation]) -> RuleTex
     in_text = {relation.name for relation in program.relations}
     undeclared = [infer_relation(head, program.rules) for head in heads if head not in in_text]
     wanted = [directive.relation for directive in program.directives if directive.kind != "input"]
-    inputs = [*known, *(relation.name for relation in bases)]
+    inputs = [*existing, *(relation.name for relation in bases)]
     names = tuple(dict.fromkeys(wanted)) or tuple(heads)
     for relation_name in wanted:
-        if relation_name in known:
+        if relation_name in existing:
             names = tuple(other for other in names if other != relation_name)
     program = replace(
         program,
-        relations=(*known.values(), *declared, *undeclared),
+        relations=(*existing.values(), *declared, *undeclared),
         directives=(*(Directive("input", base) for base in inputs), *(Directive("output", head) for head in heads)),
     )
     if undeclared:
-        fixed = {relation.name: kinds_of(relation) for relation in (*known.values(), *declared)}
+        fixed = {relation.name: kinds_of(relation) for relation in (*existing.values(), *declared)}
         inferred = infer_column_kinds(program, fixed).by_name()
         undeclared = [inferred[relation.name] for relation in undeclared]
-        program = replace(program, relations=(*known.values(), *declared, *undeclared))
+        program = replace(program, relations=(*existing.values(), *declared, *undeclared))
     compile(program)
     own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation not in bases]
     return RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
 
 
-def check_redeclaration(relation: Relation, known: Mapping[str, Relation]) -> None:
+def check_redeclaration(relation: Relation, existing: Mapping[str, Relation]) -> None:
     """Raise if a declaration contradicts that of an existing relation."""
-    existing = known.get(relation.name)
-    if existing is not None and kinds_of(existing) != kinds_of(relation):
-        columns = ", ".join(f"{column.name}: {column.kind}" for column in existing.columns)
+    earlier = existing.get(relation.name)
+    if earlier is not None and kinds_of(earlier) != kinds_of(relation):
+        columns = ", ".join(f"{column.name}: {column.kind}" for column in earlier.columns)
         raise failure(
             TypeMismatch, f"{relation.name!r} is already declared with other columns", relation.at,
             hint=f"It is {relation.name}({columns}).",

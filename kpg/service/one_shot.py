@@ -119,7 +119,7 @@ class OneShotQueries:
 
 
 class TemporaryText:
-    """A text that counts as registered inside a `with` block."""
+    """A text that is registered only inside a `with` block."""
 
     def __init__(self, answers: AnswerBuilder, text: RuleText) -> None:
         self._rules = answers.rules

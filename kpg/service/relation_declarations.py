@@ -50,7 +50,7 @@ class RelationDeclaration:
     columns: tuple[tuple[str, Kind], ...]
     semantics: Semantics = "distinct"
     key: tuple[str, ...] = ()  # the columns that identify the row to replace
-    order: str | None = None  # the column whose greatest value wins
+    order: str | None = None  # of the rows with one key, the row with the greatest value in this column stays
     written: bool = False  # whether a change has one value more than there are columns: its write time
 
     @property
@@ -169,9 +169,9 @@ def kind_of(spec: Any, subject: str) -> Kind:
 
 def check_semantics(name: str, semantics: str) -> Semantics:
     """Return the semantics with this name; raise if there is none."""
-    for known in SEMANTICS:
-        if known == semantics:
-            return known
+    for candidate in SEMANTICS:
+        if candidate == semantics:
+            return candidate
     raise SchemaMismatch(f"{name} cannot be {semantics!r}", hint=did_you_mean(semantics, SEMANTICS))
 
 

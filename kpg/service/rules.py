@@ -11,7 +11,7 @@ Rules and queries can read the catalogue itself through three system relations:
 
     sys_rule(name, language, text)             each rule that clients can ask for
     sys_reads(reader, read, how)               the dependencies: "reads", "negates", "takes the sum of", ...
-    sys_column(relation, place, name, kind)    the columns of each relation
+    sys_column(relation, place, name, kind)    the columns of each relation; `place` is the position, from 0
 
 They are filled when the first text reads one of them, and kept up to date from then on; before that they cost nothing.
 They are derived from the registered texts, so they are not stored on disk.

@@ -75,7 +75,7 @@ class Service:
         for declaration in self._store.relations():
             self.catalog.add(declaration)
         for number, language, source, name in self._store.texts():
-            text = read_rules(language, source, name, self.known())
+            text = read_rules(language, source, name, self.relations())
             self._system.require(self.rules.add(language, source, name, text, number).reads)
 
     # Relations
@@ -154,7 +154,7 @@ class Service:
         identical = self.rules.find_identical(language, text, name)
         if identical is not None:
             return identical.text.names
-        rule_text = read_rules(language, text, name, self.known())
+        rule_text = read_rules(language, text, name, self.relations())
         for relation in rule_text.bases:
             self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
         if not rule_text.rules:
@@ -177,7 +177,7 @@ class Service:
         self._store.remove_text(self.rules.remove(name))
         self._system.update()
 
-    def known(self) -> dict[str, Relation]:
+    def relations(self) -> dict[str, Relation]:
         """Return base relations, system relations and rules, as programs name them."""
         system = {declaration.name: declaration.in_program() for declaration in SYSTEM_RELATIONS}
         return system | self.catalog.in_program() | self.rules.relations()
@@ -246,7 +246,7 @@ class Service:
             self._system.require({text_or_name})
             table = self._one_shot.query(text_or_name, arguments, as_of)
         else:
-            text = read_rules(language, text_or_name, self.answers.unique_label("query"), self.known())
+            text = read_rules(language, text_or_name, self.answers.unique_label("query"), self.relations())
             self._system.require(set(relations_read(text)))
             table = self._one_shot.query_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)

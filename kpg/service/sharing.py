@@ -7,10 +7,9 @@
                         answers    a private filter on the one answer for all
                         nothing    a private dataflow for these arguments
 
-At each rule that an answer reads there is a choice. By default the new dataflow derives the rule again, so that
-constants and joins reach into it and only the indexes of base relations are shared. With "answers" the new dataflow
-reads a shared answer, which is derived once for all and is no more selective than its rule. Clients may still use the
-former name of "answers", which is "trunk".
+By default a new dataflow derives each rule that its answer reads again. Constants and joins of the answer then restrict
+these rules, and only the indexes of base relations are shared. With "answers" the new dataflow reads a shared answer of
+each rule instead; it is derived once for all, in full. Clients may still use the former name of "answers", "trunk".
 
 `AnswerBuilder` builds answers and filters on them; `TenantBuilder` builds dataflows for arguments:
 
@@ -40,7 +39,7 @@ from kpg.query.lower.lower_program import schema_of
 from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog
 from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
-from kpg.service.dataflows import MaintainedAnswer, PrivateDataflow, TenantDataflow
+from kpg.service.dataflows import AnswerFilter, MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
 from kpg.service.rules import RuleStore
@@ -62,9 +61,9 @@ BuildRows: TypeAlias = Callable[[DataflowBuilder, EmbeddedInput], tuple[Collecti
 def check_sharing(name: str, arguments: bool) -> Sharing:
     """Return the way of sharing with this name; raise if there is none."""
     name = FORMER_NAMES.get(name, name)
-    for known in SHARINGS:
-        if known == name:
-            return "tenants" if known == "auto" and arguments else known
+    for sharing in SHARINGS:
+        if sharing == name:
+            return "tenants" if sharing == "auto" and arguments else sharing
     raise ProgramError(f"no way of sharing is called {name!r}", hint=did_you_mean(name, SHARINGS))
 
 
@@ -154,8 +153,8 @@ class AnswerBuilder:
                     rules.add(read)
         return frozenset(rules)
 
-    def filtered(self, name: str, argument: dict[str, Any]) -> PrivateDataflow:
-        """Build a private filter on the answer that all share."""
+    def build_filter(self, name: str, argument: dict[str, Any]) -> AnswerFilter:
+        """Build a filter for one interest, on the answer that all share."""
         answer = self.answer(name)
         condition: Any = None
         for column, value in argument.items():
@@ -168,9 +167,7 @@ class AnswerBuilder:
         except BaseException:
             answer.release()
             raise
-        return PrivateDataflow(
-            self.relation(name), output, [answer.release], f"a filter on the shared answer of {name}"
-        )
+        return AnswerFilter(self.relation(name), output, [answer.release], f"a filter on the shared answer of {name}")
 
     def forget_unused(self) -> None:
         """Remove answers without users."""
@@ -201,28 +198,28 @@ class TenantBuilder:
     def __init__(self, answers: AnswerBuilder) -> None:
         self.answers = answers
         self.dataflows: dict[tuple[str, ...], TenantDataflow] = {}  # by rule and bound columns, or by shape
-        self.failed: set[tuple[str, ...]] = set()  # keys whose shared dataflow failed
+        self.failed: set[tuple[str, ...]] = set()  # the keys of failed shared dataflows
 
     def rows(self, name: str, arguments: Arguments) -> tuple[tuple[str, ...], list[ArgumentRow]]:
         """Return the columns that arguments bind, in order, and one row of values per argument."""
         parameters = self.answers.parameters(name)
         relation = self.answers.relation(name)
-        known = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
-        given = argument_list(name, arguments)
-        for argument in given:
+        names = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
+        all_arguments = argument_list(name, arguments)
+        for argument in all_arguments:
             for column in argument:
-                if column not in known:
-                    raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, known))
-            if not argument or set(argument) != set(given[0]):
+                if column not in names:
+                    raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, names))
+            if not argument or set(argument) != set(all_arguments[0]):
                 raise ProgramError(
                     f"the arguments for {name} do not bind the same columns",
                     hint="Give each a value for the same columns, at least one.",
                 )
-        missing = [] if parameters is None else [column for column in known if column not in given[0]]
+        missing = [] if parameters is None else [column for column in names if column not in all_arguments[0]]
         if missing:
             raise ProgramError(f"{name} has no value for its parameter {missing[0]!r}")
-        columns = tuple(column for column in known if column in given[0])
-        return columns, [tuple(argument[column] for column in columns) for argument in given]
+        columns = tuple(column for column in names if column in all_arguments[0])
+        return columns, [tuple(argument[column] for column in columns) for argument in all_arguments]
 
     def shared(self, name: str, columns: tuple[str, ...]) -> TenantDataflow:
         """Return the dataflow of all tenants that bind some columns of a rule, built if necessary.
@@ -249,7 +246,7 @@ class TenantBuilder:
         relation = self.answers.relation(name)
         bound = tuple(column for column in relation.columns if column.name in columns)
         return self._install(
-            name, bound, joins, lambda dataflow, given: self._rows_of_rule(dataflow, relation, columns, given)
+            name, bound, joins, lambda dataflow, arguments: self._rows_of_rule(dataflow, relation, columns, arguments)
         )
 
     def shared_by_shape(self, name: str) -> tuple[TenantDataflow, ArgumentRow]:
@@ -267,8 +264,8 @@ class TenantBuilder:
 
         def build() -> TenantDataflow:
             label = self.answers.unique_label("shape")
-            known = self.answers.catalog.in_program() | self.answers.rules.relations()
-            others = {relation: columns for relation, columns in known.items() if relation != name}
+            existing = self.answers.catalog.in_program() | self.answers.rules.relations()
+            others = {relation: columns for relation, columns in existing.items() if relation != name}
             text = read_edn([template.query], label, others, template)
             return self._for_query(label, text, text)
 
@@ -288,23 +285,23 @@ class TenantBuilder:
         parameters = text.parameters
         assert parameters is not None
 
-        def rows(dataflow: DataflowBuilder, given: EmbeddedInput) -> tuple[Collection, str]:
+        def rows(dataflow: DataflowBuilder, arguments: EmbeddedInput) -> tuple[Collection, str]:
             program = self.answers.program(name, unregistered=unregistered)
-            collection = dataflow.collections(program, {parameters.name: given})[name]
+            collection = dataflow.collections(program, {parameters.name: arguments})[name]
             return collection, f"{name} is a query over its parameters"
 
         return self._install(name, parameters.columns[1:], joins, rows)
 
     def _rows_of_rule(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: EmbeddedInput
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], arguments: EmbeddedInput
     ) -> tuple[Collection, str]:
         """Return the rows of a rule with the token of each tenant that asks for them, and an explanation."""
-        rows, reason = self._demanded_rows(dataflow, relation, columns, given)
-        routed = rows.join(given, on=columns)
+        rows, reason = self._demanded_rows(dataflow, relation, columns, arguments)
+        routed = rows.join(arguments, on=columns)
         return routed.select(**{TOKEN: col(TOKEN), **{name: col(name) for name in rows.schema.names}}), reason
 
     def _demanded_rows(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], given: EmbeddedInput
+        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], arguments: EmbeddedInput
     ) -> tuple[Collection, str]:
         """Return a superset of the rows that the arguments ask for, and an explanation."""
         name = relation.name
@@ -313,7 +310,7 @@ class TenantBuilder:
             return dataflow.collections(program)[name], f"{name} is a base relation, looked up by its arguments"
         demand = magic_sets(program, name, columns)
         seeds = schema_of(demand.program.by_name()[demand.seeds]).names
-        seeded = given.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
+        seeded = arguments.select(**{seed: col(column) for seed, column in zip(seeds, columns, strict=True)}).distinct()
         return dataflow.collections(demand.program, {demand.seeds: seeded})[demand.answer], demand.reason
 
     def _install(
@@ -323,29 +320,29 @@ class TenantBuilder:
         answers.limits.check_memory(name)
         label = answers.unique_label(f"{name} by {', '.join(column.name for column in columns)}")
         schema = Schema.of({TOKEN: int, **{column.name: TYPES[column.kind] for column in columns}})
-        given = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
-        given.keep_by(*[column.name for column in columns])
+        parameters = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
+        parameters.keep_by(*[column.name for column in columns])
         try:
             with answers.dataflow_builder({}, joins) as dataflow:
-                rows, reason = build_rows(dataflow, given)
+                rows, reason = build_rows(dataflow, parameters)
                 output = dataflow.install(rows, f"tenants of {label}", keep=False)
         except BaseException:
-            given.drop()
+            parameters.drop()
             raise
         answers.flush()
-        return TenantDataflow(output, given, dataflow.held, reason)
+        return TenantDataflow(output, parameters, dataflow.held, reason)
 
 
 def argument_list(name: str, arguments: Any) -> list[Mapping[str, Any]]:
     """Return one argument or several as a list; raise if they are neither."""
     hint = 'Give one, as in {"x": 1}, or a list of them.'
-    given = [arguments] if isinstance(arguments, Mapping) else arguments
-    if not isinstance(given, (list, tuple)) or not given:
+    all_arguments = [arguments] if isinstance(arguments, Mapping) else arguments
+    if not isinstance(all_arguments, (list, tuple)) or not all_arguments:
         raise ProgramError(f"no argument for {name}", hint=hint)
-    for argument in given:
+    for argument in all_arguments:
         if not isinstance(argument, Mapping) or not all(isinstance(value, SCALARS) for value in argument.values()):
             raise ProgramError(f"{argument!r} is no argument for {name}", hint=hint)
-    return list(given)
+    return list(all_arguments)
 
 
 def client_schema(relation: Relation) -> Schema:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.embedded_output import EmbeddedOutput
 
-MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference; a reference keeps the whole block in memory
+MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference: a reference to one range keeps the whole block in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def last_lanes(updates: Updates, start: int, end: int, lanes: int) -> Updates:
 
 
 class GranularInterest(Interest):
-    """An interest whose changes are delayed to the end of an interval and consolidated there."""
+    """An interest that delays changes to the end of an interval and consolidates them there."""
 
     def __init__(self, granularity: ClockGranularity, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -255,7 +255,7 @@ class GranularInterest(Interest):
 
 
 class SinkInterest:
-    """An interest as a drain reads it: its changes, and the frontier up to which they are complete."""
+    """An interest as a drain (kpg.observe.drain) reads it: changes, and the frontier up to which they are complete."""
 
     def __init__(self, interest: Interest, output: EmbeddedOutput) -> None:
         self._interest = interest

@@ -5,6 +5,9 @@
     spark.read.format("kpg").option("relation", "answer").option("as_of", 7).load()
     spark.readStream.format("kpg").option("relation", "answer").option("changes", True).load()
 
+To add an option, add its name to `OPTIONS`, read it with `text`, `flag` or `number` in the reader or writer that uses
+it (here, kpg/spark/batch_reader.py or kpg/spark/stream_reader.py), and describe it in docs/spark.md.
+
 Spark makes these objects in processes of its own, beside the driver and in executors. The class that was registered for
 the session knows its db (see `source_class`), so no option names it.
 """

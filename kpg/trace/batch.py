@@ -47,7 +47,7 @@ class Batch:
         return self._row or self.row
 
     def _count_search(self, keys: int) -> None:
-        """Count the keys of a search. Build the lookup table when it pays, and decide against one for a small batch."""
+        """Count the keys of a search. Build the lookup table when it pays off; a small batch never gets one."""
         rows, searched = self.updates.data.shape[1], self._searched_keys + keys
         object.__setattr__(self, "_searched_keys", searched)
         if rows < MIN_ROWS or searched * ROWS_PER_SEARCHED_KEY >= rows:

@@ -23,7 +23,7 @@ from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
-MIN_UNSORTED_ROWS = 1 << 17  # fewer rows are not sorted before a seal
+MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
 

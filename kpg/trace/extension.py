@@ -27,7 +27,7 @@ from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate_into
 
 CHUNK_TUPLES = 1 << 16  # searched together, so that their ranges stay in the cache
-INITIAL_TIMES = 16  # of one pair of tuple and row, for which scratch space is allocated at first
+INITIAL_SCRATCH_TIMES = 16  # times of one pair of tuple and row that the scratch space holds at first
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Extension:
         assert self._ranges is not None
         chunk, start = self._chunk, int(self._meter[0])
         lanes, depth = self._shape.projection.shape[0], len(self._floor)
-        stop, max_times, n = len(chunk), INITIAL_TIMES, 0
+        stop, max_times, n = len(chunk), INITIAL_SCRATCH_TIMES, 0
         if self.in_pairs:
             capacity = min(limit, 64 + 2 * (stop - start))
         else:

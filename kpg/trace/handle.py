@@ -5,7 +5,7 @@ A handle guarantees a reader two things, and the trace keeps no more than all it
     since      the trace distinguishes times beyond it; it may compact to the meet of all handles' since
     physical   no batch reaches across this frontier, or across an upper beyond it; batches before it may be merged
 
-A reader sets the logical since, or ties it to a function that the trace calls before it compacts. Both frontiers only
+A reader sets the since, or ties it to a function that the trace calls before it compacts. Both frontiers only
 advance. The physical frontier of a new handle is the upper of the trace, so the reader may ask for the batches through
 that upper or any later one. A reader that always reads all batches should set it to the empty frontier; otherwise the
 trace cannot merge new batches.
@@ -59,7 +59,7 @@ class TraceHandle:
 
     @property
     def since(self) -> Frontier:
-        """The frontier beyond which the reader distinguishes times. Pulled from the source, if there is one."""
+        """The frontier beyond which the reader distinguishes times, fixed or computed by the function of `follow`."""
         if self._source is not None:
             now = self._source()
             if now.elements != self._since.elements:
@@ -75,7 +75,7 @@ class TraceHandle:
         self._since = since
 
     def follow(self, source: Callable[[], Frontier]) -> None:
-        """Tie the since to the result of `source()`, which must only advance."""
+        """Tie the since to the result of `source()`, which must never move back."""
         self._source = source
 
     def set_physical(self, physical: Frontier) -> None:
@@ -87,20 +87,20 @@ class TraceHandle:
                     detail=f"It is {self.physical}.",
                 )
             self.physical = physical
-            self.spine.physical_moved()
+            self.spine.invalidate_physical()
 
     def batches(self, through: Frontier | None) -> tuple[Batch, ...]:
         """Return the batches through an upper, oldest first; all batches for None."""
         return self.spine.batches_through(through)
 
     def clone(self, name: str) -> TraceHandle:
-        """Return another handle on the trace, with the same since, fixed, and the present upper as its physical."""
+        """Return another handle on the trace, with the present since of this one and the present upper as physical."""
         handle = TraceHandle.__new__(TraceHandle)
         handle._claim(self.spine, name, self.since)  # no check: this handle guarantees the since
         return handle
 
     def release(self) -> None:
-        """Release the trace. May be called again."""
+        """Release the trace. A second call has no effect."""
         spine, self._spine = self._spine, None
         self._source = None
         if spine is not None:

@@ -26,7 +26,7 @@ from kpg.trace.locate_batches import locate
 from kpg.trace.merger import merge_updates
 
 EARLIEST = -(1 << 63)  # joining with it changes no coordinate
-ANY_TIME = constant((0,))  # of the rows of a collection as of one time
+SAME_TIME = constant((0,))  # given to all rows of a collection as of one time, so that equal rows consolidate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,14 +101,14 @@ def _read_batch(batch: Batch, at: Time) -> Updates:
     if updates.times.shape[1] > 1 or not less_equal(tuple(updates.times[:, 0].tolist()), at):
         everything = np.array([[0], [len(updates)]], np.int64)
         return _rows_as_of([batch], table_of([batch.row]), everything, len(updates), at)
-    return Updates(updates.data, ANY_TIME, updates.diffs)
+    return Updates(updates.data, SAME_TIME, updates.diffs)
 
 
 def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
     lanes, width = _shape(batches, 0)
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
     kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
-    return consolidate(Updates(trim(data, kept), ANY_TIME, trim(diffs, kept)))
+    return consolidate(Updates(trim(data, kept), SAME_TIME, trim(diffs, kept)))
 
 
 def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""One level of a spine: a batch that may be in a merge with the next newer batch, or in a compaction alone.
+"""One level of a spine: a batch, and the merge with the next newer batch or the compaction that is in progress, if any.
 
-The merge policy says how many rows a level holds; a merge of two batches that fit a level reads at most twice that.
-Readers see the inputs of a merge until it is done. A compaction alone is abandoned when a newer batch arrives,
+The merge policy limits the rows of a level; a merge of two batches that fit a level reads at most twice that number.
+Readers see the inputs of a merge until it is done. When a newer batch arrives, a compaction in progress is abandoned,
 because the merge with that batch compacts too.
 """
 
@@ -54,7 +54,7 @@ class Layer:
         self.merge = Merge(self.batch, newer, since)
 
     def begin_compaction(self, since: Frontier) -> None:
-        """Begin to compact the batch alone."""
+        """Begin to compact the batch without a newer one."""
         assert self.merge is None
         self.merge = Merge(self.batch, empty_after(self.batch), since)
 
@@ -72,14 +72,14 @@ class Layer:
         return self.batch
 
     def needs_compaction(self, since: Frontier) -> bool:
-        """Return whether the since has passed the batch, and the batch was not compacted since then."""
+        """Return whether `since` has passed the batch, and the batch was last compacted to an earlier frontier."""
         if self._bound is None:
             self._bound = compaction_bound(self.batch)
         return self._bound.precedes(since) and not self._bound.precedes(self.batch.since)
 
 
 def compaction_bound(batch: Batch) -> Frontier:
-    """Return the earliest since at which one compaction of the batch is the last it ever needs."""
+    """Return the least since such that a compaction to it is the last that the batch needs: the upper, unless empty."""
     if batch.upper:
         return batch.upper
     times = batch.updates.times
@@ -88,7 +88,7 @@ def compaction_bound(batch: Batch) -> Frontier:
 
 
 def count_negatives(batch: Batch) -> int:
-    """Count the updates with a negative diff: the first lane of the diff that is not zero is negative."""
+    """Count the updates with a negative diff: one with a negative first nonzero lane."""
     diffs = batch.updates.diffs
     negative = diffs[-1] < 0
     for lane in diffs[-2::-1] if diffs.shape[0] > 1 else ():

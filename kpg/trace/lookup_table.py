@@ -4,7 +4,7 @@ It has one of three forms, chosen by the values of the batch's first lane (kpg.k
 
     interval   the first row of each interval of 2^shift values, if values are spread evenly
     sparse     every 64th value, if they are not and the batch is large
-    bitmap     one bit for each value, if rows consist of a single lane (kpg.kernels.bitmap_lookup)
+    bitmap     one bit for each cell of 2^shift values, if rows consist of a single lane (kpg.kernels.bitmap_lookup)
 
 A batch builds its table once enough keys were searched in it (kpg.trace.batch). A search is then one read of the table
 and a short search of the rows.
@@ -24,10 +24,10 @@ from kpg.kernels.lookup_tables import SPARSE_SHIFT, SPARSE_SPACING, fill_interva
 
 MIN_ROWS = 4096  # of a batch with a table: a smaller batch is in the cache, and plain search is fast enough
 MIN_SPARSE_ROWS = 1 << 16  # of a batch with a sparse table: it gains less than the other forms
-MAX_CELLS_PER_ROW = 16  # of a bitmap: with more cells, fewer absent keys share a cell with a present one
+MAX_CELLS_PER_ROW = 16  # of a bitmap: limits its memory; more cells would exclude more absent keys
 MIN_ROWS_PER_INTERVAL = 5  # on average; it is below twice that, because intervals are powers of two
 MAX_CROWDING = 32  # mean number of distinct values in the interval of a value; beyond it, sparse is better
-ROWS_PER_SEARCHED_KEY = 128  # a table is built once one key was searched for each 128 rows: then it has paid off
+ROWS_PER_SEARCHED_KEY = 128  # a table is built once one key was searched for each 128 rows: then it pays off
 
 
 class LookupTable(NamedTuple):
@@ -44,7 +44,7 @@ NO_TABLE = LookupTable(np.empty(0, np.int64), 0, SPARSE_SHIFT)
 def build_lookup_table(lane: Ints, is_whole_row: bool) -> LookupTable:
     """Build the table of a sorted, non-empty first lane; return NO_TABLE if none would help.
 
-    `is_whole_row` says that rows have no other lanes.
+    `is_whole_row` is true if rows have no other lanes.
     """
     bitmap = build_bitmap(lane) if is_whole_row else None
     if bitmap is not None:
@@ -70,7 +70,7 @@ def build_bitmap(lane: Ints) -> LookupTable | None:
 
 
 def build_intervals(lane: Ints, max_crowding: int = MAX_CROWDING) -> LookupTable | None:
-    """Build the first rows of equal intervals of values, unless too many values are in a few of them."""
+    """Build a table of the first row of each interval of values, unless too many values are in a few intervals."""
     low, high = int(lane[0]), int(lane[-1])
     shift = 0
     while (high >> shift) - (low >> shift) >= max(2, len(lane) // MIN_ROWS_PER_INTERVAL):  # 2: values of both signs

@@ -3,9 +3,10 @@
     match(L, R)  =  { (projection of l, r; join of their times; product of their diffs)  |  l in L, r in R, same key }
 
 The result is delivered in slices of at most `limit` updates. A slice may end in the middle of a key; every pair is
-delivered once. Missing time coordinates of a side count as zero. If times or diffs of both sides are constants, so are
-those of the result; and so is a constant time if no paired time of the other side is after it. The updates of a slice
-are not consolidated and in no particular order.
+delivered once. Missing time coordinates of a side count as zero. If the times
+of both sides are constants, the times of a slice are one too; so are the diffs. If only one side has a constant time,
+and all paired times of the other side are at or before it, a slice has that constant time. The updates of a slice are
+not consolidated and in no particular order.
 Cost: linear in the smaller side plus the output; memory for one slice. One row against 10M rows: about 10 µs.
 """
 
@@ -64,7 +65,7 @@ class Match:
         return Updates(data, times, diffs)
 
     def _plain_times(self, boxes: Ints, n: int) -> tuple[Ints, Ints]:
-        """Return the times of both sides. A constant that no paired time of the other is after stands for both."""
+        """Return the times of both sides; a constant at or after all paired times of the other side stands for both."""
         left, right = self._left.times, self._right.times
         if left.shape[1] == 1 and right.shape[1] > 1 and right.shape[0] <= left.shape[0]:
             return (left, left) if times_at_or_before(right, left, 1, boxes, n) else (left, right)

@@ -13,7 +13,7 @@ against the number of batches that readers search and against memory.
 
 Fuel is counted in rows that a merge reads. An insert of n rows gives `fuel_per_row` · n to *every* merge in progress.
 Before a batch enters level k, these merges have received at least 4 · capacity(0) if k is 0, and 8 · capacity(k)
-otherwise; the insert pays what is missing. A merge at level k reads at most 2 · capacity(k) rows. So it is done before
+otherwise; the insert pays the difference. A merge at level k reads at most 2 · capacity(k) rows. So it is done before
 the next batch reaches its level, and a level never holds more than two batches. Small `fuel_per_row` moves more of the
 work to the insert that makes a batch enter a level.
 """
@@ -48,7 +48,7 @@ class MergePolicy:
     # Inserts
 
     def level_capacity(self, level: int) -> int:
-        """Return the maximum number of rows of a batch at a level. Level 0 holds a tail and what filled it."""
+        """Return the maximum row count of a batch at a level. Level 0 fits a full tail merged with a small batch."""
         return 2 * self.tail_rows << level
 
     def level_of(self, rows: int) -> int:
@@ -57,21 +57,21 @@ class MergePolicy:
         return ((rows - 1) // capacity).bit_length() if rows > capacity else 0
 
     def fuel_before_level(self, level: int) -> int:
-        """Return the fuel that every merge must have received before a batch enters a level; see the module."""
+        """Return the fuel that every merge must have received before a batch enters a level; see the module header."""
         return (4 if level == 0 else 8) * self.level_capacity(level)
 
-    def is_worth_asking(self, rows: int, readers: int) -> bool:
-        """Return whether a batch is so large that merging it costs more than asking every reader for its since."""
+    def is_worth_computing_since(self, rows: int, readers: int) -> bool:
+        """Return whether merging a batch costs more than computing the since of every reader."""
         return rows >= self.rows_per_since * readers
 
     # Idle work
 
     def is_geometric(self, older_rows: int, newer_rows: int) -> bool:
-        """Return whether two neighbouring layers may stay apart: the older has at least twice the rows."""
+        """Return whether two neighbouring layers may stay separate: the older has at least twice the rows."""
         return older_rows >= 2 * newer_rows
 
-    def is_wasteful(self, cancelling_rows: int, rows: int) -> bool:
-        """Return whether a merge that may cancel `cancelling_rows` of `rows` is worth reading them all: an eighth."""
+    def cancels_enough(self, cancelling_rows: int, rows: int) -> bool:
+        """Return whether a merge of `rows` rows pays off because it may cancel an eighth of them or more."""
         return 8 * cancelling_rows >= rows
 
     def fuel_after_advance(self, busy_advances: int) -> int:

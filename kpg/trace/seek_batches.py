@@ -21,8 +21,8 @@ from kpg.trace.key_history import distinct_keys
 from kpg.trace.locate_batches import locate
 from kpg.trace.match_batches import Match
 
-MAX_ROWS_ALWAYS_SOUGHT = 4096  # rows that are sought in batches of any size
-MIN_ROWS_RATIO = 32  # of the largest batch to more rows than that; otherwise a linear match is faster
+MAX_ROWS_ALWAYS_SOUGHT = 4096  # up to this number of rows, seeking is faster in batches of any size
+MIN_ROWS_RATIO = 32  # more rows are sought if the largest batch has at least 32 times as many; else a match is faster
 
 
 class Seek:
@@ -84,5 +84,5 @@ class Seek:
 
 
 def is_worth_seeking(rows: int, batches: list[Batch]) -> bool:
-    """Return whether `rows` rows are few enough, compared with the batches, to seek instead of match."""
+    """Return whether a seek of `rows` rows in the batches is faster than a match with each of them."""
     return rows <= MAX_ROWS_ALWAYS_SOUGHT or MIN_ROWS_RATIO * rows <= max([len(batch) for batch in batches])

@@ -14,7 +14,7 @@ From newest to oldest, a spine consists of
 If the result of a merge is too large for its level, it moves up, and begins a merge there if that level is occupied.
 
 `kpg.trace.merge_policy` decides how much fuel an insert pays, and explains why every merge is done before the next
-batch reaches its level. The spine asserts that where a batch moves up.
+batch reaches its level. The spine asserts this when a batch moves up.
 Cost: merges read each row a logarithmic number of times. An insert does work proportional to its own size for each
 merge in progress.
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Spine:
-    """All batches of a collection, oldest first. The module describes how they are organised."""
+    """All batches of a collection, oldest first. The module header describes how they are organised."""
 
     def __init__(self, key_lanes: int, lanes: int, depth: int, width: int = 1, policy: MergePolicy = DEFAULT) -> None:
         self.key_lanes, self.lanes, self.depth, self.width = key_lanes, lanes, depth, width
@@ -97,8 +97,8 @@ class Spine:
             self._physical = met
         return self._physical
 
-    def physical_moved(self) -> None:
-        """Take note that a handle's physical frontier changed."""
+    def invalidate_physical(self) -> None:
+        """Compute `physical` again on its next read, because the physical frontier of a handle has changed."""
         self._physical_is_current = False
 
     def register(self, handle: TraceHandle) -> None:
@@ -151,7 +151,7 @@ class Spine:
         policy, rows = self.policy, len(batch)
         if rows:
             if self.events is not None:
-                self.events.inserted(batch)
+                self.events.log_insert(batch)
             self._pending.append(batch)
             self._saved_fuel += policy.fuel_per_row * rows
             if self._saved_fuel >= policy.min_fuel:
@@ -181,7 +181,7 @@ class Spine:
 
         Its retractions cannot cancel before the since has passed it, so its rows would be read twice.
         """
-        if len(self._pending) > 1 or not self.policy.is_worth_asking(len(batch), len(self._handles)):
+        if len(self._pending) > 1 or not self.policy.is_worth_computing_since(len(batch), len(self._handles)):
             return False
         if self.policy.completes_merges or self.depth > 1 or not batch.upper:
             return False
@@ -215,7 +215,7 @@ class Spine:
 
     def _log_merge(self, merged: tuple[Batch, ...], result: Batch) -> None:
         if self.events is not None:
-            self.events.merged(merged, result)
+            self.events.log_merge(merged, result)
 
     # Layers
 
@@ -297,7 +297,7 @@ class Spine:
 
     @property
     def unsettled(self) -> bool:
-        """Whether a later since may bring idle work: some batch is not compacted beyond its upper yet."""
+        """Whether idle work may follow when the since advances: some batch is not compacted beyond its upper yet."""
         layers = self._layers if self._tail is None else [*self._layers, self._tail]
         return bool(self._pending) or any(layer.needs_compaction(CLOSED) for layer in layers)
 
@@ -309,12 +309,13 @@ class Spine:
             self._tail = tail if len(self._complete(tail)) else None
             return True
         if not self._balanced:
-            if tail is not None and self._is_wasteful(len(layers)):
+            if tail is not None and self._may_cancel_enough(len(layers)):
                 self._tail = None
                 self._begin_merge(layers[-1], tail.batch)
                 return True
             if len(layers) > 1 and (
-                not self.policy.is_geometric(layers[-2].rows, layers[-1].rows) or self._is_wasteful(len(layers) - 1)
+                not self.policy.is_geometric(layers[-2].rows, layers[-1].rows)
+                or self._may_cancel_enough(len(layers) - 1)
             ):
                 self._begin_merge(layers[-2], layers.pop().batch)
                 return True
@@ -326,8 +327,8 @@ class Spine:
                 return True
         return False
 
-    def _is_wasteful(self, position: int) -> bool:
-        """Return whether merging everything from some layer before `position` may cancel a good part of its rows."""
+    def _may_cancel_enough(self, position: int) -> bool:
+        """Return whether merging everything newer into a layer before `position` may cancel enough rows to pay off."""
         positive = negative = 0
         if self._tail is not None:
             negative = self._tail.negatives
@@ -336,7 +337,7 @@ class Spine:
             layer = self._layers[number]
             rows, minus = layer.rows, layer.negatives
             cancelling = 2 * (min(negative, rows - minus) + min(positive, minus))
-            if number < position and self.policy.is_wasteful(cancelling, rows + positive + negative):
+            if number < position and self.policy.cancels_enough(cancelling, rows + positive + negative):
                 return True
             positive += rows - minus
             negative += minus

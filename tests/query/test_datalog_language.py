@@ -15,7 +15,7 @@ def answers(text: str, **inputs) -> dict[str, list[tuple]]:
     """Return the outputs of a program, checked against the oracle if it implements all functors."""
     program = parse(text)
     with kpg.open() as db, InstalledProgram(db, compile(program)) as installed:
-        installed.state_facts()
+        installed.insert_facts()
         for name, rows in inputs.items():
             installed.inputs[name].insert(rows)
         db.advance()
@@ -231,7 +231,7 @@ def test_files_include_each_other_once(tmp_path: Path):
     (tmp_path / "main.dl").write_text(includes + ".decl p(x: number)\n.output p\np(x) :- e(x).")
     program = compile(parse_file(tmp_path / "main.dl"))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
-        installed.state_facts()
+        installed.insert_facts()
         db.advance()
         assert installed.rows("p") == [(1,)]
 

@@ -155,7 +155,7 @@ def test_parameters_of_an_edn_query_are_demand():
     query = "[:find ?n ?m :in [?n ...] :where (tc ?n ?m)]"
     program = compile(parse_query(query, {":edge": ("number", "number")}, rules=rules, parameters={"n": [1]}))
     with kpg.open() as db, InstalledProgram(db, program, demand={}) as installed:
-        installed.state_facts()
+        installed.insert_facts()
         installed.inputs[":edge"].insert([(n, n + 1) for n in range(60)])
         (name,) = installed.answers
         db.advance()

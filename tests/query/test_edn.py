@@ -22,7 +22,7 @@ FACTS = {
 def answer(text: str, **options) -> list[tuple]:
     program = compile(parse_query(text, TYPES, **options))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
-        installed.state_facts()
+        installed.insert_facts()
         for name, rows in FACTS.items():
             installed.inputs[name].insert(rows)
         db.advance()

@@ -94,7 +94,7 @@ def test_a_recursion_that_does_not_end_is_stopped_and_named():
     program = compile(parse(".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).", "endless.dl"))
     with kpg.open() as db:
         installed = InstalledProgram(db, program, max_rounds=40)
-        installed.state_facts()
+        installed.insert_facts()
         db.advance()
         with pytest.raises(
             kpg.TooManyRounds, match=r"the recursion of n \(endless.dl:4:1\) did not reach a fixed point within 40"

@@ -109,7 +109,7 @@ def check(question, joins, first, history):
         for number, (changes, by) in enumerate(worked):
             if number == min(first, len(worked) - 1):
                 installed, began = InstalledProgram(db, compile(program), inputs=dict(inputs), joins=joins), db.epoch
-                installed.state_facts()
+                installed.insert_facts()
             for name, row, later, diff in changes:
                 inputs[name].update_at([row], db.epoch + later, diff)
                 updates.append((name, row, db.epoch + later, diff))

@@ -19,7 +19,7 @@ def answer(text: str, facts: Facts, types: dict[str, tuple] | None = None, **opt
     attributes = dict.fromkeys(facts, (int, int)) | (types or {})
     program = compile(parse_query(text, attributes, **options))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
-        installed.state_facts()
+        installed.insert_facts()
         for name, rows in facts.items():
             installed.inputs[name].insert(rows)
         db.advance()

@@ -272,5 +272,5 @@ def test_the_join_planner_knows_that_a_key_has_one_value(service):
     """Thesis 14.6: a column beside the key of a relation is a function of the others."""
     service.create_attribute(":speed", int, semantics="cardinality-one")
     service.create_relation("at", {"who": int, "x": int, "y": int}, semantics="cardinality-one", key="who")
-    known = service.known()
+    known = service.relations()
     assert [known[name].functional for name in (":speed", "at", "edge")] == [(1,), (1, 2), ()]

@@ -122,7 +122,7 @@ def test_what_a_query_finds_can_be_bound_and_counts_as_often_as_before(service, 
         table = service.query("q")
         return sorted(rows_of(table))
 
-    column = service.known()["q"].columns[0].name
+    column = service.relations()["q"].columns[0].name
     values = sorted({row[0] for row in every()} | {99})
     interests = {value: service.interest("q", arguments={column: value}) for value in values}
     told = {value: {} for value in values}

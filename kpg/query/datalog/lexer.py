@@ -103,17 +103,17 @@ def string_value(text: str, at: Position) -> str:
     if "\\" not in text:
         return text[1:-1]
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_escape(match: re.Match[str]) -> str:
         letter = match[1]
         if letter[0] == "u" and len(letter) == 5:
             return chr(int(letter[1:], 16))
         if letter not in ESCAPES:
             hint = "The escapes are \\n \\t \\r \\b \\f \\0 \\\" \\\\ \\/ \\' and \\uXXXX with four hexadecimal digits."
-            place = at._replace(column=at.column + match.start() + 1, length=2)
-            raise failure(ParseError, f"no such escape: \\{letter.strip()}", place, hint=hint)
+            position = at._replace(column=at.column + match.start() + 1, length=2)
+            raise failure(ParseError, f"no such escape: \\{letter.strip()}", position, hint=hint)
         return ESCAPES[letter]
 
-    return ESCAPE.sub(replaced, text[1:-1])
+    return ESCAPE.sub(replace_escape, text[1:-1])
 
 
 MALFORMED = ("unclosed_comment", "unclosed_string", "malformed_number", "unknown")

@@ -174,7 +174,7 @@ def assemble(
         elif any(rule.head.relation == adorned.demand for rule in rules):
             rules.append(copy_rule(adorned, adorned.demand, adorned.arguments))
         else:  # no rule demands more: the demand are the arguments
-            rules = [read_instead(rule, adorned.demand, adorned.arguments) for rule in rules]
+            rules = [replace_relation(rule, adorned.demand, adorned.arguments) for rule in rules]
             del relations[adorned.demand]
             answer = adorned.name
         if answer == adorned.answer:
@@ -237,8 +237,8 @@ def answer_rule(adorned: AdornedRelation, rows: str) -> Rule:
     return Rule((Atom(adorned.answer, terms, at),), Conjunction(body, at), at, kinds)
 
 
-def read_instead(rule: Rule, old: str, new: str) -> Rule:
-    """Return a rule that reads another relation instead; demand is read by positive atoms only."""
+def replace_relation(rule: Rule, old: str, new: str) -> Rule:
+    """Return a rule that reads relation `new` instead of `old`. Only positive atoms read demand."""
     assert isinstance(rule.body, Conjunction)
     parts = tuple(
         replace(part, relation=new) if isinstance(part, Atom) and part.relation == old else part

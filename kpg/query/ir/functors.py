@@ -1,8 +1,8 @@
 """The functors and tests that rules may use: their names and signatures.
 
-    strlen("hello")       a functor: gives a value, stands among terms
-    range(0, 10)          a generator: gives any number of values, each a solution
-    contains("b", x)      a test: holds or not, stands among literals
+    strlen("hello")       a functor: a term with one value
+    range(0, 10)          a generator: a term with any number of values, each a solution
+    contains("b", x)      a test: a literal, true or false
 
 To add a functor:
     1. here, add its name and signature to `FUNCTORS`, with `same_kind`, `signature` or `conversion`;
@@ -10,9 +10,10 @@ To add a functor:
        function that expressions do not have yet (of dates, for example) is first added to kpg/columns: see the steps in
        kpg/columns/bind.py;
     3. in kpg/testing/datalog_oracle.py, add the same function in plain Python: tests compare both;
-    4. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
-Parser, type inference, EDN and explanations then know it from here. A test is added to `TESTS` and to
-`TermCompiler.condition` of kpg/query/lower/expressions.py.
+    4. if EDN should have it too, add its EDN name to `FUNCTIONS` in kpg/query/edn/clauses.py;
+    5. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
+The parser, type inference and explanations read `FUNCTORS`. To add a test, add it to `TESTS` and to
+`TermCompiler.condition` in kpg/query/lower/expressions.py.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Functor:
     alternatives: tuple[tuple[Kinds, Kind], ...]
     min_arguments: int
     max_arguments: int
-    generates: bool = False  # gives any number of values, each a solution
+    generates: bool = False  # returns any number of values, each a solution
 
     def argument_kind(self, position: int, alternative: Kinds) -> Kind:
         """Return the kind of the argument at a position."""

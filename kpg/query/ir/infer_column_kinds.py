@@ -1,8 +1,8 @@
 """Infer the kinds of columns without a declared type: those of rules, from the relations that the rules read.
 
-Attributes have declared kinds. A rule's column has the kind that the body gives to the variable in it; this repeats
-from rule to rule until no kind is added. A column that gets no kind belongs to a rule that can never hold; it counts
-as "number".
+Attributes have declared kinds. A column of a rule has the kind that the body gives to its variable. Inference repeats
+over all rules until it adds no kind. A column without a kind then belongs to a rule that can never hold; its kind is
+"number".
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def constant_kinds(term: ConstantTerm) -> frozenset[Kind]:
 def common_kinds(
     kinds: frozenset[Kind], allowed: frozenset[Kind], at: Position, what: str, where: str
 ) -> frozenset[Kind]:
-    """Return the kinds of `what` that are allowed at its place; raise TypeMismatch if there are none."""
+    """Return the kinds of `what` that are allowed at its position; raise TypeMismatch if there are none."""
     common = kinds & allowed
     if not common:
         message = f"{what} is {kinds_in_words(kinds)}, not {kinds_in_words(allowed)}"

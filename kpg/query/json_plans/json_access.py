@@ -1,4 +1,4 @@
-"""Read decoded JSON with checks: every error has the path to the wrong value.
+"""Read decoded JSON with checks: every error has the path to the wrong value, as in
 
 $.rules[0].plan.Join.left_plan: no stage is called 'MatchX'
 """

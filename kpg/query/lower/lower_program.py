@@ -157,8 +157,8 @@ class LoweredProgram:
         return all_rows if repeat or single else all_rows.distinct()
 
     def _unconsolidated_rows(self, name: str) -> Collection:
-        """Return the rows of a relation for a reader that accepts repeated rows: an input is then not made distinct."""
-        derived = self.program.rules_of(name) or any(each.relation == name for each in self.program.reductions)
+        """Return the rows of a relation for a reader that accepts repeated rows: an input without `distinct`."""
+        derived = self.program.rules_of(name) or name in {reduction.relation for reduction in self.program.reductions}
         return self.collections[name] if derived or name not in self.inputs else self.inputs[name]
 
     def _generated_relations(self, stratum: Stratum) -> list[str]:

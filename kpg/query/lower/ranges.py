@@ -1,4 +1,4 @@
-"""Compute `range` on tables: repeat each row for each value of its range."""
+"""The functor `range` on tables: repeat each row for each value of its range."""
 
 from __future__ import annotations
 
