@@ -10,8 +10,8 @@ To add an operator:
     3. render it: add a case to `Renderer._render` in kpg/plan/render.py (for a linear stage, to kpg/plan/chains.py),
        and its inputs to kpg/plan/dependencies.py;
     4. in kpg/plan/plan_document.py, add its kind, so that plans with it can be sent to workers;
-    5. in kpg/testing/denotations.py, define its meaning; in tests/operators/, compare the operator with it at all
-       times; in docs/operators.md, describe it.
+    5. in kpg/testing/denotations.py, define its meaning; in tests/api/ (test_row_operators.py, test_joins.py, …),
+       compare the operator with it at all times; in docs/operators.md, describe it.
 """
 
 from __future__ import annotations
