@@ -46,11 +46,11 @@ class Worker:
         self.guard: Callable[[], None] | None = None  # called every few steps; raises when a limit is exceeded
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
         self.steps = 0
-        self.cleanup_due = False  # an input was closed, and operators have not released what they no longer need
+        self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
         self._ready: list[tuple[int, int, Operator]] = []
         self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
-        self._completed = 0  # dataflows so far
+        self._completed = 0  # the number of dataflows built so far
         self._early_frames: dict[int, list[Frame]] = {}  # for dataflows that a peer has built before this worker
 
     def set_events(self, events: Events | None) -> None:

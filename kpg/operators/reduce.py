@@ -72,7 +72,7 @@ class Reduce(Publisher):
 
     def step(self, inputs: Inputs) -> bool:
         if inputs[0]:
-            # Hold before reading the frontier: what this step sends may come back to its own input through a loop.
+            # Hold before reading the frontier: the output of this step may come back to its own input through a loop.
             self.hold(minimal([*self.held, *[time for message in inputs[0] for time in message.times]]))
         upper = self.frontier(0)
         if self.dataflow.worker.peers > 1:

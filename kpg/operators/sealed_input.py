@@ -32,10 +32,10 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> Seale
     while messages:
         push(batcher, messages.pop().payload)
     if arrived and operator.is_cyclic:
-        # Hold before reading the frontier: what this step sends may come back to this input through a loop.
+        # Hold before reading the frontier: the output of this step may come back to this input through a loop.
         hold_pending(operator, batcher)
     frontier = operator.frontier(0)
-    # In a loop, only times that were held when the frontier was read: it may have passed those of messages.
+    # In a loop, send only at held times: the frontier may have passed the times of the messages.
     usable = operator.held if operator.is_cyclic else operator.usable
     ready = tuple([time for time in usable if not frontier.beyond(time)])
     if not ready:

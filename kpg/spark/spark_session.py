@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXECUTOR_TIMEOUT_SECONDS = 30.0  # for executors to register
-SECRET = (
-    "spark.kpg.secret"  # Spark redacts keys that match spark.redaction.regex: secret, token, password
-)
+SECRET = "spark.kpg.secret"  # Spark redacts keys that match spark.redaction.regex: secret, token, password
 ADDRESS = "spark.kpg.address"
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 

@@ -133,7 +133,7 @@ class Batcher:
             return self._empty, part
         updates = part.updates
         times = updates.times
-        if times.shape[1] == 1 or not upper:  # its only time is not beyond, or no time is
+        if times.shape[1] == 1 or not upper:  # all its updates are not beyond `upper`
             return part, self._empty
         n = times.shape[1]
         early, late = np.empty(n, np.int64), np.empty(n, np.int64)

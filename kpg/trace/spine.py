@@ -52,7 +52,7 @@ class Spine:
         self._spent_fuel = 0  # given to merges since a batch last entered the layers
         self._layers: list[Layer] = []
         self._tail: Layer | None = None
-        self._tail_merges = 0  # since the readers were last asked for their since
+        self._tail_merges = 0  # merges into the tail after `_since` was last computed
         self._balanced = True  # no layer changed since idle work last found sizes and retractions in order
         self._pending: deque[Batch] = deque()
         self._pending_rows = 0
@@ -190,7 +190,7 @@ class Spine:
 
     def _merge_into_tail(self, batch: Batch) -> None:
         if self._tail is not None:
-            self._tail_merges += 1  # asking every reader for its since may cost more than the merge: not each time
+            self._tail_merges += 1  # not each merge computes the since: with many readers it costs more than the merge
             if self._tail_merges >= len(self._handles):
                 self._tail_merges = 0
                 self._since = self.since
@@ -229,7 +229,7 @@ class Spine:
         """Give `fuel` to each merge in progress."""
         for layer in tuple(self._layers):  # oldest first, so that a level is free before a batch moves up to it
             left, merging = fuel, layer
-            while merging.merge is not None and left > 0:  # a merge that a result begins continues with what is left
+            while merging.merge is not None and left > 0:  # a merge that a result begins gets the rest of the fuel
                 left -= max(1, merging.merge.work(left))
                 merging = self._place_result(merging)
 

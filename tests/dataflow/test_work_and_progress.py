@@ -148,16 +148,16 @@ def test_batches_still_flow_after_the_trace_of_an_arrangement_is_freed():
     """A3.10: arrange holds its trace weakly. Without handles the trace is freed, and batches go on downstream."""
     gc.disable()  # the trace must go by its reference count alone
     try:
-        worker, source, collect, made = Worker(), Source("rows"), CollectRows(), []
+        worker, source, collect, added = Worker(), Source("rows"), CollectRows(), []
 
         def build(dataflow):
             stream = dataflow.add_source(source, lambda: worker.clock.frontier, depth=1)
-            made.extend(
+            added.extend(
                 arrange(
                     dataflow, "by key", stream, LocalPact(), key_lanes=1, lanes=1, width=1, policy=PRESETS["default"]
                 )
             )
-            dataflow.add(collect, [(made[1].stream, LocalPact())], depth=1)
+            dataflow.add(collect, [(added[1].stream, LocalPact())], depth=1)
 
         dataflow = worker.install("arranged", build)
         for epoch in range(3):
@@ -166,7 +166,7 @@ def test_batches_still_flow_after_the_trace_of_an_arrangement_is_freed():
             worker.advance_to(Frontier.at((epoch + 1,)))
             worker.run()
             if epoch == 0:
-                operator, arranged = made
+                operator, arranged = added
                 spine = weakref.ref(operator.spine())
                 assert spine() is not None
                 arranged.handle.release()

@@ -82,9 +82,9 @@ def simulate(
         if compacting:
             reduce.compact(lower)
         with mock.patch.object(corrections, "MAX_DIRECT_READS", max_direct_reads):
-            made = reduce.call(news, lower, upper)
+            new_corrections = reduce.call(news, lower, upper)
         for key in range(KEYS):
-            log[key] += made[key]
+            log[key] += new_corrections[key]
             seen = [t for _, t, _ in everything[key] + log[key]]
             for time in naive.closure(seen, seen):
                 if not upper.beyond(time):
@@ -129,10 +129,10 @@ def test_a_python_reducer_is_right_after_every_call(data: st.DataObject, depth: 
         return np.concatenate([values[:, -1:], values], axis=1), np.concatenate([[1], counts % 2])
 
     def denotation(values: dict[naive.Row, naive.Row]) -> naive.Target:
-        made = {value: count % 2 for value, (count,) in values.items()}
+        output = {value: count % 2 for value, (count,) in values.items()}
         for last in sorted(values)[-1:]:
-            made[last] += 1
-        return {value: count for value, count in made.items() if count}
+            output[last] += 1
+        return {value: count for value, count in output.items() if count}
 
     def evaluate(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
         return corrections.evaluate_with(function, times, inputs, outputs)

@@ -57,11 +57,11 @@ def test_times_that_were_complete_on_a_worker_stay_complete_while_peers_lag():
     stream = dataflow.add_source(Source("rows"), lambda: CLOSED, depth=2)
     spine = Spine(1, 1, 2)
     arranged = Arranged(stream, TraceHandle(spine, "rows", spine.upper), 1, 1, 1, 2)
-    made = Spine(1, 1, 2)
+    output_spine = Spine(1, 1, 2)
     presence = ReplayTactic(lambda keys, *histories: evaluate_presence(1, *histories), 0)
-    operator = Lagging("distinct", arranged, made, presence)
+    operator = Lagging("distinct", arranged, output_spine, presence)
     dataflow.add(operator, [(stream, LocalPact())], depth=2)
-    reader = TraceHandle(made, "reader", made.upper)
+    reader = TraceHandle(output_spine, "reader", output_spine.upper)
     reader.set_physical(CLOSED)
     for time, upper in [((0, 1), [(0, 3), (1, 0)]), ((1, 0), [(0, 3), (1, 1)])]:
         rows = Updates(np.array([[7]]), constant(time), constant((1,)))
@@ -74,8 +74,8 @@ def test_times_that_were_complete_on_a_worker_stay_complete_while_peers_lag():
     assert operator.is_due()
     operator.run()
     assert operator.held == ()
-    found = [(7, tuple(time), diff) for batch in reader.batches(None) for time, diff in of(batch)]
-    assert sorted(found) == [(7, (0, 1), 1), (7, (1, 0), 1), (7, (1, 1), -1)]
+    updates = [(7, tuple(time), diff) for batch in reader.batches(None) for time, diff in of(batch)]
+    assert sorted(updates) == [(7, (0, 1), 1), (7, (1, 0), 1), (7, (1, 1), -1)]
 
 
 def of(batch: Batch):

@@ -108,8 +108,8 @@ def test_an_update_cancels_only_when_every_lane_of_its_diff_is_zero():
     """A2.3: a count of zero with a sum of five is not zero."""
     rows = [((1, 1), 0, (5, 1)), ((1, 1), 0, (0, -1)), ((2, 2), 0, (3, 1)), ((2, 2), 0, (-3, -1))]
 
-    found = consolidate(columns(rows, 2, 2))
-    assert found.data.tolist() == [[1], [1]] and found.diffs.tolist() == [[5], [0]]
+    updates = consolidate(columns(rows, 2, 2))
+    assert updates.data.tolist() == [[1], [1]] and updates.diffs.tolist() == [[5], [0]]
 
 
 def test_sums_are_lanes_of_the_diff_of_an_arrangement():
@@ -119,7 +119,9 @@ def test_sums_are_lanes_of_the_diff_of_an_arrangement():
         answer = orders.group_by("who").aggregate(n="count", total=("sum", "amount")).output("answer")
         orders.insert([(who, amount) for who in range(3) for amount in range(100)])
         db.advance()
-        (index,) = [each for each in db.describe()["arrangements"] if each["name"] == "arrange who"]
+        (index,) = [
+            arrangement for arrangement in db.describe()["arrangements"] if arrangement["name"] == "arrange who"
+        ]
         assert index["rows"] == 3
         orders.remove([(0, amount) for amount in range(100)])
         db.advance()

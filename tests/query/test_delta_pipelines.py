@@ -124,8 +124,8 @@ def test_two_workers_agree_with_one_under_any_schedule(question, joins, schedule
     cluster = SimulatedCluster(2, build)
     before = {}
     for state in epochs:
-        for place, (name, row, diff) in enumerate(changes(before, state)):
-            cluster.insert(place % 2, name, row, diff)
+        for number, (name, row, diff) in enumerate(changes(before, state)):
+            cluster.insert(number % 2, name, row, diff)
         before = state
         cluster.advance(schedule)
         expected = evaluate(program, state)["p"]

@@ -93,7 +93,7 @@ def test_symbols_that_only_the_recursion_holds_are_not_reclaimed(insert_only):
     rows["e"] += [("b", "a"), ("new4", "x"), ("bs", "b")]
     with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=insert_only) as installed:
         assert one_operator(installed, "p")
-        for name, row in [(name, row) for name, found in rows.items() for row in found]:
+        for name, row in [(name, row) for name, relation_rows in rows.items() for row in relation_rows]:
             installed.inputs[name].insert([row])
             db.advance()
             db.reclaim()
@@ -103,4 +103,6 @@ def test_symbols_that_only_the_recursion_holds_are_not_reclaimed(insert_only):
             installed.inputs["u"].remove(rows["u"])
             db.advance()
             db.advance()
-            assert db.reclaim() == len({text for found in rows.values() for row in found for text in row} - {"start"})
+            assert db.reclaim() == len(
+                {text for relation in rows.values() for row in relation for text in row} - {"start"}
+            )

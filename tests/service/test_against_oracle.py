@@ -46,17 +46,17 @@ def test_every_interest_follows_the_oracle(written, asks, data):
             service.transact(changes)
             state = now
             expected = evaluate(program, state)
-            for interest, arguments, told in followed:
+            for interest, arguments, counts in followed:
                 for row, _, diff in interest.take():
-                    told[row] += diff
-                places = {column.name: place for place, column in enumerate(relations[interest.name].columns)}
+                    counts[row] += diff
+                positions = {column.name: position for position, column in enumerate(relations[interest.name].columns)}
                 wanted = {
-                    row for row in expected[interest.name] if all(row[places[c]] == v for c, v in arguments.items())
+                    row for row in expected[interest.name] if all(row[positions[c]] == v for c, v in arguments.items())
                 }
-                assert {row: n for row, n in told.items() if n} == dict.fromkeys(wanted, 1)
+                assert {row: n for row, n in counts.items() if n} == dict.fromkeys(wanted, 1)
             if followed and data.draw(st.booleans()):
                 interest, _, _ = followed.pop(data.draw(st.integers(0, len(followed) - 1)))
                 service.drop_owner(interest.owner)
         service.close()
-        left = {each.name for each in db.worker.dataflows.values()}
+        left = {dataflow.name for dataflow in db.worker.dataflows.values()}
         assert left <= {*relations, "unit of queries"}

@@ -40,13 +40,13 @@ def test_resolved_changes_agree_with_a_model(transactions, how):
         rows = np.array([row for row, _ in changes], np.int64).T.copy()
         touched = {row[:key] for row, _ in changes}
         there = sorted(row for row in state if row[:key] in touched)
-        found = resolve_changes(
+        updates = resolve_changes(
             np.array(there, np.int64).reshape(-1, 3).T.copy(), rows, np.array([diff for _, diff in changes], np.int64),
             list(range(key)), order,
         )  # fmt: skip
         expected = model(state, changes, key, order)
-        diffs = np.broadcast_to(found.diffs[0], len(found)).tolist()
-        moved = dict(zip(map(tuple, found.data.T.tolist()), diffs, strict=True))
+        diffs = np.broadcast_to(updates.diffs[0], len(updates)).tolist()
+        moved = dict(zip(map(tuple, updates.data.T.tolist()), diffs, strict=True))
         assert moved == {**dict.fromkeys(expected - state, 1), **dict.fromkeys(state - expected, -1)}
         state = expected
 

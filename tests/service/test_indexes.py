@@ -13,11 +13,11 @@ def service():
 
 
 def indexes(service):
-    return sorted(each.rpartition(" (")[0] or each for each in (index["name"] for index in shared(service)))
+    return sorted(name.rpartition(" (")[0] or name for name in (index["name"] for index in shared(service)))
 
 
 def shared(service):
-    return [each for each in service.db.describe()["arrangements"] if not each["private"]]
+    return [arrangement for arrangement in service.db.describe()["arrangements"] if not arrangement["private"]]
 
 
 def test_an_attribute_is_indexed_forward_and_reverse_once_for_all_queries(service):
@@ -36,8 +36,8 @@ def test_an_attribute_is_indexed_forward_and_reverse_once_for_all_queries(servic
         service.register(query, language="edn", name=name)
         for owner in range(3):
             interests[name, owner] = service.interest(name, owner=owner, sharing="nothing")
-    found = [name for name in indexes(service) if name.startswith(":")]
-    assert found == sorted(set(found)) and {":knows by e", ":knows by v", ":likes by e"} <= set(found)
+    names = [name for name in indexes(service) if name.startswith(":")]
+    assert names == sorted(set(names)) and {":knows by e", ":knows by v", ":likes by e"} <= set(names)
     for (name, owner), interest in interests.items():
         rows = {"forward": [(3, 2)], "reverse": [], "both": [(3, 2)]}[name]
         assert [row for row, _, _ in interest.take()] == rows, (name, owner)
@@ -53,8 +53,8 @@ def test_a_relation_of_one_column_has_one_index(service):
     service.transact([Change("edge", (1, 2)), Change("edge", (2, 3)), Change("red", (2,))])
     service.register("from(x, y) :- red(x), edge(x, y). to(x, y) :- edge(x, y), red(y).")
     service.register("not(x, y) :- edge(x, y), !red(y).")
-    found = {name: service.interest(name).take() for name in ("from", "to", "not")}
-    assert {name: [row for row, _, _ in rows] for name, rows in found.items()} == {
+    changes = {name: service.interest(name).take() for name in ("from", "to", "not")}
+    assert {name: [row for row, _, _ in rows] for name, rows in changes.items()} == {
         "from": [(2, 3)], "to": [(1, 2)], "not": [(2, 3)],
     }  # fmt: skip
     assert [name for name in indexes(service) if name.startswith("red")] == ["red by x"]
@@ -70,10 +70,10 @@ def test_attributes_are_fed_by_different_writers_each_batch_once(service):
     service.transact([Change(":age", (1, 30))], origin=("hospital", 0))
     service.transact([Change(":age", (1, 31))], origin=("hospital", 1))
     service.transact([Change(":age", (1, 30))], origin=("hospital", 0))
-    told = {}
+    counts = {}
     for row, _, diff in interest.take():
-        told[row] = told.get(row, 0) + diff
-    assert {row for row, n in told.items() if n} == {("ann", 31)}
+        counts[row] = counts.get(row, 0) + diff
+    assert {row for row, n in counts.items() if n} == {("ann", 31)}
 
 
 def test_all_who_are_interested_get_the_same_changes_of_one_answer(service):
@@ -83,5 +83,5 @@ def test_all_who_are_interested_get_the_same_changes_of_one_answer(service):
     interests = [service.interest("back", owner=owner) for owner in (1, 2, 2, 3)]
     service.transact([Change("edge", (1, 2)), Change("edge", (3, 4))])
     taken = [interest.take() for interest in interests]
-    assert all(list(each) == [((2, 1), 0, 1), ((4, 3), 0, 1)] for each in taken)
-    assert len({id(each.updates) for each in taken}) == 1 and len(service.db.outputs) == 1
+    assert all(list(changes) == [((2, 1), 0, 1), ((4, 3), 0, 1)] for changes in taken)
+    assert len({id(changes.updates) for changes in taken}) == 1 and len(service.db.outputs) == 1

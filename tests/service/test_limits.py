@@ -144,7 +144,7 @@ def test_a_tenant_with_a_diverging_argument_fails_other_tenants_at_most_once():
         assert len(good.take()) == 1 and len(other.take()) == 0
         assert "a dataflow for each tenant" in service.explain("up")
         service.close()
-        assert {each.name for each in db.worker.dataflows.values()} <= {"edge", "start"}
+        assert {dataflow.name for dataflow in db.worker.dataflows.values()} <= {"edge", "start"}
 
 
 def test_strings_in_unread_changes_are_not_reclaimed():

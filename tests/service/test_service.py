@@ -23,9 +23,9 @@ TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
 @pytest.fixture
 def service():
     with kpg.open() as db:
-        made = Service(db)
-        made.create_relation("edge", {"x": int, "y": int})
-        yield made
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        yield service
 
 
 def put(service, *rows, relation="edge", diff=1):
@@ -39,8 +39,8 @@ def test_an_interest_gets_the_rows_and_then_each_change(service):
     interest = service.interest("tc")
     assert list(interest.take()) == [((1, 2), 0, 1), ((1, 3), 0, 1), ((2, 3), 0, 1)]
     assert put(service, (3, 4)) == 1
-    found = interest.take()
-    assert list(found) == [((1, 4), 1, 1), ((2, 4), 1, 1), ((3, 4), 1, 1)] and found.upto == 2
+    changes = interest.take()
+    assert list(changes) == [((1, 4), 1, 1), ((2, 4), 1, 1), ((3, 4), 1, 1)] and changes.upto == 2
     assert interest.columns == (("x", "number"), ("y", "number"))
 
 
@@ -218,7 +218,9 @@ def test_the_same_calls_build_the_same_graph(service):
             for text in texts:
                 other.register(text)
             other.interest("c")
-            graphs.append([(each.name, [op.name for op in each.operators]) for each in db.worker.dataflows.values()])
+            graphs.append(
+                [(dataflow.name, [op.name for op in dataflow.operators]) for dataflow in db.worker.dataflows.values()]
+            )
             program = other.answers.program("c")
             assert [relation.name for relation in program.relations] == ["edge", "tc", "b", "a", "c"]
     assert graphs[0] == graphs[1]
@@ -257,12 +259,15 @@ def test_a_hint_for_joins_is_for_a_dataflow_of_ones_own(service):
     """All ways to join give one answer, with and without arguments."""
     put(service, (1, 2), (2, 3), (3, 1), (3, 4), (4, 3))
     service.register("triangle(x, y, z) :- edge(x, y), edge(y, z), edge(z, x).")
-    found = []
+    answers = []
     for arguments in (None, {"x": 1}):
-        ways = [service.interest("triangle", arguments=arguments, joins=each) for each in ("binary", "delta", "hector")]
-        found.append([sorted(row for row, _, _ in interest.take()) for interest in ways])
-        assert len(service.db.outputs) == 3 * len(found)
-    assert found[0] == [[(1, 2, 3), (2, 3, 1), (3, 1, 2)]] * 3 and found[1] == [[(1, 2, 3)]] * 3
+        ways = [
+            service.interest("triangle", arguments=arguments, joins=strategy)
+            for strategy in ("binary", "delta", "hector")
+        ]
+        answers.append([sorted(row for row, _, _ in interest.take()) for interest in ways])
+        assert len(service.db.outputs) == 3 * len(answers)
+    assert answers[0] == [[(1, 2, 3), (2, 3, 1), (3, 1, 2)]] * 3 and answers[1] == [[(1, 2, 3)]] * 3
     with pytest.raises(BadPlan):
         service.interest("triangle", joins="loops")
     assert len(service.db.outputs) == 6

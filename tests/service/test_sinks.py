@@ -22,11 +22,11 @@ def clock():
 @pytest.fixture
 def service(tmp_path, clock):
     with kpg.open() as db:
-        made = Service(db, clock=clock.now, sinks=tmp_path)
-        made.create_relation("number", {"x": int})
-        made.register(RULES)
-        yield made
-        made.close()
+        service = Service(db, clock=clock.now, sinks=tmp_path)
+        service.create_relation("number", {"x": int})
+        service.register(RULES)
+        yield service
+        service.close()
 
 
 def put(service: Service, *numbers: int, diff: int = 1) -> None:
@@ -55,8 +55,8 @@ def test_changes_go_to_a_file(service, tmp_path):
     put(service, 1, 2)
     assert len(interest.take()) == 0
     service.close_input("number")
-    found = [json.loads(line) for line in (tmp_path / "twice.jsonl").read_text().splitlines()]
-    assert [each["row"] for each in found if "row" in each] == [{"x": 1}] and found[-1] == {"complete": True}
+    records = [json.loads(line) for line in (tmp_path / "twice.jsonl").read_text().splitlines()]
+    assert [record["row"] for record in records if "row" in record] == [{"x": 1}] and records[-1] == {"complete": True}
     service.uninterest(interest)
     assert service.db.followers == []
 
@@ -68,8 +68,8 @@ def test_a_sink_with_a_granularity_gets_the_rest_at_the_end(service, clock, tmp_
     put(service, 1, 2)
     assert "row" not in (tmp_path / "twice.jsonl").read_text()
     service.close_input("number")
-    found = [json.loads(line) for line in (tmp_path / "twice.jsonl").read_text().splitlines()]
-    assert found[-2]["row"] == {"x": 1} and found[-1] == {"complete": True}
+    records = [json.loads(line) for line in (tmp_path / "twice.jsonl").read_text().splitlines()]
+    assert records[-2]["row"] == {"x": 1} and records[-1] == {"complete": True}
 
 
 def test_epochs_are_timed_without_a_reader(service, tmp_path):
@@ -116,10 +116,10 @@ def test_an_interest_can_switch_off_its_own_logging(service):
     with EventLog(service.db, [NAME]) as log:
         silent = service.interest("twice", log=False)
         put(service, 1, 2)
-        assert "answer twice" not in {each.dataflow for each in log.operators()}
+        assert "answer twice" not in {operator.dataflow for operator in log.operators()}
         service.uninterest(silent)
         loud = service.interest("twice")
-        assert any("twice" in each.dataflow for each in log.operators())
+        assert any("twice" in operator.dataflow for operator in log.operators())
         service.uninterest(loud)
 
 

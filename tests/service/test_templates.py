@@ -13,27 +13,27 @@ PEOPLE = {1: ("ann", 30), 2: ("bob", 20), 3: ("cyd", 41), 4: ("dan", 20)}
 @pytest.fixture
 def service():
     with kpg.open() as db:
-        made = Service(db)
-        made.create_attribute(":device/speed", int, semantics="cardinality-one")
-        made.create_attribute(":name", str)
-        made.create_attribute(":age", int)
-        made.create_attribute(":knows", int)
-        made.transact([Change(":name", (e, name)) for e, (name, _) in PEOPLE.items()])
-        made.transact([Change(":age", (e, age)) for e, (_, age) in PEOPLE.items()])
-        made.transact([Change(":knows", row) for row in [(1, 2), (2, 3), (3, 1), (3, 4)]])
-        yield made
+        service = Service(db)
+        service.create_attribute(":device/speed", int, semantics="cardinality-one")
+        service.create_attribute(":name", str)
+        service.create_attribute(":age", int)
+        service.create_attribute(":knows", int)
+        service.transact([Change(":name", (e, name)) for e, (name, _) in PEOPLE.items()])
+        service.transact([Change(":age", (e, age)) for e, (_, age) in PEOPLE.items()])
+        service.transact([Change(":knows", row) for row in [(1, 2), (2, 3), (3, 1), (3, 4)]])
+        yield service
 
 
 def rows(interest):
-    found = {}
+    counts = {}
     for row, _, diff in interest.take():
-        found[row] = found.get(row, 0) + diff
-    return sorted(row for row, count in found.items() for _ in range(count))
+        counts[row] = counts.get(row, 0) + diff
+    return sorted(row for row, count in counts.items() for _ in range(count))
 
 
 def asked(service, query, arguments, **how):
     service.register(query, language="edn", name=query)
-    return [service.interest(query, arguments=each, **how) for each in arguments]
+    return [service.interest(query, arguments=argument, **how) for argument in arguments]
 
 
 def test_the_thesis_static_and_dynamic_queries_agree(service):
@@ -125,11 +125,11 @@ def test_what_a_query_finds_can_be_bound_and_counts_as_often_as_before(service, 
     column = service.relations()["q"].columns[0].name
     values = sorted({row[0] for row in every()} | {99})
     interests = {value: service.interest("q", arguments={column: value}) for value in values}
-    told = {value: {} for value in values}
+    counts = {value: {} for value in values}
     for changes in ([], [Change(":knows", (3, 9)), Change(":age", (9, 20))], [Change(":knows", (3, 4), -1)]):
         service.transact(changes)
         for value, interest in interests.items():
             for row, _, diff in interest.take():
-                told[value][row] = told[value].get(row, 0) + diff
-            have = sorted(row for row, count in told[value].items() for _ in range(count))
+                counts[value][row] = counts[value].get(row, 0) + diff
+            have = sorted(row for row, count in counts[value].items() for _ in range(count))
             assert have == [row for row in every() if row[0] == value]

@@ -25,12 +25,12 @@ ACTIONS = st.one_of(
 
 def reach(edges: set, start: int) -> set:
     """The rows of tc that start somewhere."""
-    found, queue = set(), [start]
+    reached, queue = set(), [start]
     for node in queue:
-        new = {y for x, y in edges if x == node} - found
-        found |= new
+        new = {y for x, y in edges if x == node} - reached
+        reached |= new
         queue += new
-    return {(start, y) for y in found}
+    return {(start, y) for y in reached}
 
 
 class Naive:
@@ -48,7 +48,7 @@ class Naive:
 
     def check(self, edges):
         self.take()
-        expected = set().union(*(reach(edges, each) for each in self.arguments))
+        expected = set().union(*(reach(edges, argument) for argument in self.arguments))
         assert {row: n for row, n in self.received.items() if n} == dict.fromkeys(expected, 1)
 
 
@@ -65,8 +65,8 @@ def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
             tenant = tenants[given_[0] % len(tenants)] if action in CHOOSE and tenants else None
             if action == "connect":
                 argument, sharing = given_
-                made = service.interest("tc", arguments={"x": argument}, owner=next(owners), sharing=sharing)
-                tenants.append(Naive(made, argument))
+                interest = service.interest("tc", arguments={"x": argument}, owner=next(owners), sharing=sharing)
+                tenants.append(Naive(interest, argument))
             elif action == "put":
                 service.transact([Change("edge", (x, y), diff) for x, y, diff in given_[0]])
                 for x, y, diff in given_[0]:
@@ -90,7 +90,7 @@ def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
         for tenant in tenants:
             tenant.check(edges)
         service.close()
-        assert [each.name for each in db.worker.dataflows.values() if each.name != "edge"] == []
+        assert [dataflow.name for dataflow in db.worker.dataflows.values() if dataflow.name != "edge"] == []
         assert set(db.inputs) <= {"edge"}
 
 
@@ -105,11 +105,11 @@ def test_a_thousand_arguments_are_one_dataflow():
         service.put("edge", [(x, x + 1) for x in range(0, 200, 2)])
         service.register(TC)
         interests = [service.interest("tc", arguments={"x": x}, owner=x) for x in range(200)]
-        found = [list(each.take()) for each in interests]
-        assert [len(each) for each in found] == [1, 0] * 100
+        changes = [list(interest.take()) for interest in interests]
+        assert [len(taken) for taken in changes] == [1, 0] * 100
         assert len(db.worker.dataflows) == 3  # the edges, the parameters, the tenants
         service.put("edge", [(1, 2)])
-        assert [len(each.take()) for each in interests] == [2, 2] + [0] * 198
+        assert [len(interest.take()) for interest in interests] == [2, 2] + [0] * 198
         for owner in range(200):
             service.drop_owner(owner)
         assert len(db.worker.dataflows) == 1

@@ -50,7 +50,7 @@ def add_rule(rule: Rule, inferred: ColumnKinds) -> None:
             if isinstance(term, VariableTerm) and (atom.relation, column) in inferred:
                 kinds.setdefault(term.name, inferred[atom.relation, column])
     formulas = tuple(subformulas(rule.body))
-    for formula in (*formulas, *formulas):  # twice: an equation may stand before the one that it needs
+    for formula in (*formulas, *formulas):  # twice: an equation may precede the one that it needs
         if isinstance(formula, Comparison) and formula.op == "=":
             add_equation(formula, kinds)
     for head in rule.heads:

@@ -46,11 +46,11 @@ class Inference:
     kinds: dict[str, frozenset[Kind]] = field(default_factory=dict)
     first_uses: dict[str, tuple[frozenset[Kind], str]] = field(
         default_factory=dict
-    )  # what first narrowed each variable
+    )  # the first use that narrowed each variable
     changed: bool = True
 
     def narrow(self, term: Term, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
-        """Narrow a term to the kinds allowed at its place and return those left; raise TypeMismatch if none is."""
+        """Narrow a term to the kinds allowed at its position and return those left; raise TypeMismatch if none is."""
         match term:
             case VariableTerm():
                 before = self.kinds.get(term.name, ANY)

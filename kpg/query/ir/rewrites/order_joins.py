@@ -2,8 +2,8 @@
 
 The first atom is one with a constant, else the first as written. Each next atom is the one with the most bound
 arguments, the first as written among equals; this avoids products of unrelated atoms where possible. Comparisons,
-equations and negations stand right behind the literal that binds their last variable, so that rows are dropped as
-early as possible.
+equations and negations follow the literal that binds their last variable directly, so that rows are dropped as early
+as possible.
 """
 
 from __future__ import annotations

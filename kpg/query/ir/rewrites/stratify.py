@@ -23,7 +23,7 @@ class Dependency:
 
     reader: str
     read: str
-    blocking: str  # "" for a positive atom; else the verb of what needs all of `read` first: "negates", ...
+    blocking: str  # "" for a positive atom; else how the reader uses all rows of `read`: "negates", ...
     at: Position
 
 
