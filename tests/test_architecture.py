@@ -5,6 +5,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,9 +93,16 @@ class Import(NamedTuple):
     relative: bool = False
 
 
-def imports(path: Path) -> Iterator[Import]:
-    """Yield every import of a module, at any depth of the file."""
-    return within(ast.parse(path.read_text()), for_types_only=False, in_function=False)
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Return every import of a module, at any depth of the file."""
+    return tuple(within(tree_of(path), for_types_only=False, in_function=False))
 
 
 def within(node: ast.AST, for_types_only: bool, in_function: bool) -> Iterator[Import]:
@@ -185,7 +193,7 @@ def test_module_and_class_names_occur_once():
     for path, _ in modules():
         if path.stem not in ("__init__", "__main__"):
             places[f"module {path.stem}"].append(str(path))
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 places[f"class {node.name}"].append(str(path))
     complain([f"{name}: {', '.join(found)}" for name, found in places.items() if len(found) > 1])
@@ -218,9 +226,8 @@ def test_only_required_libraries_are_imported_at_the_top():
 
 
 def test_every_module_opens_by_saying_what_it_is():
-    texts = [(path, path.read_text()) for path, _ in modules()]
-    trees = [(path, ast.parse(text)) for path, text in texts if text.strip()]
-    complain([f"{path}: no docstring" for path, tree in trees if not ast.get_docstring(tree)])
+    trees = [(path, tree_of(path)) for path, _ in modules()]
+    complain([f"{path}: no docstring" for path, tree in trees if tree.body and not ast.get_docstring(tree)])
 
 
 def test_no_module_has_a_vague_name():
@@ -231,7 +238,7 @@ def test_no_module_has_a_vague_name():
 def test_only_commands_print():
     violations = []
     for path, layer in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             prints = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
             if prints and layer != "cli" and not path.name.endswith("command.py"):
                 violations.append(f"{path}:{node.lineno}: print")
