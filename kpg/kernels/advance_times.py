@@ -1,4 +1,4 @@
-"""Replace times by their representatives, which no reader beyond a frontier can distinguish from them.
+"""Replace times by their representatives as of a frontier. Readers beyond the frontier cannot distinguish the two.
 
     representative(F, t)  =  meet over f in F of (join of t and f)
 
@@ -63,7 +63,10 @@ def is_beyond(times, i, frontier):
 
 @jit
 def split_times(times, frontier, early, late):
-    """Write the positions of the columns not beyond the frontier, and of the others; return the number of the first."""
+    """Write the positions of the columns that are not beyond the frontier into `early`, the others into `late`.
+
+    Return the number of early columns.
+    """
     n_early = 0
     n_late = 0
     for i in range(times.shape[1]):
@@ -78,7 +81,7 @@ def split_times(times, frontier, early, late):
 
 @jit
 def minimal_times(times, out):
-    """Write the columns that no other column is before, each once; return their number.
+    """Write the minimal columns, those with no other column before them, each once; return their number.
 
     `out` has as many columns as `times`.
     """

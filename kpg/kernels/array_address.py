@@ -11,8 +11,8 @@ the batches as a table with one row of int64 per batch (see `kpg.trace.batch_tab
     BASE, SHIFT  parameters of the lookup table: see kpg.kernels.lookup_tables and kpg.kernels.bitmap_lookup
 
 `peek(address, index)` reads one number. `prefetch(address, index)` requests a number that the kernel reads soon, so
-that many waits for memory overlap. The caller keeps the arrays alive during the call and passes only positions within
-them; nothing here can check that.
+that many waits for memory overlap. Preconditions, which this module cannot check: the caller keeps the arrays alive
+during the call, and passes only positions within them to `peek`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numba.extending import intrinsic
 from kpg.kernels.jit import DISABLED, jit
 
 DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, LOOKUP, LOOKUP_SIZE, BASE, SHIFT = range(11)
-FIELDS = 11
+FIELDS = 11  # int64 per batch
 
 
 def _read(address: int, index: int) -> int:
@@ -52,7 +52,7 @@ def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [position.type, number, number, number])
         call = builder.module.declare_intrinsic("llvm.prefetch", (position.type,), kind)
-        builder.call(call, [position, number(0), number(3), number(1)])  # for reading, keep in all caches, data
+        builder.call(call, [position, number(0), number(3), number(1)])  # for a read, in all caches, of data
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate

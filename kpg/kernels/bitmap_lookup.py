@@ -1,13 +1,14 @@
-"""Bitmap lookup: which keys a batch of one lane holds, and the row of each.
+"""Bitmap lookup: find out whether a batch of one lane holds a key, and in which row.
 
     cell of a key      =  (key >> shift) − base                         64 cells share a word
     bitmap[2 w]        one bit for each cell of word w: whether the cell holds a key
     bitmap[2 w + 1]    the number of rows before word w; one more word, without bits, ends the bitmap
 
-If the bit of a key is not set, the batch does not hold the key: one read answers, without a branch and without reading
-a row. Otherwise the first row of its cell is at or after the rows before its word plus the bits before its own, and
-equals that sum where each cell holds one row; the search for the key starts there. In an *exact* bitmap each cell is
-one value with at most one row, so no row is read.
+If the bit of a key is not set, the batch does not hold the key: one read decides that, without a branch and without
+reading a row. If it is set, let r be the number of rows before the key's word plus the number of set bits before the
+key's bit. The first row of the cell is r if every earlier cell of the word holds one row, otherwise it is later. The
+kernel searches for the key from row r on. In an *exact* bitmap each cell is one value with at most one row, so the
+kernel reads no row.
 
 Keys are processed in groups, so that their waits for memory overlap.
 Twin: kpg.testing.kernel_twins.locate_keys_twin.locate_keys.
@@ -23,7 +24,7 @@ from kpg.kernels.jit import inlined, jit
 from kpg.kernels.lookup_tables import interval_of
 from kpg.kernels.search_lane import lower_bound, run_end
 
-KEYS_IN_STEP = 16  # keys of which memory is requested before the first is read
+KEYS_IN_STEP = 16  # keys per group: the kernel prefetches the words of all of them before it reads the first
 BITMAP_FLAG = 64  # added to the shift in a batch's row to distinguish bitmap lookup from interval lookup
 EXACT_BITMAP_SHIFT = 128  # the shift in a batch's row that marks an exact bitmap
 
@@ -56,7 +57,7 @@ def fill_bitmap(keys, base, shift, bitmap):
 
 @jit
 def search_bitmap(data, n, bitmap, base, shift, keys, starts, ends):
-    """Fill where the rows of each key begin and end; a missing key gets an empty range anywhere."""
+    """Fill where the rows of each key begin and end; a missing key gets an empty range at any position."""
     exact = shift == EXACT_BITMAP_SHIFT
     shift = 0 if exact else shift - BITMAP_FLAG
     low, high = peek(data, 0), peek(data, n - 1)
@@ -87,7 +88,7 @@ def search_bitmap(data, n, bitmap, base, shift, keys, starts, ends):
 
 @inlined
 def rows_of_key(data, n, row, last, key):
-    """Return where the rows of a key begin and end, given a row not after the key and a later row to stop at."""
+    """Return where the rows of a key begin and end; its first row is between `row` and `last`."""
     if peek(data, row) < key:
         row = lower_bound(data, row + 1, last, key)
     return row, run_end(data, row, n, key)

@@ -3,14 +3,14 @@
 A row's code is one number: the ids of its columns side by side in bits. A set of codes is a bitmap if all codes fit
 into one (`mask` is -1), otherwise a hash table with open addressing: its size is `mask` + 1, and a free slot holds -1.
 
-    insert_codes     insert a list of codes; the new ones, in order
-    insert_sums      the same for left[i] + right[j], over all j in [low[i], high[i]): join, projection and set in one
-    read_levels      the level of each code, in a hash table with a level per slot
+    insert_codes     insert a list of codes; write the new ones, in order
+    insert_sums      the same for left[i] + right[j], over all j in [low[i], high[i]): one loop joins, projects, inserts
+    read_levels      write the level of each code, from a hash table with a level per slot
     write_levels     set the level of each code
-    expand_ranges    the pairs (i, j) of such ranges
-    move_columns     columns of codes, moved to other bits of other codes
-    bitmap_members   the codes of a bitmap, in order
-    decode_column    one column of codes, as values
+    expand_ranges    write all pairs (i, j) with j in [low[i], high[i])
+    move_columns     write codes made of columns of other codes, at other bits
+    bitmap_members   write the codes of a bitmap, in order
+    decode_column    write the values of one column of codes
 
 Twins: kpg.testing.kernel_twins.code_sets_twin.
 """
@@ -23,7 +23,7 @@ from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.partition_rows import mix
 
-WORD_SHIFT = 6  # a word holds 64 members
+WORD_SHIFT = 6  # a word of a bitmap holds 2^6 codes
 
 
 @inlined

@@ -68,8 +68,9 @@ def consolidate_few(data, times, diffs, order, out_data, out_times, out_diffs):
 def sum_positions(data, times, diffs, words, mask, exact, out_diffs):
     """Consolidate sorted rows given by their positions, which are the bits of each word that are in `mask`.
 
-    Rows differ if the other bits of their words do. If these are equal, so are the rows when `exact` is 1; otherwise
-    the kernel compares the rows. Leave the word of one row of each sum that remains; return their number.
+    Rows differ if the other bits of their words differ. If those bits are equal and `exact` is 1, the rows are equal;
+    if `exact` is 0, the kernel compares the rows. It keeps the word of one row for each sum that is not zero, at the
+    front of `words`, and returns the number of these words.
     """
     n = len(words)
     time_step = 1 if times.shape[1] > 1 else 0
@@ -131,7 +132,7 @@ def sum_words(words, diff_bits, low, mask, shift, out):
     """Consolidate in place sorted words that hold the diff in their lowest bits.
 
     (low, mask, shift) give the position of each lane of the diff. Return the number of words that remain; `out` holds
-    their diffs, and the words keep some of the bits of the diffs.
+    their diffs, and the lowest bits of the words still hold parts of diffs.
     """
     n = len(words)
     width = out.shape[0]
@@ -208,7 +209,7 @@ def sum_signed_words(words, out):
 
 @jit
 def unpack_words(words, n, low, mask, shift, out):
-    """Write the lanes of the first n words; the words may themselves be the last lane of `out`."""
+    """Write the lanes of the first n words to `out`; the array of words may be the last lane of `out`."""
     for start in range(0, n, CHUNK_WORDS):
         end = min(n, start + CHUNK_WORDS)
         part = words[start:end]
@@ -221,7 +222,7 @@ def unpack_words(words, n, low, mask, shift, out):
 
 @jit
 def gather_lane(block, lane, words, mask, n, out):
-    """Write one lane of the rows at the positions in the first n words, the bits of `mask`."""
+    """Write one lane of some rows; the bits of the first n words that are in `mask` are the positions of the rows."""
     values, gathered = block[lane], out[lane]
     for i in range(n):
         gathered[i] = values[words[i] & mask]
@@ -229,7 +230,7 @@ def gather_lane(block, lane, words, mask, n, out):
 
 @jit
 def add_to_table(data, times, low, shift, diffs, table):
-    """Add the diff of each row to the entry of its word in the table; constant times are not part of the word.
+    """Add the diff of each row to the table entry of its word; constant times are not part of the word.
 
     The kernel packs the words of a chunk at a time, like kpg.kernels.sort_rows.
     """

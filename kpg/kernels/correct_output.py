@@ -1,13 +1,13 @@
 """Compute the corrections that make a key's output equal to the target rows at each of its evaluation times.
 
-    correct_output   at each evaluation time t, in order:  target rows  −  Σ output ≤ t, earlier corrections included
+    correct_output   at each evaluation time t, in order:  target rows  −  Σ (output and corrections) at times ≤ t
 
 The output is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and
-distinct. Target rows are those of kpg.kernels.evaluate_output. For a key with one evaluation time, the usual case, or a
-short chain of them, the kernel merges sorted lists; it replays the history of other keys (kpg.kernels.replay_history).
+distinct. Target rows are those of kpg.kernels.evaluate_output. If a key has one evaluation time, the usual case, or a
+short chain of them, the kernel merges sorted lists; otherwise it replays the history (kpg.kernels.replay_history).
 
-The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
-there. Twin: kpg.testing.kernel_twins.evaluate_output_twin.correct_output.
+The caller provides the buffers. When one is full, the kernel returns the position it has reached, and the caller calls
+it again from that position. Twin: kpg.testing.kernel_twins.evaluate_output_twin.correct_output.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def span_of_key(spans, lo, hi):
 
 @jit
 def is_short_chain(lo, hi, rows, target_count, max_reads, eval_times):
-    """Return whether the evaluation times lo to hi of a key are one, or a chain with few output and few target rows."""
+    """Return whether a key has one evaluation time, or a chain of them (lo to hi) with few output and target rows."""
     if replay_is_cheaper(hi - lo, rows, max_reads) or (hi - lo > 1 and target_count > INSERTION_SORT_ROWS):
         return False
     for t in range(lo + 1, hi):
@@ -72,7 +72,8 @@ def correct_by_merge(
     """Write the corrections of keys from `key` on while they are short chains and fit into the buffer.
 
     Along a chain, the output at a time is the target rows of the time before plus the output rows that are new since
-    then: so the kernel merges three sorted lists. Return the first key that is not done, and the number of corrections.
+    then. So the kernel merges three sorted lists: these two and the new target rows. Return the first key that is not
+    done, and the number of corrections.
     """
     lanes = out.shape[0]
     depth = out_times.shape[0]
@@ -129,7 +130,7 @@ def correct_by_merge(
                     n += 1
             v = next_v
             v_end = w_end
-        for i in range(start + 1, n):  # written by time: sort them by value; those of a value keep their order
+        for i in range(start + 1, n):  # they were written by time: sort them by value, stably
             position = i
             while position > start and sorts_before(out, position, out, position - 1, ZERO, lanes):
                 for lane in range(lanes):

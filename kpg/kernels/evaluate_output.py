@@ -1,15 +1,15 @@
 """Compute the rows that a key's output should hold at each of its evaluation times.
 
-    evaluate_output   the target rows at each evaluation time t: a function, given by `kind`, of  Σ input at times ≤ t
+    evaluate_output   the target rows at each evaluation time t  =  f(Σ input at times ≤ t),  where `kind` names f
 
 The input is a run: per key (offsets) sorted by value, then time. The evaluation times of a key are sorted and distinct.
 The target rows of an evaluation time are sorted by value, values distinct; spans (int64[2, n]) holds where they begin
 and end, or has no columns if each time has one row. The target rows of a key are contiguous; a diff of zero stands for
-no row. For a key with one evaluation time, the usual case, or few rows, the kernel reads all rows for each time; it
-replays the history of other keys (kpg.kernels.replay_history).
+no row. If a key has one evaluation time, the usual case, or few rows, the kernel reads all rows for each time;
+otherwise it replays the history (kpg.kernels.replay_history).
 
-The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
-there. Twin: kpg.testing.kernel_twins.evaluate_output_twin.evaluate_output.
+The caller provides the buffers. When one is full, the kernel returns the position it has reached, and the caller calls
+it again from that position. Twin: kpg.testing.kernel_twins.evaluate_output_twin.evaluate_output.
 """
 
 from collections.abc import Iterator
@@ -36,6 +36,7 @@ from kpg.kernels.replay_history import (
     undo_pass,
 )
 
+# The functions f. Their totals are the sums of diffs over all rows of the key.
 PRESENCE = 0  # one row without lanes if the total of lane 0 is at least `limit`
 SUMS = 1  # one row of the totals, unless all are zero
 FIRST = 2  # the first `limit` values of positive multiplicity, each once

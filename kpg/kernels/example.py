@@ -5,7 +5,7 @@ Each module with kernels that Python calls ends with
     def examples() -> Iterator[Example]:
         yield merge_runs, (TABLE, TABLE, COLUMN, NUMBER)
 
-Only the types of the arguments matter; nothing is run. A kernel that only other kernels call needs no example.
+Only the types of the arguments matter; no kernel is run. A kernel that only other kernels call needs no example.
 """
 
 from __future__ import annotations
@@ -19,4 +19,4 @@ Example: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
 TABLE = np.zeros((1, 1), np.int64)  # int64[lanes, n]: data, times, diffs, frontiers
 COLUMN = np.zeros(1, np.int64)  # int64[n]: positions, counts, one lane
-NUMBER = 0
+NUMBER = 0  # int64: a count, a position or a flag

@@ -1,19 +1,21 @@
-"""Extend tuples by values that indexes hold: one step of a delta query, with any number of indexes together.
+"""Extend tuples by values that indexes hold: one step of a delta query, for any number of indexes in one call.
 
-A tuple is a column of `data` with its time, its diff and its *initial* time: the first coordinate of its time, and the
-last lanes of its data for the others. Several *extenders* (indexes) constrain it; `ranges` holds where each of their
-batches has the rows of the tuple's key (kpg.kernels.locate_keys). The batches of extender j are rows bounds[j] to
-bounds[j + 1] of `table`; flags[j] is its number of key lanes, whether it is strict, and whether it is negative.
+A tuple is a column of `data` with a time, a diff and an *initial* time. The first coordinate of the initial time is
+that of the time; its other coordinates are the last lanes of the data. Several *extenders* (indexes) constrain a tuple.
+`ranges` holds where each batch of an extender has the rows of the tuple's key (kpg.kernels.locate_keys). The batches of
+extender j are rows bounds[j] to bounds[j + 1] of `table`. flags[j] holds its number of key lanes, whether it is strict,
+and whether it is negative.
 
-    with no new lanes    every extender validates: the tuple is multiplied by the history of its key
-    with one or more     the extender with the fewest rows proposes them, and with one new lane the others validate
+    no new lanes           every extender validates: the tuple is multiplied by the history of its key
+    one or more new lanes  the extender with the fewest rows proposes them; with one new lane, the others validate
 
-A row at time t is visible if t is lexicographically before the initial time, or equal to it where the extender is not
-strict; the new time is the product join, the new diff the product. A negative extender stands for 1 minus its history.
-Rows of a history that do not change the time are summed first. Times of rows are joined with `floor`.
+The kernel joins the time of each row with `floor`. A row is visible if its time is lexicographically before the initial
+time, or equal to it and the extender is not strict. Multiplying a tuple by a visible row joins their times, coordinate
+by coordinate, and multiplies their diffs. A negative extender stands for 1 minus its history. The kernel sums all rows
+of a history that leave the time of the tuple unchanged, and writes one result for them.
 
 `progress` is int64[2]: the next tuple, and the number of rows proposed so far. Cost: for each tuple the rows of the
-smallest extender, times a search in each other. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
+smallest extender, times a search in each other one. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
 """
 
 from collections.abc import Iterator
@@ -26,13 +28,13 @@ from kpg.kernels.jit import inlined, jit
 from kpg.kernels.search_lane import gallop, lower_bound, run_end
 
 KEYS, STRICT, NEGATIVE = range(3)  # the columns of `flags`
-NO_VALUE = (1 << 63) - 1  # the position of an extender that has no more values
+NO_VALUE = (1 << 63) - 1  # stands for the next value of an extender that has no more values; above all others
 PREFETCH_TUPLES = 8  # distance in tuples between prefetching rows and reading them
 
 
 @inlined
 def time_of(table, block, row, d, floor):
-    """Return coordinate d of the time of a row; a coordinate that its trace does not have is zero."""
+    """Return coordinate d of the time of a row, joined with `floor`; a coordinate that its trace lacks is zero."""
     if d >= table[block, DEPTH]:
         return max(floor[d], 0)
     if table[block, TIME_ROWS] == 1:
@@ -60,7 +62,10 @@ def diff_of(table, block, row):
 
 @jit
 def tuples_within_limit(ranges, bounds, flags, new, start, limit):
-    """Return the end of the tuples from `start`, at least one, that propose up to `limit` rows; and their row count."""
+    """Return the end of the tuples from `start` on that propose at most `limit` rows together, and their row count.
+
+    The range has at least one tuple, even if that one exceeds the limit.
+    """
     n = ranges.shape[1]
     total = 0
     i = start
@@ -84,7 +89,7 @@ def tuples_within_limit(ranges, bounds, flags, new, start, limit):
 
 @jit
 def multiply(table, first, last, sign, strict, floor, initial, matches, times, diffs, n, next_times, next_diffs):
-    """Multiply n (time, diff) by a history: rows [matches[0, b], matches[1, b]) of batches first to last.
+    """Multiply n pairs (time, diff) by a history: the rows [matches[0, b], matches[1, b]) of batches first to last.
 
     Write the results to next_times and next_diffs; return their number, or -1 if they do not fit.
     """
@@ -124,10 +129,11 @@ def multiply(table, first, last, sign, strict, floor, initial, matches, times, d
 def validate(
     table, lanes, bounds, flags, proposer, value, stop, floor, initial, matches, times, diffs, spare_times, spare_diffs,
 ):  # fmt: skip
-    """Multiply the one (time, diff) in column 0 by every extender but the proposer.
+    """Multiply the pair (time, diff) in column 0 by every extender but the proposer.
 
-    With a proposer, the rows of an extender are those that hold `value` after the key, searched from the last position
-    on; otherwise all rows of the key. Return the number of results, or -1 if they do not fit.
+    With a proposer, the rows of an extender are those that hold `value` after the key; the search for them starts at
+    its last position. Without one, they are all rows of the key. Return the number of results, or -1 if they do not
+    fit.
     """
     n = 1
     for j in range(flags.shape[0]):
@@ -158,11 +164,11 @@ def validate(
 
 @jit
 def next_common_row(lanes, block, row, final, bounds, flags, proposer, matches, stop, last_positions, progress):
-    """Return the first row of the proposer from `row` on whose value all others hold, at any time; `final` if none.
+    """Return the first row of the proposer, from `row` on, with a value that all others hold at any time, else `final`.
 
-    Each side gallops to the position of the other, so that rows in between are not read. `last_positions` are those of
-    the previous search, which are near for sorted tuples. One within the rows of this key was found among them, so it
-    is the first row of its value.
+    Each side gallops to the position of the other, so that rows in between are not read. `last_positions` holds where
+    the previous search ended in each batch, which is near if tuples are sorted. A last position within the rows of this
+    key is always the first row of its value, because a search ends there.
     """
     while row < final:
         progress[1] += 1
@@ -231,9 +237,9 @@ def extend_tuples(
     """Write the extensions of tuples start to stop; progress[0] is the next tuple, before stop if the buffer is full.
 
     `low` and `high` are lanes of the data that bound the new lane (low <= new < high), or -1. `products_capacity` is
-    the maximum number of (time, diff) of one extension. `projection` names each lane of the output: 0 and a lane of the
-    tuple, or 1 and the number of lanes after the key of the proposer. Return the number written, whether all times are
-    equal, and whether all diffs are.
+    the maximum number of pairs (time, diff) of one extension. `projection` names each lane of the output: 0 and a lane
+    of the tuple, or 1 and a position among the lanes of the proposer after its key. Return the number written, whether
+    all times are equal, and whether all diffs are.
     """
     depth = len(floor)
     rounds = data.shape[0] - depth + 1

@@ -95,7 +95,7 @@ def consolidate_keys(offsets, data, times, diffs, order, scratch, spare_data, sp
 
 @inlined
 def is_consolidated(data, times, start, end):
-    """Return whether each of the rows [start, end) sorts after the one before it, so that they need no work."""
+    """Return whether each of the rows [start, end) sorts after the one before it: they are already consolidated."""
     for i in range(start + 1, end):
         if compare_rows(data, times, 1, i - 1, i) >= 0:
             return False

@@ -1,15 +1,15 @@
 """Short lists of rows of one key, kept sorted by insertion.
 
-All lists share one array, `pool`; each has space for `space` entries of `size` numbers: a row (values, then a time),
-and from `at_diff` on its diff. The position of its first number in the pool identifies a list (`base`) or an entry. An
-operation returns FULL if the result does not fit.
+All lists share one array, `pool`. Each has space for `space` entries of `size` numbers: a row (values, then a time),
+and from `at_diff` on the row's diff. A list (`base`) or an entry is identified by the position of its first number in
+the pool. An operation returns FULL if the result does not fit.
 
-    collect_history   a key's history over all batches, times joined with a floor, consolidated
-    add_times         the times of a list added to another list of times
-    add_joins         the joins of one time with the times of a list added to a list of times
+    collect_history   collect a key's history over all batches, times joined with a floor, consolidated
+    add_times         add the times of one list to another list of times
+    add_joins         add the joins of one time with the times of a list to a list of times
 
-Cost: quadratic in the entries of a list if they come out of order, linear if they come in order.
-Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.one_pass_corrections, that of the kernel that uses them.
+Cost: quadratic in the entries of a list if they arrive out of order, linear if they arrive in order. Twin: that of the
+calling kernel, kpg.testing.kernel_twins.one_pass_corrections_twin.one_pass_corrections.
 """
 
 from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek

@@ -1,4 +1,4 @@
-"""Find the times at which a key's output may change, and the first ones that must wait.
+"""Find the times at which a key's output may change: all that are complete, and the minimal ones that must wait.
 
 For one key let S be its seeds and G the times of S, of its input and of its output. The closure is
 
@@ -8,11 +8,11 @@ For one key let S be its seeds and G the times of S, of its input and of its out
 *minimal* times of C that are beyond it (kpg.operators.corrections says why these are enough).
 
 How. The kernel first joins all history with the meet of the seeds. This changes no join and makes most times equal, so
-that most keys are plain and take one loop. It sorts and closes the times of the others (kpg.kernels.join_closure
-describes how, and the cost beyond sorting).
+most keys are *plain* (see `emit_plain_keys`) and take one loop. For the other keys it sorts the times and closes them
+under join; kpg.kernels.join_closure describes the algorithm and its cost.
 
-The caller provides the buffers. When one is full, the kernel returns its position, and the caller calls again from
-there. Twin: kpg.testing.kernel_twins.interesting_times_twin.
+The caller provides the buffers. When one is full, the kernel returns the position it has reached, and the caller calls
+it again from that position. Twin: kpg.testing.kernel_twins.interesting_times_twin.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,16 @@ from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import jit
 from kpg.kernels.join_closure import FULL, SEED, copy_time, emit_by_first_coordinate, emit_chain
 
-NEVER = np.int64((1 << 63) - 1)
-LANES = 3  # of `work`: ORDER, SPARE and SEED
+NEVER = np.int64((1 << 63) - 1)  # a coordinate after all others: no later round exists
+LANES = 3  # lanes of `work`: ORDER, SPARE and SEED
 
 
 @jit
 def append_history(times, lo, hi, floor, seeds, seed_lo, seed_hi, out, n):
-    """Append the times not at or before floor, joined with it, to the n of out; skip seeds and repetitions."""
+    """Append times, joined with the floor, to the first n of `out`.
+
+    Skip the times at or before the floor, those that equal a seed, and repetitions. Return the new n.
+    """
     depth = times.shape[0]
     for row in range(lo, hi):
         if less_equal(times, row, floor, ZERO):
@@ -96,11 +99,12 @@ def emit_plain_keys(
     key, evals, pending, seed_offsets, seed_times, input_offsets, input_times, output_offsets, output_times, upper,
     eval_offsets, eval_times, pending_offsets, pending_times,
 ):  # fmt: skip
-    """Process keys from `key` on while they are plain, as most are; return the first not done and the counts.
+    """Process keys from `key` on while they are plain, as most are; return the first key not done, and both counts.
 
-    A key is plain if it has one seed, and history that is after the seed only in the last coordinate, and then beyond
-    upper. Its closure is the seed and these later rounds, a chain; the first of them waits. The loop has no calls,
-    because a call would cost as much as the key.
+    A key is plain if it has at most one seed, if no time of its history exceeds the seed in any coordinate but the
+    last, and if the rounds after the seed are beyond upper. Its closure is a chain: the seed, then these rounds. Of the
+    times beyond upper only the first is pending. The loops over rows call no function, because a call would cost as
+    much as the key.
     """
     depth = seed_times.shape[0]
     keys = seed_offsets.shape[0] - 1
@@ -190,7 +194,7 @@ def find_interesting_times(
             )
             if evals + n + hi - lo > eval_times.shape[1] or pending == pending_times.shape[1]:
                 return key, evals, pending
-            if n == 0 and is_chain(seed_times, lo, hi):  # and there is no history to join it with
+            if n == 0 and is_chain(seed_times, lo, hi):  # no history, so the chain is its own closure
                 evals, pending = emit_chain(seed_times, lo, hi, upper, eval_times, evals, pending_times, pending)
             else:
                 for i in range(lo, hi):

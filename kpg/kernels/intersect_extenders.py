@@ -1,14 +1,14 @@
 """Extend tuples by one value that two indexes both hold: the step that closes a triangle, hot in most cyclic rules.
 
 Arguments and meaning are those of kpg.kernels.extend_tuples with two extenders, none negative, one new lane, and times
-of one coordinate. A visible row is then not after the tuple, so the tuple's time stays and equal rows are summed. Each
-batch of one extender meets each batch of the other where both hold the key: two sorted runs. The kernel merges runs of
-similar length, gallops through a long one from a short one, and reads only the ends of runs that do not overlap, which
-is common where values come in order.
+of one coordinate. A visible row is then not after the tuple, so the tuple keeps its time, and equal rows are summed.
+For each pair of batches, one of each extender, that hold the key, the kernel intersects two sorted runs. It merges runs
+of similar length. If one run is much longer, it gallops through that run. If the runs do not overlap, which is common
+when values arrive in order, it reads only their ends.
 
-Cost: for each pair of batches the rows of the shorter run, times a search in the longer. Everything is in this one loop
-and read by address, because Numba would count references to arrays passed to functions for each tuple, which costs more
-than the work. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
+Cost: for each pair of batches the rows of the shorter run, times a search in the longer. The kernel is one loop that
+reads arrays by address. If it passed arrays to functions, Numba would count references to them for each tuple, which
+costs more than the work. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,10 @@ def intersect_extenders(
     data, times, diffs, start, stop, table, bounds, flags, ranges, floor, low, high, projection, progress, limit,
     out_data, out_times, out_diffs,
 ):  # fmt: skip
-    """Write the extensions of tuples from `start` on; progress[0] is the next tuple.
+    """Write the extensions of tuples from `start` on, and the next tuple to progress[0].
 
-    That is before `stop` if the buffer is full, or after a tuple with which more than `limit` rows were read. Return
-    the number written, whether all times are equal, and whether all diffs are.
+    The kernel stops before tuple `stop` if the buffer is full or if it has read more than `limit` rows. Return the
+    number written, whether all times are equal, and whether all diffs are.
     """
     batches = table.shape[0]
     capacity = out_data.shape[1]
@@ -99,7 +99,7 @@ def intersect_extenders(
                     x = peek(p_lane, a)
                     y = peek(q_lane, b)
                     if x != y:
-                        if similar:  # conditional numbers, not branches
+                        if similar:  # computed without branches, which would be mispredicted
                             a += 1 if x < y else 0
                             b += 1 if y < x else 0
                         elif x < y:

@@ -1,4 +1,4 @@
-"""The one decorator behind every kernel, so that compile options are set in one place."""
+"""The decorators of kernels, so that compile options are set in one place."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""Close sorted times under join; emit them in order, of those beyond `upper` only the minimal ones.
+"""Close sorted times under join, and emit them in order; of the times beyond `upper`, emit only the minimal ones.
 
     C  =  { s joined with any subset of G  |  s in S }        G sorted and distinct, S the seeds among them
 
-The kernel visits first coordinates e in order. The rest of a time, its tail, is in C at e iff it is a join of tails of
-G seen so far that includes one at e and one of a seed: again a closure, with one coordinate less. Its seeds are the
-joins of a tail at e with a seed's tail. With one coordinate left, a closure is all tails at or after the least seed.
-Cost: at depth 1 and 2 linear in generators and result; deeper, each time of the closure is joined with each distinct
-tail once per first coordinate. Used by kpg.kernels.interesting_times alone, whose twin and examples cover it.
+The kernel visits the first coordinates e of G (the *generators*) in order. The other coordinates of a time are its
+*tail*. A time with first coordinate e is in C iff its tail is a join of tails that the kernel has visited so far, at
+least one of them at e and at least one of a seed. So the tails at e are a closure with one coordinate less; its seeds
+are the joins of a tail at e with the tail of a seed. With one coordinate, a closure is all tails at or after the least
+seed. Cost: at depth 1 and 2 linear in generators and result. At greater depth, each time of the closure is joined with
+each distinct tail once per first coordinate. Only kpg.kernels.interesting_times uses this module; its twin and examples
+cover it.
 """
 
 from kpg.kernels.compare_rows import ONE, ZERO, less_equal
@@ -101,7 +103,7 @@ def emit_chain(times, lo, hi, upper, eval_times, evals, pending_times, pending):
 
 @jit
 def emit_rounds(first, least, tails, n, upper, eval_times, evals, pending_times, pending_lo, pending):
-    """At depth 2, for one first coordinate: emit all rounds from `least` on, up to the first beyond upper."""
+    """Emit, at depth 2 and for one first coordinate, all rounds from `least` on, up to the first beyond upper."""
     low = 0
     high = n
     while low < high:

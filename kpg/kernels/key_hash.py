@@ -4,12 +4,11 @@
     hash of lanes and a value   =  mix64(hash of the lanes ^ value)
     owner of a row              =  the upper 32 bits of the hash of its key, scaled to the number of workers
 
-The functions are plain uint64 arithmetic. NumPy arrays and scalars go in as they are; kpg.kernels.partition_rows
-compiles the same functions for kernels. This module imports no compiler, so that a Spark task can route rows without
-loading Numba.
+The functions are plain uint64 arithmetic on NumPy arrays or scalars; kpg.kernels.partition_rows compiles the same
+functions for kernels. This module imports no compiler, so that a Spark task can route rows without loading Numba.
 
-The values must never change: workers would look for stored rows, and Spark would send new rows, in the wrong place.
-tests/kernels/test_key_hash.py pins some of them. Twins: kpg.testing.kernel_twins.partition_rows_twin.
+The values must never change: otherwise workers would search for stored rows, and Spark would send new rows, on the
+wrong worker. tests/kernels/test_key_hash.py pins some of them. Twins: kpg.testing.kernel_twins.partition_rows_twin.
 """
 
 from __future__ import annotations

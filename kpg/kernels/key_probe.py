@@ -1,15 +1,15 @@
-"""Key probes: what the ranges of a key reveal without collecting its history.
+"""Key probes: answer questions about a key from the ranges of its rows, without collecting its history.
 
-`table` describes the batches of a trace (kpg.kernels.array_address), `ranges` holds where each has the rows of each key
-(kpg.kernels.locate_keys). Most keys that change have one row, or rows of one batch and one time, so that reading the
-first row is enough. Cost: one read per batch, independent of the number of rows; `sum_diffs_of_range` reads all rows if
-diffs differ. Twins: those of the kernels that use them, in kpg.testing.kernel_twins.one_pass_corrections_twin.
+`table` describes the batches of a trace (kpg.kernels.array_address); `ranges` holds where each batch has the rows of
+each key (kpg.kernels.locate_keys). Most keys that change have one row, or rows of one batch and one time, so that
+reading the first row is enough. Cost: one read per batch, independent of the number of rows; `sum_diffs_of_range` reads
+all rows if diffs differ. Twins: those of the calling kernels, in kpg.testing.kernel_twins.one_pass_corrections_twin.
 """
 
 from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek, prefetch
 from kpg.kernels.jit import inlined
 
-UNCACHED_BATCH_ROWS = 1 << 13  # a batch of this size may not be in the cache
+UNCACHED_BATCH_ROWS = 1 << 13  # a batch with at least this many rows may not be in the cache
 PREFETCH_ROWS_PER_KEY = 8  # with fewer rows per key the hardware prefetches by itself
 
 

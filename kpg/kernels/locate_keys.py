@@ -29,9 +29,9 @@ from kpg.kernels.search_lane import lower_bound, run_end
 
 SCAN, SEARCH, SEARCH_LANE, SPARSE, INTERVAL, BITMAP = range(6)  # methods to find keys
 KEYS_IN_STEP = 32  # searches that advance together: enough to overlap their waits for memory
-DENSE_ROWS_PER_KEY = 16  # up to here a scan, or a search without sparse lookup, is fastest
-SCAN_ROWS_PER_KEY = 4  # up to here a scan is faster than any lookup table
-COUNTED_INTERVAL_ROWS = 32  # up to here counting the rows of an interval is faster than searching them
+DENSE_ROWS_PER_KEY = 16  # up to this ratio a scan, or a search without a sparse lookup table, is fastest
+SCAN_ROWS_PER_KEY = 4  # up to this ratio a scan is faster than any lookup table
+COUNTED_INTERVAL_ROWS = 32  # up to this length, counting the rows of an interval is faster than searching them
 SELECTIVE_INTERVAL_ROWS = 64  # intervals with more rows on average do not narrow a search by several lanes
 
 
@@ -59,7 +59,7 @@ def sorts_after_key(data, n, row, keys, k):
 
 @jit
 def seek_end(data, n, start, keys, k):
-    """Return the first row from `start` on whose key sorts after key k: gallops, then bisects."""
+    """Return the first row, from `start` on, with a key that sorts after key k; gallop, then bisect."""
     if start >= n or sorts_after_key(data, n, start, keys, k):
         return start
     step = 1
@@ -79,7 +79,7 @@ def seek_end(data, n, start, keys, k):
 
 @jit
 def seek_start(data, n, start, keys, k):
-    """Return the first row from `start` on whose key does not sort before key k: gallops, then bisects."""
+    """Return the first row, from `start` on, with a key that does not sort before key k; gallop, then bisect."""
     if start >= n or not sorts_before_key(data, n, start, keys, k):
         return start
     step = 1
@@ -165,7 +165,7 @@ def halve_in_step(data, first_lane, starts, first, last, length):
     """Narrow a group of searches in step, from `length` rows each to one; keys of one lane."""
     while length > 1:
         half = length >> 1
-        for k in range(first, last):  # a conditional number, not a branch: the searches stay in step
+        for k in range(first, last):  # computed without a branch, so that the searches stay in step
             start = starts[k]
             starts[k] = start + (half if peek(data, start + half - 1) < first_lane[k] else 0)
         length -= half

@@ -8,8 +8,8 @@
 
 The shift in a batch's row of the table (kpg.kernels.array_address) encodes the form: SPARSE_SHIFT for sparse, below
 BITMAP_FLAG for interval, BITMAP_FLAG and above for bitmap. Values are shifted before they are subtracted, and clamped
-to the first and the last interval, so that nothing overflows, however far apart they are. Cost to build: one pass over
-the lane. Twin: kpg.testing.kernel_twins.locate_keys_twin.fill_intervals.
+to the first and the last interval, so that no difference overflows. Cost to build: one pass over the lane. Twin:
+kpg.testing.kernel_twins.locate_keys_twin.fill_intervals.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SPARSE_SHIFT = -1  # stands in for the shift in a batch's row to mark sparse loo
 def fill_intervals(lane, base, shift, starts):
     """Fill the starts of the intervals of a sorted lane.
 
-    Return the number of distinct values, and the sum over all intervals of the square of that number.
+    Return the number of distinct values, and the sum, over all intervals, of the squared number of its distinct values.
     """
     interval = 0
     starts[0] = 0

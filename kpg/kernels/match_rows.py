@@ -6,8 +6,8 @@ exactly:
     find_pairs    finds the next pairs as *boxes* (left rows [l0, l1) × right rows [r0, r1)), at most `limit` pairs
     write_pairs   writes the pairs of some boxes lane by lane; the longer side of each box is the inner loop
 
-Alternating seeks: the side with the smaller key gallops to the larger, so the work is at most linear in the smaller
-side (times a logarithm of the gap) plus the boxes. Where the gaps of both sides are short, both walk. `state` is
+The side with the smaller key gallops to the larger key. So the work is linear in the smaller side (times a logarithm of
+the gap) plus the boxes, or less. Where the gaps of both sides are short, both sides walk row by row. `state` is
 int64[7]: the next left and right row, then the box of the key that is being paired (l0, l1, r0, r1) and the number of
 its pairs that are done, so a call may stop anywhere within a key. Twin: kpg.testing.kernel_twins.match_rows_twin.
 """
@@ -25,7 +25,7 @@ NEAR_ROWS = 8  # rows to walk before galloping, so that sides of similar size ar
 
 @jit
 def seek(a, i, end, b, j, lanes):
-    """Return the first row of a in [i, end) whose key is not before that of row j of b."""
+    """Return the first row of `a` in [i, end) with a key that is not before the key of row j of `b`."""
     near = min(end, i + NEAR_ROWS)
     while i < near:
         if not sorts_before(a, i, b, j, ZERO, lanes):
@@ -47,7 +47,7 @@ def seek(a, i, end, b, j, lanes):
 
 @jit
 def group_end(a, i, end, lanes):
-    """Return the first row after i in [i, end) whose key differs from that of row i."""
+    """Return the end of the group of row i: the first later row before `end` with another key, or `end`."""
     first = i
     i += 1
     near = min(end, i + NEAR_ROWS)
@@ -108,7 +108,8 @@ def take_pairs_of_key(state, boxes, n, limit):
 def walk_to_equal_keys(a, i, a_end, b, j, b_end, lanes):
     """Advance to the next equal keys while all lanes of the key but the last agree and both sides advance.
 
-    Which side advances is a number, not a branch that would be mispredicted every other time. Return the next rows.
+    The kernel computes which side advances without a branch, which would be mispredicted every other time. Return the
+    next rows.
     """
     last = lanes - 1
     moves = True

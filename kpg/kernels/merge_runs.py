@@ -4,8 +4,8 @@
 
 Preconditions: A and B are sorted by (data, time), consolidated, and have at least one lane of data; outputs have space
 for all rows of both. The frontier is int64[elements, depth]; without elements times stay as they are. `one_time_sides`
-names the sides whose times are known to have one representative, the frontier's first element, although they are not
-constant: FROM_A, FROM_B, both or 0.
+names the sides (FROM_A, FROM_B, both or 0) for which the caller knows, although their times are not constant, that all
+times have the same representative, the first element of the frontier.
 
 Resumable: `state` is int64[8], zeros at first.
 
@@ -19,13 +19,14 @@ Resumable: `state` is int64[8], zeros at first.
 A call reads at most `fuel` rows (one more if they are equal) and returns the number read; the merge is complete when
 all rows are read.
 
-How. A long run from one side is copied. Rows of one lane and one time are merged in a single loop, which takes a third
-of the time. Otherwise the kernel first compares rows, without branches, and writes a block of steps: bit 0 takes a row
-of A, bit 1 a row of B, both if they are equal, and bit 2 drops the row because the two cancel. If most of the last few
-steps were alike, the kernel predicts that the next ones are too, which also takes a third of the time while it holds.
-Then it applies the steps lane by lane. Some arrays are read by address, because an index that might be negative, as far
-as the compiler knows, costs as much as a comparison. Cost: linear; where representatives are out of order, sorting the
-times of one datum takes n log n. Twin: kpg.testing.kernel_twins.merge_runs_twin.
+How. The kernel copies a long run from one side. It merges rows of one lane and one time in a single loop, which takes a
+third of the time of the general method. The general method first compares rows, without branches, and writes a block of
+steps: bit 0 takes a row of A, bit 1 a row of B, both bits two equal rows, and bit 2 drops the row because the two
+cancel. If most of the last few steps were alike, the kernel predicts that the next ones are too; correct predictions
+also cut the time to a third. Then it applies the steps lane by lane. Some arrays are read by address: for an array
+index, the compiler adds a check for negative numbers, which costs as much as a comparison of rows. Cost: linear; where
+representatives are out of order, sorting the times of one datum takes n log n. Twin:
+kpg.testing.kernel_twins.merge_runs_twin.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ BLOCK_STEPS = 1024  # steps planned before they are applied: the steps and their
 MIN_COPIED_ROWS = 32  # a run from one side of at least this length is copied
 SAMPLE_STEPS = 8  # steps after which the kernel checks whether most were of one kind
 
-FROM_A, FROM_B, CANCEL = 1, 2, 4
+FROM_A, FROM_B, CANCEL = 1, 2, 4  # bits of a step
 
 
 @jit
@@ -174,7 +175,7 @@ def starts_long_run(a_data, a_times, i, n, b_data, b_times, j, timed):
 
 @jit
 def end_of_run(a_data, a_times, i, n, b_data, b_times, j, m, timed):
-    """Return the first row of A after i that does not sort before row j of B; row i does. Gallops."""
+    """Return the first row of A after i that does not sort before row j of B; gallop. Row i must sort before it."""
     if j == m:
         return n
     step = MIN_COPIED_ROWS
@@ -254,7 +255,7 @@ def fill_steps(steps, count, taken, step):
 
 @jit
 def plan_steps(a_data, a_times, a_diffs, i, b_data, b_times, b_diffs, j, timed, limit, steps, out_data, o):
-    """Write the next steps, and the first two lanes of the rows they take, reading about `limit` rows at most.
+    """Write the next steps, and the first two lanes of the rows they take; read about `limit` rows at most.
 
     Return the number of steps, the next row of each side, the end of the output, and 1 if some rows were equal.
     """

@@ -1,4 +1,4 @@
-"""Find the keys that an output does not hold yet, for inputs that only grow.
+"""Find the keys that an output does not hold yet, for an input without removals.
 
 The seeds of key k are those from `offsets[k]` to `offsets[k + 1]`; `table` and `ranges` locate the key's rows in the
 output's batches (kpg.kernels.locate_keys). While an input only grows, a key that is present at a time is present at all
@@ -8,8 +8,8 @@ later times. So a key with one seed that is not beyond `upper` is
     settled   if the output has one row of it, with diff 1, at or before the seed
     unclear   otherwise, and so are all other keys
 
-The kernel writes the numbers of the new and of the unclear keys, in order, and returns how many there are of each.
-Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.new_keys.
+The kernel writes the numbers of the new and of the unclear keys, in order, and returns both counts. Twin:
+kpg.testing.kernel_twins.one_pass_corrections_twin.new_keys.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from kpg.kernels.key_probe import batch_of_only_row, diff_as_of
 
 @jit
 def new_keys(table, ranges, offsets, seeds, upper, new, unclear):
-    """Write the numbers of the new keys and of the unclear keys; return how many there are of each."""
+    """Write the numbers of the new keys and of the unclear keys; return both counts."""
     depth = seeds.shape[0]
     step = 1 if seeds.shape[1] > 1 else 0
     new_n = 0

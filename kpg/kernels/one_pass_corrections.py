@@ -4,15 +4,15 @@ For each key the kernel collects the input and output histories, joined with the
 seeds under join with all those times. At each time of the closure that is not beyond `upper`, in lexicographic order,
 it emits
 
-    f(Σ inputs at or before it)  −  Σ outputs at or before it        (corrections made here count as outputs)
+    f(Σ inputs at or before it)  −  Σ outputs at or before it        (earlier corrections count as outputs)
 
 Of the times beyond `upper` it postpones the minimal ones at which that difference is not zero. Where it is zero, the
-output is right for the inputs known so far; later inputs are seeds, whose closure includes these times again. So a
-change that makes no difference to a group is examined once, however many times its history has. Three functions f of a
-group:
+output is right for the inputs that have arrived. Later inputs are seeds again, and the closure of those seeds includes
+these times again. So a change that does not affect the output of a group is examined once, even if the group's history
+has many times. The function f of a group is one of three:
 
     PRESENCE  one row without values if the sum of diffs is at least `at_least`
-    SUMS      one row whose values are the summed diff, if that is not zero
+    SUMS      one row, with the summed diff as its values, if the sum is not zero
     FIRST     the row with the least values among those with a positive count, once
 
 If a key's consolidated history, closure or corrections exceed the scratch space, its number goes to `long_keys`, and
@@ -47,12 +47,12 @@ from kpg.kernels.key_probe import (
     sum_diffs_of_range,
 )
 
-PRESENCE, SUMS, FIRST = 0, 1, 2
+PRESENCE, SUMS, FIRST = 0, 1, 2  # the function f
 
-# The lists of one key (kpg.kernels.insertion_list); the last holds single entries.
+# The lists of one key in the pool (kpg.kernels.insertion_list). ENTRIES holds single entries for the kernel's own use.
 INPUTS, OUTPUTS, CORRECTIONS, CLOSURE, CORRECTIONS_AT_TIME, ENTRIES = 0, 1, 2, 3, 4, 5
 ROW, TARGET, FLOOR = 0, 1, 2  # positions in ENTRIES
-POOL_LISTS = 6
+POOL_LISTS = 6  # lists in the pool
 PREFETCH_KEYS = 8  # distance in keys between prefetching rows and reading them
 
 
@@ -94,7 +94,7 @@ def write_target_row(kind, at_least, pool, base, n, size, at_diff, value_lanes, 
 
 @jit
 def list_corrections_at(pool, base, n, size, at_diff, target, present, value_lanes, time, depth, missing):
-    """List the corrections at a time: other rows removed, the target row inserted; return their number."""
+    """List the corrections at a time: insert the target row, remove all other rows; return their number."""
     count = 0
     target_count = 0  # the count of the target row in the output
     i = 0

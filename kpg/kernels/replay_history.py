@@ -1,11 +1,12 @@
-"""Replay one key's history through its evaluation times, so that an update is not read for each of them.
+"""Replay one key's history through its evaluation times, so that an update is not read once per evaluation time.
 
-One coordinate is swept; the others are a time's *tail*. The kernel visits evaluation times tail by tail, and those of a
-tail in order of the swept coordinate, which is a linear extension of the partial order. In such a pass an update enters
-the *tally* when the sweep reaches its coordinate, if its tail is at or before that of the pass; no update leaves. After
-the pass the kernel removes them again. Updates at or before the meet of all remaining times are *settled*: they enter
-the tally before a pass and stay, so that times along a chain cost no more than one pass. The kernel sweeps the first or
-the last coordinate, whichever leaves fewer tails: one at depth 1, four for 10⁴ epochs × 4 rounds.
+The kernel sweeps one coordinate of the times; the other coordinates of a time are its *tail*. It makes one pass for
+each tail. In a pass it visits the evaluation times with that tail, in order of the swept coordinate. The order of all
+visits is a linear extension of the partial order. In a pass, an update enters the *tally* when the sweep reaches its
+coordinate, if its tail is at or before that of the pass. No update leaves the tally during the pass; after it, the
+kernel removes them. Updates at or before the meet of all remaining times are *settled*: they enter the tally before a
+pass and stay, so that times along a chain cost no more than one pass. The kernel sweeps the first or the last
+coordinate, choosing the one with fewer tails: one tail at depth 1, four for 10⁴ epochs × 4 rounds.
 
     unsettled   int64[depth + 1 + width, n]   updates not settled: time, rank of the value, diff; in order of the sweep
     tally       sums int64[width, ranks]; nonzero_counts int64[2, …] counts the nonzero ranks of each 64 and each 4,096,
@@ -20,11 +21,11 @@ Twins: kpg.testing.kernel_twins.evaluate_output_twin; a replay must equal `evalu
 from kpg.kernels.compare_rows import ONE, ORDER, ZERO, less_equal, sort_columns
 from kpg.kernels.jit import jit
 
-EVAL = 2  # lanes of `work`, after ORDER and SPARE
-RANK = 3
-LANES = 4
+EVAL = 2  # a lane of `work`, after ORDER and SPARE: the evaluation times in order of visit
+RANK = 3  # a lane of `work`: the ranks of rows
+LANES = 4  # lanes of `work`
 START, REACHED, END = 0, 1, 2  # fields of `state`
-FIELDS = 3
+FIELDS = 3  # fields of `state`
 
 
 @jit
@@ -35,7 +36,7 @@ def replay_is_cheaper(evals, rows, max_reads):
 
 @jit
 def largest_sizes(offsets, eval_offsets, key_lo, key_hi):
-    """Return the most rows and the most evaluation times of any key that may have to be replayed."""
+    """Return the maximum number of rows, and of evaluation times, of a key that may have to be replayed."""
     rows = 0
     evals = 0
     for key in range(key_lo, key_hi):
@@ -122,7 +123,7 @@ def plan_passes(times, lo, hi, meets, work):
         work[ORDER, i] = lo + i
     tails = count_tails(times, work, n, swept)
     if tails * tails > n and last > 0:
-        sort_columns(times, ONE, last + 1, work, n)  # stable: those of equal tail stay in order of the first coordinate
+        sort_columns(times, ONE, last + 1, work, n)  # stable: times of equal tail stay in order
         if count_tails(times, work, n, ZERO) < tails:
             swept = ZERO
     for i in range(n):
@@ -137,7 +138,7 @@ def plan_passes(times, lo, hi, meets, work):
 
 @jit
 def begin_replay(times, diffs, lo, hi, meets, swept, unsettled, work, sums, nonzero_counts, state):
-    """Start on rows lo to hi of one key: tally those at or before all evaluation times, and queue the others."""
+    """Begin with rows lo to hi of one key: tally those at or before all evaluation times, and queue the others."""
     depth = times.shape[0]
     n = ZERO
     for row in range(lo, hi):
@@ -161,7 +162,7 @@ def begin_replay(times, diffs, lo, hi, meets, swept, unsettled, work, sums, nonz
 
 @jit
 def settle_updates(unsettled, meets, j, swept, sums, nonzero_counts, state):
-    """Before a pass: add the unsettled updates at or before meet j to the tally for good."""
+    """Settle, before a pass, the updates at or before meet j: add them to the tally, where they stay."""
     depth = meets.shape[0]
     end = state[START]
     while end < state[END] and unsettled[swept, end] <= meets[swept, j]:
@@ -192,7 +193,7 @@ def sweep_to(unsettled, times, t, swept, sums, nonzero_counts, state):
 
 @jit
 def undo_pass(unsettled, times, t, sums, nonzero_counts, state):
-    """After a pass with last time t: remove its updates from the tally."""
+    """Remove the updates of a pass, which ended with time t, from the tally."""
     depth = times.shape[0]
     for i in range(state[START], state[REACHED]):
         if less_equal(unsettled, i, times, t):
@@ -201,7 +202,7 @@ def undo_pass(unsettled, times, t, sums, nonzero_counts, state):
 
 @jit
 def queue_corrections(corrections, lo, hi, times, swept, unsettled, sums, nonzero_counts, state):
-    """After a pass: remove its corrections lo to hi (diff, rank, time) from the tally and queue them as unsettled."""
+    """Remove the corrections lo to hi (diff, rank, time) of a pass from the tally, and queue them as unsettled."""
     depth = times.shape[0]
     i = state[END] - 1
     position = state[END] + hi - lo - 1

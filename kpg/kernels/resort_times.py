@@ -2,8 +2,8 @@
 
 Rows are sorted by data; a *group* is the rows of one datum. The kernel works in place on the end of a block that
 kpg.kernels.merge_runs is writing: it sorts, sums and moves complete groups to the left, while the last group waits for
-more rows. With `timed` 0 all rows of a group have one time. Cost: linear if times are sorted, otherwise n log n in the
-rows of a group. Twin: kpg.testing.kernel_twins.merge_runs_twin.
+more rows. If `timed` is 0, all rows of a group have one time. Cost: linear if times are sorted, otherwise n log n in
+the rows of a group. Twin: kpg.testing.kernel_twins.merge_runs_twin.
 """
 
 from kpg.kernels.consolidate_rows import is_zero
@@ -95,7 +95,7 @@ def resort_groups(data, times, diffs, timed, group, start, end, same):
 
 @jit
 def close_gaps(block, first, end, dropped, start, to):
-    """Move the columns [first, end) that are not gone to the left, from `to` on."""
+    """Move the columns [first, end) that are not dropped to the left, from `to` on."""
     for lane in range(block.shape[0]):
         values = block[lane]
         position = to

@@ -1,7 +1,7 @@
 """Searches in one sorted lane given by its address (kpg.kernels.array_address); other kernels inline them.
 
 lower_bound   the first position that holds at least a value
-gallop        the same, fast if that position is near the start
+gallop        the same position; fast if it is near the start
 run_end       the first position after a run of equal values
 """
 
@@ -23,7 +23,7 @@ def lower_bound(data, start, end, value):
 
 @inlined
 def gallop(data, start, end, value):
-    """Return the same, fast if that position is near the start."""
+    """Return the same position as `lower_bound`; fast if it is near the start."""
     if start >= end or peek(data, start) >= value:
         return start
     step = 1
@@ -35,7 +35,7 @@ def gallop(data, start, end, value):
 
 @inlined
 def run_end(data, start, end, value):
-    """Return the first of the sorted positions [start, end) that holds more than a value, which all before it hold."""
+    """Return the end of the run of `value` that begins at `start`, within the sorted positions [start, end)."""
     if start >= end or peek(data, start) != value:
         return start
     step = 1

@@ -1,11 +1,11 @@
 """Pair a few rows with the rows of equal keys in all batches of a trace, in one call for any number of batches.
 
 `data`, `times` and `diffs` are the few rows, sorted by key; those of key k are columns offsets[k] to offsets[k + 1].
-`table` describes the batches (kpg.kernels.array_address), and `ranges` holds where each has the rows of each key
+`table` describes the batches (kpg.kernels.array_address); `ranges` holds where each batch has the rows of each key
 (kpg.kernels.locate_keys).
 
-    count_pairs        the number of pairs, and whether all have the one time of the few rows
-    write_seek_pairs   writes them: data by projection, times joined (missing coordinates are zero), diffs multiplied
+    count_pairs        returns the number of pairs, and whether all have the one time of the few rows
+    write_seek_pairs   writes pairs: data by projection, times joined (missing coordinates are zero), diffs multiplied
 
 The kernel first lists a chunk of pairs as row numbers, then writes the chunk lane by lane. It prefetches rows while it
 lists them, so that waits for memory overlap, and the loop over a lane has no branch on the number of rows of a key.

@@ -1,14 +1,14 @@
 """Compute the changes of sums or presence caused by updates at one time that is after all others.
 
     single_time_changes   for each key:  new = old + Σ diffs of its new rows
-              PRESENCE   a row without values, +1 or −1 where "lane 0 is at least …" changes
-              SUMS       −old +new, a row being the sums themselves, none where all are zero; the lesser first
+              PRESENCE   a row without values, with diff +1 or −1, if "lane 0 ≥ at_least" differs between old and new
+              SUMS       row `old` with diff −1 and row `new` with diff +1, the lesser first; a row of zeros is left out
 
-`keys` are the keys of the new rows, sorted and distinct; the new rows of key k are columns offsets[k] to offsets[k + 1]
-of `diffs`, or column k if there are no offsets. `old`, int64[width, m], are the sums before. The output has the form of
-batch rows: key, then values, sorted. Cost: one pass over keys and new rows. Counts and sums of one lane, the most
-frequent case, are written without branches, because the processor cannot predict whether a count rises or falls. Twins:
-`sums_changes` and `presence_changes` in kpg.testing.kernel_twins.sweep_totals_twin.
+`keys` holds the keys of the new rows, sorted and distinct. The new rows of key k are columns offsets[k] to offsets[k +
+1] of `diffs`, or column k if there are no offsets. `old`, int64[width, m], holds the sums before. The output has the
+form of batch rows: key, then values, sorted. Cost: one pass over keys and new rows. Counts and sums of one lane, the
+most frequent case, are written without branches, because the processor cannot predict whether a count rises or falls.
+Twins: `sums_changes` and `presence_changes` in kpg.testing.kernel_twins.sweep_totals_twin.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def write_row(keys, k, sums, values, diff, out, out_diffs, n):
 
 @jit
 def changes_of_one_lane(keys, offsets, diffs, old, out, out_diffs):
-    """Write the changes of sums of one lane: always write both rows, and overwrite those that do not count."""
+    """Write the changes of sums of one lane: write both rows of each key, and overwrite those that are no change."""
     lanes = keys.shape[0]
     step = 1 if diffs.shape[1] > 1 else 0
     values, signs = out[lanes], out_diffs[0]
@@ -62,7 +62,10 @@ def changes_of_one_lane(keys, offsets, diffs, old, out, out_diffs):
 
 @jit
 def single_time_changes(kind, at_least, keys, offsets, diffs, old, out, out_diffs):
-    """Write the changes of all keys; return their number. `out` has two columns per key; one if all were zero."""
+    """Write the changes of all keys; return their number.
+
+    `out` has two columns per key; one is enough if the old sums of all keys are zero.
+    """
     width = diffs.shape[0]
     if kind == SUMS and width == 1 and out.shape[1] >= 2 * keys.shape[1]:
         return changes_of_one_lane(keys, offsets, diffs, old, out, out_diffs)

@@ -4,9 +4,9 @@
 
 With drop 0 a word is the whole row; otherwise it is a window of its leading bits, and rows that agree there are *tied*.
 `append_positions` puts the position of each row into the lowest bits of its word, so that sorting words also sorts
-positions. No word is negative. A difference value − low of more than 63 bits wraps, which the mask repairs.
-Cost: one pass each; `merge_sort` is n log n, and linear if the rows are sorted already.
-Twins: kpg.testing.kernel_twins.sort_rows_twin.
+positions. No word is negative. A difference value − low of more than 63 bits overflows; the mask removes the wrong
+bits. Cost: one pass each; `merge_sort` is n log n, and linear if the rows are sorted already. Twins:
+kpg.testing.kernel_twins.sort_rows_twin.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def rank_words(words, bits, ranks):
 
 @inlined
 def compare_columns(a, i, b, j):
-    """Return a number below, at or above 0 as column i of a sorts before, with or after column j of b."""
+    """Return a number below, equal to or above 0 if column i of a is before, equal to or after column j of b."""
     for lane in range(a.shape[0]):
         x = a[lane, i]
         y = b[lane, j]
@@ -94,7 +94,7 @@ def compare_columns(a, i, b, j):
 
 @inlined
 def compare_rows(data, times, step, i, j):
-    """Compare rows i and j by data, then by time unless times are constant (step 0); the result is as above."""
+    """Return the same number for rows i and j, by data, then by time unless times are constant (step 0)."""
     sign = compare_columns(data, i, data, j)
     if sign == 0 and step == 1:
         sign = compare_columns(times, i, times, j)

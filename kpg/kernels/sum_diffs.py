@@ -1,10 +1,10 @@
-"""The sum of all diffs of some keys over the batches of a trace, in one call.
+"""Sum the diffs of some keys over all batches of a trace, in one call.
 
     sum_diffs   for each key:  Σ diffs of its rows in all batches
 
 `keys` is int64[key_lanes, m], sorted and distinct; `table` describes the batches (kpg.kernels.array_address). The
 kernel locates the keys batch by batch, so that the ranges are still in the cache when it adds their diffs. Cost: that
-of kpg.kernels.locate_keys, and linear in the rows of the keys; diffs are prefetched. Twin:
+of kpg.kernels.locate_keys, plus linear in the rows of the keys; diffs are prefetched. Twin:
 kpg.testing.kernel_twins.gather_rows_twin.sum_diffs.
 """
 

@@ -1,14 +1,15 @@
 """Sweep the totals of keys through totally ordered times, and compute the changes they cause, without an output trace.
 
-The caller passes the total of each key before (int64[width, keys]) and the new updates, none before a known time:
+The caller passes the total of each key so far (`before`, int64[width, keys]) and the new updates, all of them at times
+not before those that the totals include.
 
     running_totals          the totals after each new time: per key (offsets), in order of time
-    presence_changes        where "total of lane 0 is at least …" changes: a row without lanes, diff ±1
-    sums_changes            where the totals change: −old +new, a row being the totals themselves, none if all are zero
+    presence_changes        where "total of lane 0 ≥ at_least" changes: a row without lanes, diff ±1
+    sums_changes            where the totals change: the old totals as a row with diff −1, the new with +1; no zero rows
     sums_changes_of_batch   the same from updates sorted by time, as rows of a batch
 
-The times of a key may come in any order; constant times or diffs are one column. Cost: one pass, and a sort of the
-times of each key whose times are not sorted. Twins: kpg.testing.kernel_twins.sweep_totals_twin.
+The times of a key may be in any order; constant times or diffs are one column. Cost: one pass, plus a sort for each key
+that has unsorted times. Twins: kpg.testing.kernel_twins.sweep_totals_twin.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ COUNTING_SORT_ROWS = 64  # changes of one key above which a counting sort pays f
 
 @jit
 def most_rows(offsets):
-    """Return the most rows of any key."""
+    """Return the maximum number of rows of a key."""
     largest = 0
     for key in range(offsets.shape[0] - 1):
         largest = max(largest, offsets[key + 1] - offsets[key])
@@ -127,7 +128,7 @@ def presence_changes(at_least, before, step_offsets, step_times, totals):
 
 @jit
 def count_changes(before, step_offsets, totals):
-    """Return the number of changes of totals, and the most of any key."""
+    """Return the number of changes of totals, and the maximum of a key."""
     count = 0
     most = 0
     for key in range(step_offsets.shape[0] - 1):

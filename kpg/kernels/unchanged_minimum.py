@@ -1,10 +1,10 @@
-"""Find the groups whose least row may change; all others keep it whatever rows were added or removed.
+"""Find the groups in which the least row may change, given the new rows.
 
 The new rows of key k, all at one time, are the columns of `data` from `offsets[k]` to `offsets[k + 1]`, sorted; `table`
 and `ranges` locate the key's rows in the output's batches (kpg.kernels.locate_keys). If the output has one row of a
-key, with diff 1, at or before that time, the row is the minimum at all later times. Then changes to rows after it do
-not matter, nor do more copies of the same row. The kernel writes the numbers of all other keys, in order, and returns
-how many there are. Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.keys_with_changed_minimum.
+key, with diff 1, at or before that time, that row is the minimum from then on. Inserting or removing rows after it
+leaves it the minimum, and so do further copies of it. The kernel writes the numbers of all other keys, in order, and
+returns their count. Twin: kpg.testing.kernel_twins.one_pass_corrections_twin.keys_with_changed_minimum.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def compare_values(table, block, row, key_lanes, data, i):
 
 @jit
 def keys_with_changed_minimum(table, ranges, key_lanes, times, offsets, data, diffs, changed):
-    """Write the numbers of the keys whose least row may change; return how many there are."""
+    """Write the numbers of the keys in which the least row may change; return their count."""
     n = 0
     for k in range(len(offsets) - 1):
         block = batch_of_only_row(ranges, k)

@@ -124,7 +124,7 @@ def cache_directory(package: str = PACKAGE) -> Path:
 
 
 def digests(package: str = PACKAGE) -> Digests:
-    """Return, for each module, a digest of its source, of its imports from the package, and of the compiler."""
+    """Return for each module a digest of its source, of the package's modules that it imports, and of the compiler."""
     settings: Any = numba.config
     compiler = f"{numba.__version__} {get_host_cpu_name()} {settings.BOUNDSCHECK}"
     sources = {module.__name__: Path(str(module.__file__)).read_text() for module in modules(package)}
@@ -159,7 +159,7 @@ def _closure(start: str, imports: dict[str, set[str]]) -> list[str]:
 
 
 def _remembered(package: str) -> tuple[Digests, bool]:
-    """Return the digests that the cache was compiled from, and whether it held every kernel; nothing if unknown."""
+    """Return the digests that the cache was compiled from, and whether it held every kernel; no digests if unknown."""
     try:
         note = json.loads(_note(package).read_text())
         return dict(note["digests"]), bool(note["complete"])
