@@ -112,7 +112,7 @@ def test_what_a_page_points_to_exists(page):
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_without_network(tmp_path):
-    """Every page is in the navigation, every link and anchor has a target, and no page loads anything from elsewhere."""
+    """Every page is in the navigation, every link and anchor has a target, and no page loads files from other sites."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr

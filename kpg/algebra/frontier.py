@@ -1,13 +1,14 @@
 """Frontiers: antichains of times that bound the times of future updates.
 
-A time is *beyond* a frontier if some element of the frontier is at or before it. A stream with frontier F delivers only
-updates at times beyond F from then on. Frontiers of streams only advance; the empty frontier says that the stream has
+A time is *beyond* a frontier if some element of the frontier is at or before it. If a stream has frontier F, all its
+future updates are at times beyond F. Frontiers of streams only advance; the empty frontier says that the stream has
 ended.
 
     representative(F, t)  =  the meet, over f in F, of the join of t and f        (rep_F of the papers, appendix A)
 
-compares with every time beyond F exactly as `t` does, and two times that compare alike have the same representative.
-For readers of Rust: `beyond` is `Antichain::less_equal(&time)`, `precedes` is `PartialOrder::less_equal`.
+The representative compares with every time beyond F exactly as `t` does, and two times that compare alike have the same
+representative. For readers of Rust: `beyond` is `Antichain::less_equal(&time)`, `precedes` is
+`PartialOrder::less_equal`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
     ordered = sorted(set(times))  # a smaller time sorts before a larger one
     if len(ordered) < 2:
         return tuple(ordered)
-    kept = ordered[:1]
+    antichain = ordered[:1]
     for time in ordered:
-        for other in kept:
-            if less_equal(other, time):
+        for element in antichain:
+            if less_equal(element, time):
                 break
         else:
-            kept.append(time)
-    return tuple(kept)
+            antichain.append(time)
+    return tuple(antichain)
 
 
 class Frontier:
@@ -78,7 +79,7 @@ class Frontier:
         return True
 
     def meet(self, other: Frontier) -> Frontier:
-        """Return the lower bound of two frontiers: a time is beyond it if it is beyond either."""
+        """Return the greatest lower bound of two frontiers: a time is beyond it iff it is beyond one of them."""
         mine, theirs = self.elements, other.elements
         if not theirs or mine == theirs:
             return self
@@ -92,7 +93,7 @@ class Frontier:
         return Frontier(mine + theirs)
 
     def join(self, other: Frontier) -> Frontier:
-        """Return the upper bound of two frontiers: a time is beyond it if it is beyond both."""
+        """Return the least upper bound of two frontiers: a time is beyond it iff it is beyond both."""
         if self.elements == other.elements:
             return self
         return Frontier(join(a, b) for a in self.elements for b in other.elements)
@@ -128,7 +129,7 @@ class Frontier:
         return "{" + ", ".join(map(str, self.elements)) + "}"
 
 
-CLOSED = Frontier()
+CLOSED = Frontier()  # the frontier of a stream that has ended
 
 
 def representative(frontier: Frontier, time: Time) -> Time:

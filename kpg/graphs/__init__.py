@@ -4,8 +4,8 @@
     answer = graphs.bfs(edges, roots).output("answer")
 
 Each function takes a collection with columns `src` and `dst`, a multiset of directed edges, and returns another
-collection. Nothing runs until that is installed. An existing index of the edges is shared. Nodes are integers; reach,
-bfs, sssp, pagerank and k_core, which need no order on nodes, accept any type.
+collection. Nothing runs until you install the result. An existing index of the edges is shared. Nodes are integers;
+reach, bfs, sssp, pagerank and k_core, which need no order on nodes, accept any type.
 """
 
 from kpg.graphs.bfs import bfs

@@ -1,9 +1,9 @@
-"""What the algorithms require of their inputs: edges with columns src and dst, nodes in one column.
+"""Checks and preparation of inputs: edges with columns src and dst, nodes in one column.
 
     nodes_of(edges)  =  { v : v is src or dst of an edge },  each once
     both_ways(edges) =  { (u, v) : u ≠ v, (u, v) or (v, u) is an edge },  each once
 
-Cost: checking a schema; each of the two collections costs one index of its rows.
+Cost: the checks read only the schema; each of the two collections costs one index of its rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def type_of_nodes(edges: Collection) -> Type:
 
 
 def indexed(edges: Collection) -> Collection:
-    """Return the edges. A relation without an index gets one by src, so that a join by src needs no other."""
+    """Return the edges; give a relation without an index one by src, so that a join by src needs no other."""
     type_of_nodes(edges)
     if isinstance(edges, Input):
         edges.keep_by("src")

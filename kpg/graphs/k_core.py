@@ -2,8 +2,8 @@
 
     k_core(E, k)  =  the largest X with  | { u in X : u a neighbour of v } | ≥ k  for every v in X
 
-A neighbour counts once, whatever the number and direction of the edges to it, and no node is its own neighbour. Cost:
-the distinct edges in both directions and an index of them. An edge passes the loop when its start is removed, and the
+A neighbour counts once, regardless of the number and direction of edges, and no node is its own neighbour. Cost: the
+distinct edges in both directions and an index of them. An edge passes the loop when its start is removed, and the
 number of rounds is the number of removal steps. A change costs the edges of the nodes that it moves to another round.
 """
 

@@ -3,10 +3,11 @@
     scc(E).nodes  =  { (v, c) : v an end of an edge, c = least node that reaches v and is reached from it }
     scc(E).edges  =  { (u, v) in E : u and v in one component },  with the multiplicity of E
 
-Two nested loops. The inner loop labels each node with the least node that reaches it over the remaining edges. The ends
-of an edge within a component have the same label, so an edge with different labels at its ends is dropped. The same
-follows against the direction of edges, and both repeat until no edge is dropped. Then the least node of each connected
-part reaches all of the part and is reached from all of it, so the remaining edges are the answer.
+The algorithm has two nested loops. The inner loop labels each node with the least node that reaches it over the
+remaining edges. The ends of an edge within a component have the same label, so the outer loop drops the edges with
+different labels at their ends. It then does the same against the direction of edges, and repeats both until no edge is
+dropped. Then the least node of each connected part reaches all of the part and is reached from all of it, so the
+remaining edges are the answer.
 
 Nodes are integers. Cost: about five indexes of the edges. Each edge passes the loop twice, and the edges that later
 rounds drop a few times more. Installing `nodes` and `edges` as two answers computes both twice; use one if you can.
@@ -46,7 +47,7 @@ def scc(edges: Collection) -> Components:
 
 
 def label(nodes: Collection, edges: Collection, start: str, end: str) -> Collection:
-    """Label each node with the least node that reaches it. A node with an edge from a smaller one need not start."""
+    """Label each node with the least node that reaches it. Only nodes without an edge from a smaller node start one."""
     has_smaller = edges.filter(col(start) < col(end)).select(node=col(end))
     return spread(without(nodes, has_smaller), (edges, start, end)).arrange("node")
 

@@ -2,11 +2,11 @@
 
     spread(starts, ways)  =  { (v, c) : c = least u in starts with a path from u to v },  the empty path included
 
-Labels enter the loop in order of magnitude, `ROUNDS_PER_BIT` rounds for each bit. Small labels have spread far before
-larger ones start, so nearly every node takes its final label first and no other label passes its edges. A node with an
-edge from a smaller node may be left out of `starts`: its label would lose everywhere.
-Cost: an edge passes the loop each time the label of its start changes. That is about once on random graphs with nodes
-numbered from 0 or at random, and several times if all numbers have the same magnitude.
+Labels enter the loop in order of size, `ROUNDS_PER_BIT` rounds later for each bit. Small labels have spread far before
+larger ones start, so nearly every node receives its final label first and sends no other label over its edges. The
+caller may leave a node with an edge from a smaller node out of `starts`: the smaller label replaces its label
+everywhere. Cost: an edge passes the loop each time the label of its start changes. That is about once on random graphs
+with nodes numbered from 0 or at random, and several times if all numbers have the same magnitude.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kpg.api.collection import Collection
 from kpg.columns.functions import col, lit, udf
 
 ROUNDS_PER_BIT = 256  # a label spreads for this many rounds before labels of twice its size start
-EXCLUDED_COUNT = -(1 << 32)  # outweighs any number of copies of a node
+EXCLUDED_COUNT = -(1 << 32)  # added to the count of an excluded node: outweighs any number of copies of it
 
 Way = tuple[Collection, str, str]  # edges, the column to follow them from, the column that they lead to
 
@@ -29,8 +29,8 @@ def spread(starts: Collection, *ways: Way) -> Collection:
     """Return for each node (`node`) the least of `starts` (node) that reaches it (`component`) over any of the ways."""
     with starts.db.loop("spread") as loop:
         received = loop.variable(node=int, component=int)
-        own = starts.select("node", component=col("node"))
-        least = received.concat(loop.enter(own, at=magnitude(col("component")))).group_by("node").min("component")
+        labels = starts.select("node", component=col("node"))
+        least = received.concat(loop.enter(labels, at=magnitude(col("component")))).group_by("node").min("component")
         sent = [
             edges.join(least, on={start: "node"}).select(node=col(end), component=col("component"))
             for edges, start, end in ways

@@ -3,9 +3,9 @@
     triangles(E).list   =  { (a, b, c) : a < b < c, any two of them neighbours },  each once
     triangles(E).count  =  { (n) : n = |list| > 0 }
 
-Edges count in either direction, parallel edges once, and self-loops not at all. Nodes are integers. Cost: two indexes
-of the edges, an index of all pairs of edges (a, b), (a, c) with a < b < c, and a lookup for each pair. A change of one
-edge costs the pairs that contain it.
+The direction of edges does not matter, parallel edges count once, and self-loops are ignored. Nodes are integers. Cost:
+two indexes of the edges, an index of all pairs of edges (a, b), (a, c) with a < b < c, and a lookup for each pair. A
+change of one edge costs the pairs that contain it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def wcc(edges: Collection) -> Collection:
 
 
 def local_minima(edges: Collection) -> Collection:
-    """Return the nodes (`node`) without a smaller neighbour: one probe for each node of both sorted indexes."""
+    """Return the nodes (`node`) without a smaller neighbour. Cost: one probe of both sorted indexes for each node."""
     ahead = edges.group_by("src").min("dst").select(node=col("src"), nearest=col("dst"))
     behind = edges.group_by("dst").min("src").select(node=col("dst"), nearest=col("src"))
     least = ahead.concat(behind).group_by("node").min("nearest")

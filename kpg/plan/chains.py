@@ -1,7 +1,8 @@
-"""Chains of linear nodes: one operator for a whole chain, and joins that produce only the columns that are read.
+"""Chains of linear nodes: one operator for a whole chain, and joins that produce only the columns that the chain reads.
 
-A selection of columns right after a join becomes the projection of the join. Conditions and computed columns after a
-join see only the columns that they name. A node with several readers is rendered once, and the chain starts after it.
+A selection of columns right after a join becomes the projection of the join. If conditions or computed columns follow a
+join, the join produces only the columns that they name. A node with several readers is rendered once, and the chain
+starts after it.
 """
 
 from __future__ import annotations
@@ -127,12 +128,12 @@ def join_for(
         columns = tuple(node.columns[expression.column] for expression in bound if expression.column is not None)
         if len(columns) == len(bound):
             return renderer.join(node, columns, first.schema), chain[1:]
-    used = read_by(renderer, chain, node.schema)
+    used = columns_read_by(renderer, chain, node.schema)
     columns = tuple(node.columns[index] for index, name in enumerate(names) if name in used)
     return renderer.join(node, columns, node.schema.select([name for name in names if name in used])), chain
 
 
-def read_by(renderer: Renderer, chain: Sequence[nodes.PlanNode], schema: Schema) -> set[str]:
+def columns_read_by(renderer: Renderer, chain: Sequence[nodes.PlanNode], schema: Schema) -> set[str]:
     """Return the columns of its input that a chain reads, up to the first node that computes new columns."""
     used: set[str] = set()
     for link in chain:

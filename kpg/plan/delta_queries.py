@@ -1,9 +1,9 @@
 """Delta queries: sources that record the initial time of each change, and steps that extend tuples by indexes.
 
-On one worker all extenders of a step are one operator, which intersects their rows. On several workers, no worker has
-the keys of all extenders. Then each extender counts its candidates in turn, the one with the fewest proposes, and the
-others validate, with an exchange by the extender's key before each. An extender with at most one row for each key
-proposes without any counting.
+On one worker, a step is one operator that intersects the rows of all extenders. On several workers, the rows for a
+tuple may be on a different worker for each extender. So the step becomes several operators, each after an exchange by
+the key of its extender: every extender counts its candidates, the one with the fewest proposes, and the others
+validate. An extender with at most one row for each key proposes without counting.
 
 On one worker an index by some columns is any arrangement with these columns as its first lanes, since it is sorted by
 all of its lanes. On several workers the key must be exactly these columns, because the key determines the worker.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 NO_COLUMNS = Schema((), ())
-ROUND_PREFIX = "$@"  # of the names of the columns that hold the rounds of initial times
+ROUND_PREFIX = "$@"  # prefix of the columns that hold the rounds of initial times
 
 
 def rounds_of(loops: frozenset[nodes.Loop]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class IndexedExtender:
 def render_extend(renderer: Renderer, node: nodes.ExtendNode) -> Rendered:
     """Render a step of a delta query."""
     tuples = renderer.reorder(renderer.collection_in(node.input, node.scope()), _rounds_last(node.input.schema))
-    one_worker = renderer.dataflow.worker.peers == 1  # otherwise rows missing here may be on another worker
+    one_worker = renderer.dataflow.worker.peers == 1  # with several, a row missing here may be on another worker
     gates = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.gates if one_worker]
     extenders = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.extenders]
     if one_worker or len(extenders) == 1:

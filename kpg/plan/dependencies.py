@@ -1,9 +1,9 @@
 """The dependencies of a rendering: the streams and arrangements that must exist before the operators of a node.
 
-    dependencies_of(...)  =  what `Renderer` will ask for while it renders that one node, in the same order
+    dependencies_of(...)  =  the streams and arrangements that `Renderer` requests to render one node, in that order
 
-The renderer satisfies them from an explicit stack, so the depth of a plan is bounded by memory only. A dependency that
-is missing here is rendered when it is asked for, at the cost of one frame of Python's stack.
+The renderer renders them from an explicit stack, so only memory bounds the depth of a plan. If this module misses a
+dependency, the renderer renders it on request, by a recursive call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
             extenders = (*node.extenders, *node.gates)
             return [
                 RenderDependency(node.input),
-                *[RenderDependency(each.node, index_of(renderer, each)) for each in extenders],
+                *[RenderDependency(extender.node, index_of(renderer, extender)) for extender in extenders],
             ]
         case nodes.ArrangeNode():
             return [RenderDependency(node.input, node.keys)]

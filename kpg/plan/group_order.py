@@ -1,8 +1,8 @@
-"""The order of the rows of a group: the lanes that decide, which of them descend, and whether an existing index has it.
+"""The order of the rows of a group: its lanes, which of them descend, and whether an existing index has this order.
 
-Kernels take the first rows in the order of lanes. Descending columns are complemented on the way in and out, so they
-need an index of their own. Symbols are ranked by value, so their lanes may be in any order. Otherwise an existing index
-by the group's key is read as it is, if its values are in the right order.
+Kernels take the first rows in the order of lanes. Lanes of descending columns are complemented before and after, so the
+reduction needs an index of its own. Lanes of symbols may be in any order, because kernels compare the ranks of symbols.
+In all other cases the reduction reads an existing index by the group's key, if its values are in the right order.
 """
 
 from __future__ import annotations

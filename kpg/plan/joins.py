@@ -1,4 +1,4 @@
-"""Joins: two arrangements by the same key, or views of arrangements, and the columns that are read of each pair.
+"""Joins of two arrangements by the same key, or of views of arrangements; each produces only the columns that are read.
 
 A view (a filter, negation or sum of something indexed) shares the index: its filter and sign are applied to the pairs.
 If a side consists of several views, each is joined separately and the streams are concatenated.

@@ -1,9 +1,9 @@
-"""Loops: a variable is its source plus the feedback, which is connected when the rest of the loop is rendered.
+"""Loops. A variable is the sum of its source and its feedback; rendering connects the feedback last.
 
     variable  =  source + feedback(definition − source)
 
-Updates that cancel must meet before they go round again, or they would circulate for ever. A cycle without an
-arrangement on it is therefore consolidated.
+Updates that cancel must be consolidated before they enter the next round, or they would circulate forever. An
+arrangement consolidates; a cycle without an arrangement therefore gets a consolidation.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def close_variable(renderer: Renderer, node: nodes.VariableNode, feedback: itera
 
 
 def has_linear_cycle(node: nodes.PlanNode, loop: nodes.Loop) -> bool:
-    """Return whether updates can go round a loop without passing an arrangement, where cancelling updates would meet.
+    """Return whether updates can go round a loop without passing an arrangement, which would consolidate them.
 
     The cycle may pass through inner loops: updates of different inner rounds get equal times when they leave.
     """

@@ -1,8 +1,8 @@
-"""Plan nodes: the immutable description of a collection as a graph, built without doing any work.
+"""Plan nodes: a collection as a graph of immutable descriptions. Building it runs nothing.
 
 A node knows its schema and the loops it depends on. Nodes compare by identity. `render` turns the nodes that an answer
-needs into the operators of one dataflow. A node that does not depend on a loop is rendered outside it, even if it was
-written inside, so that work that does not change with the round is done once.
+needs into the operators of one dataflow. A node that does not depend on a loop is rendered outside it, even if the user
+wrote it inside, so that its work is done once and not in every round.
 
 To add an operator:
     1. write it in a file of its own in kpg/operators/ (or as a `LinearStage` of kpg/operators/linear.py);
@@ -151,7 +151,7 @@ class NegateNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExplodeNode(PlanNode):
-    """Copies of each row; a column has their number."""
+    """Copies of each row; a column holds the number of copies."""
 
     input: PlanNode
     column: str
@@ -159,7 +159,7 @@ class ExplodeNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DelayNode(PlanNode):
-    """Each row delayed to the value of an expression in one coordinate of time (−1: the innermost round)."""
+    """Each row delayed: an expression gives the new value of one coordinate of its time (−1: the innermost round)."""
 
     input: PlanNode
     expression: Any
@@ -315,6 +315,7 @@ class InspectNode(PlanNode):
     function: Callable[[Any], None]
 
 
+# Nodes that are rendered as stages of one operator.
 LINEAR = (SelectNode, FilterNode, FlatMapNode, NegateNode, ExplodeNode, DelayNode, InspectNode)
 
 

@@ -1,9 +1,9 @@
-"""Placement: the lanes that determine, by their hash, the worker of each row of a stream, if they are known.
+"""Placement: the lanes of a stream that determine, by their hash, the worker of each row; None if unknown.
 
     placed = (2, 0)     each row is on the worker that owns the key formed by its lanes 2 and 0, in this order
 
-Rows that are placed by a key need not be sent to be arranged by it. `None` (unknown) is always correct: then rows are
-sent to the worker of their key, even if many are there already.
+Rows that are placed by a key need no exchange to be arranged by it. `None` (unknown) is always correct: an exchange
+then sends all rows to the worker of their key, and some of them already are on it.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ def placement_of_join(columns: Sequence[tuple[int, str]], keys: Sequence[tuple[s
         next((lane for lane, column in enumerate(columns) if column in ((0, left), (1, right))), None)
         for left, right in keys
     ]
-    known = tuple(lane for lane in lanes if lane is not None)
-    return known if len(known) == len(lanes) else None
+    produced = tuple(lane for lane in lanes if lane is not None)
+    return produced if len(produced) == len(lanes) else None

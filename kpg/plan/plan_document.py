@@ -3,9 +3,9 @@
     read(write(node), host)  describes the same collection, over the relations of `host`
 
 A document names relations and installed arrangements; the reader looks them up in its own db. Only the node kinds
-listed in `KINDS` can occur, and a document contains no code. A user's function crosses as the name it is imported by
-("module:name"). Whoever may send a document can therefore have any importable function called: ranks accept documents
-from their coordinator only, and a server for untrusted clients must refuse functions.
+listed in `KINDS` can occur, and a document contains no code. It names a user's function by its import path
+("module:name"). The sender of a document can therefore call any importable function. So ranks accept documents from
+their coordinator only, and a server for untrusted clients must refuse functions.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ class PlanWriter:
     def document(self, root: nodes.PlanNode) -> dict[str, Any]:
         """Return the whole plan of a node."""
         waiting = [root]
-        done = 0
-        while waiting or done < len(self.loops):
+        loops_done = 0
+        while waiting or loops_done < len(self.loops):
             if waiting:
                 self._write(waiting.pop())
             else:  # definitions of variables may need more nodes and more loops
-                loop = list(self.loops)[done]
-                done += 1
+                loop = list(self.loops)[loops_done]
+                loops_done += 1
                 waiting += [*loop.definitions, *map(loop.definition, loop.definitions)]
         return {
             "nodes": self.written,

@@ -1,4 +1,4 @@
-"""The choice of the operator that maintains a function of groups.
+"""Choose the operator that maintains a function of groups.
 
 Outside loops times are totally ordered, and counts, presence and sums need no output trace (`sweep_reduce`). Inside
 loops, and for all other functions, the general operator (`reduce`) is used. Its output is an arrangement by the same

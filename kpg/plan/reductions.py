@@ -1,6 +1,6 @@
 """Reductions: the arrangement that a function of groups needs, and the tactic that computes the function.
 
-`reduce_tactics` chooses the operator that maintains it. Sums have a file of their own, `sums`.
+`kpg.plan.reduce_tactics` chooses the operator that maintains the function. Sums are in `kpg.plan.sums`.
 """
 
 from __future__ import annotations

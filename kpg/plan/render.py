@@ -1,8 +1,8 @@
 """Rendering: turn plan nodes into the operators of one dataflow.
 
-Each node is rendered once, in the scope of the innermost loop it depends on, and entered into the loops that use it.
-Every stateful operator is an arrangement and a thin shell around it, and nodes that need the same key share the
-arrangement. The same nodes give the same operators in the same order on every worker.
+Each node is rendered once, in the scope of the innermost loop it depends on, and entered into the loops that use it. A
+stateful operator reads arrangements, and nodes that need the same collection by the same key share one. Every worker
+renders the same nodes into the same operators, in the same order.
 
 Dependencies are rendered first, from an explicit stack, so plans may be thousands of nodes deep.
 """
@@ -77,7 +77,7 @@ class Renderer(Streams):
         return self.uses[node] == 1 and not self.is_rendered(node)
 
     def remember(self, node: nodes.PlanNode, keys: tuple[str, ...], arrangement: RenderedArrangement) -> None:
-        """Register an arrangement of a node that came about as a by-product of rendering it."""
+        """Register an arrangement of a node that is a by-product of rendering it."""
         self._arrangements[node, keys] = arrangement
 
     def finish(self) -> Rendered | None:
@@ -90,8 +90,8 @@ class Renderer(Streams):
         while loop := max((part.loop for part in errors if part.loop), key=nodes.Loop.depth, default=None):
             streams = [part.stream for part in errors if part.loop is loop]
             inside = Rendered(streams[0].concat(*streams[1:]), ERRORS, loop)
-            left = self.scopes.leave(render_errors_of_loop(self, inside, loop), enclosing_loop(loop))
-            errors = [part for part in errors if part.loop is not loop] + [left]
+            outside = self.scopes.leave(render_errors_of_loop(self, inside, loop), enclosing_loop(loop))
+            errors = [part for part in errors if part.loop is not loop] + [outside]
         streams = [part.stream for part in errors]
         return Rendered(streams[0].concat(*streams[1:]), ERRORS, None)
 

@@ -1,6 +1,6 @@
 """The results of rendering: streams and arrangements with named lanes, in the scope of a loop.
 
-`Context` holds what rendering needs from the db.
+`Context` holds the parts of the db that rendering needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpg.trace.merge_policy import MergePolicy
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What rendering needs from the db."""
+    """The parts of the db that rendering needs."""
 
     symbols: Symbols
     failures: ErrorRows

@@ -1,7 +1,7 @@
-"""Scopes: streams and arrangements of one loop as seen from the loops inside it, and the other way round.
+"""Scopes: bring streams and arrangements into loops, and streams out of them.
 
-Each entry into a loop is built once and shared. Entering appends a zero to times. An arrangement enters as it is, with
-the same trace and the same batches. Leaving drops the round.
+Entering a loop appends a zero to times; leaving it drops the round. An arrangement that enters keeps its trace and its
+batches. Each entry into a loop is built once and shared.
 """
 
 from __future__ import annotations

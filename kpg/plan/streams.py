@@ -1,7 +1,7 @@
-"""Building blocks of rendering that know nothing of plan nodes: from stream to stream, and from stream to arrangement.
+"""Add operators to streams, and arrange streams: the part of rendering that does not depend on plan nodes.
 
-Handles keep traces alive while they are built, until `release()`; from then on only operators hold them. The errors of
-fallible operators are collected in `errors`, each in its scope.
+While a dataflow is built, handles keep its traces alive; after `release()`, only operators hold them. `errors` collects
+the error streams of fallible operators, each in its scope.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Streams:
         return self._arrange(rendered, keys, name, in_place)
 
     def arrange_in_place(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
-        """Arrange a stream that nothing joins with: rows stay on their worker if equal rows are together there."""
+        """Arrange a stream that no join reads: rows stay on their worker if equal rows are on the same worker."""
         placed = rendered.placed or ()
         if not placed or tuple(rendered.schema.names[lane] for lane in placed) != keys[: len(placed)]:
             return self.arrange_rendered(rendered, keys, name)

@@ -1,4 +1,4 @@
-"""Counts, sums and averages of columns, accumulated in diffs. Floats that do not fit a diff are joined back and summed.
+"""Counts, sums and averages of columns, accumulated in diffs. Floats that do not fit a diff are joined and summed.
 
     rows → into the diff → arranged by key → maintained → groups without outliers → out of the diff
                    └ outliers ────────────── joined with ─ groups with outliers  → summed exactly → out of the diff
@@ -80,9 +80,9 @@ def _with_outliers(
     first, values = len(keys), len(sums.columns)
     marked = renderer.add_stages(summed, [MarkedGroupsStage(first + sums.parts, first)], "marked", summed.schema)
     groups = renderer.arrange_rendered(marked, node.keys, "arrange groups with outliers")
-    left = Stream(((exploded.stream.ports[0][0], 1),), exploded.stream.depth)
+    stream = Stream(((exploded.stream.ports[0][0], 1),), exploded.stream.depth)
     outliers = renderer.arrange_rendered(
-        renderer.rendered(left, keys.concat(_numbered("value", values)), exploded.loop), node.keys, "arrange outliers"
+        renderer.rendered(stream, keys.concat(_numbered("value", values)), exploded.loop), node.keys, "arrange outliers"
     )
     read = [(0, lane) for lane in range(first + sums.parts)] + [(1, first + value) for value in range(values)]
     pairs = join(renderer.dataflow, "join", groups.arranged, outliers.arranged, read)

@@ -1,12 +1,12 @@
-"""Views of arrangements: filter, negate and concat as wrappers that share batches instead of building new ones.
+"""Views of arrangements: filter, negate and concat of indexed nodes, without an index of their own.
 
     join(filter(A), B)  =  filter(join(A, B))
     join(−A, B)         =  −join(A, B)
     join(A + A', B)     =  join(A, B) + join(A', B)
 
-These equations hold because a join is bilinear. Where A has an index by the join's key, its view needs no index of its
-own: the join reads A's index, and the filter and sign of the view are applied to the pairs. Without such an index the
-same nodes are stream operators. To index the view itself, arrange it.
+These equations hold because a join is bilinear. If A has an index by the join's key, its view needs no index of its
+own: the join reads A's index, and applies the filter and the sign of the view to the pairs. Without such an index, the
+same nodes are rendered as stream operators. To index the view itself, arrange it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Path summaries: how a path through a dataflow changes a time.
 
-    Summary(keep, add, suffix)(t)  =  (t[0] + add[0], ..., t[keep-1] + add[keep-1], *suffix)
+    Summary(add, suffix).apply(t)  =  (t[0] + add[0], ..., t[k-1] + add[k-1], *suffix)        where k = len(add)
 
 The identity, entering a loop (append a zero), leaving it (drop the round) and its feedback (add one) have this form,
-and the form is closed under composition. Summaries are partially ordered pointwise, as functions.
+and the form is closed under composition. Summaries are ordered pointwise: s ≤ s' if s(t) ≤ s'(t) for every time t.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
 
     @property
     def advances(self) -> bool:
-        """Whether it makes every time strictly later, as each cycle of a dataflow must."""
+        """Whether the path makes every time strictly later, as each cycle of a dataflow must."""
         return not self.suffix and any(self.add)
 
 

@@ -2,17 +2,20 @@
 
 A pointstamp is (location, time). Its count is the number of messages and capabilities at that location and time, summed
 over all workers. A worker applies its own changes immediately, and those of its peers when their progress messages
-arrive. Each progress message is an atomic set of changes, and the messages of one peer arrive in order. For every
-location L,
+arrive. Each progress message is an atomic set of changes, and the messages of one peer arrive in order. The frontier of
+a location L is
 
-    frontier(L)  =  the minimal elements of { s(t) : (l, t) has a positive count, s in paths(l, L) }
-                    together with the frontiers of the sources that reach L
+    frontier(L)  =  the minimal elements of { s(t) : s in paths(l, L), and (l, t) has a positive count
+                                                     or t is in the frontier of a source at l }
 
-is never beyond a message that L may still receive (safety), and it advances when the work before L is done (liveness).
-A count may be negative for a while, if the −1 of one peer arrives before the +1 of another. It then counts as not
-positive. That is safe because the sender's capability still has a positive count: each peer's changes arrive in order.
+It never passes the time of a message that L may still receive (safety), and it advances when the work before L is done
+(liveness).
 
-Cost: frontiers are pulled, not pushed. A dataflow without messages costs nothing, even if the clock advances often.
+A count is negative for a while if the −1 of one peer arrives before the +1 of another. The tracker then treats it like
+zero. That is safe because the capability of the sender still has a positive count: each peer's changes arrive in order.
+
+Cost: a frontier is computed when it is asked for, not when counts change. A dataflow without messages costs nothing,
+even if the clock advances often.
 """
 
 from __future__ import annotations
@@ -35,12 +38,12 @@ class Tracker:
         self.reachability = reachability
         self.shared = shared  # whether peers must receive the changes
         self.owner = owner  # the id of the dataflow
-        self._changed = set() if changed is None else changed  # of a worker: the trackers whose counts changed
+        self._changed = set() if changed is None else changed  # the trackers of this worker with changed counts
         self.counts: dict[int, dict[Time, int]] = {}
         self.sources: dict[int, Callable[[], Frontier]] = {}
         self.feeders: dict[int, int] = {}  # for each source, the number of workers that have not closed it
         self._unsent: dict[tuple[int, Time], int] = {}
-        self._version = 0  # of the counts
+        self._version = 0  # increases when a count changes
         self._cache: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
         self._reaching: dict[int, tuple[PathFunctions, list[int]]] = {}  # location: paths to it, sources that reach it
 
@@ -49,8 +52,8 @@ class Tracker:
     ) -> None:
         """Add a source: messages enter at `location` from outside, at times beyond the current `frontier()`.
 
-        `feeders` workers may feed it, until each of them has closed it. Each holds the `opening` times until it has
-        built its part of the dataflow, because no count covers the first messages that it will feed.
+        `feeders` is the number of workers that may feed it; each of them closes it when done. Each also holds the
+        `opening` times until it has built its part of the dataflow, because no count covers its first messages before.
         """
         self.sources[location] = frontier
         self._reaching.clear()
@@ -59,7 +62,7 @@ class Tracker:
             self.counts.setdefault(location, {})[time] = feeders
 
     def close_source(self, location: int) -> None:
-        """Declare that this worker feeds a source no more."""
+        """Declare that this worker has stopped feeding a source."""
         self._close(location)
         if self.shared:
             self._unsent[-1 - location, ()] = -1  # sent in order with all counts; no location is negative
@@ -116,7 +119,7 @@ class Tracker:
     def receive(self, changes: Iterable[Change]) -> None:
         """Apply the changes of a peer."""
         self._changed.add(self)
-        shared, self.shared = self.shared, False  # every peer receives them from the one that made them
+        shared, self.shared = self.shared, False  # not queued again: their sender sends them to every peer
         for location, time, difference in changes:
             if location < 0:
                 self._close(-1 - location)

@@ -1,13 +1,14 @@
-"""An index of row codes by some of their columns: sorted runs, each at least about twice as long as the next.
+"""An index of row codes by some of their columns: sorted runs, each about twice as long as the next, or longer.
 
-    CodeIndex(layout, columns, keys)   the first `keys` columns form the key, the others are the values that it returns
+    CodeIndex(layout, columns, keys)   the first `keys` of `columns` are the key, the others are the values it returns
     find(keys)                         for each run, the range of rows of each key
     run.remaining(rows)                the found rows that have not been removed since the run was built
 
-A short run is changed in place. A long run is immutable: removed rows are listed beside it, and inserted rows form a
-run of their own, so a change costs as much as it is large, plus an amortised merge.
+A short run is changed in place. The codes of a long run do not change: removed rows are listed beside it, and inserted
+rows form a run of their own.
 
-Cost: 8 bytes a row, and 8 bytes for each possible key where keys are dense enough to be found by address.
+Cost: a change is linear in the number of changed rows, plus an amortised merge. Memory is 8 bytes a row, and 8 bytes
+for each possible key if keys are dense enough for a table of starts.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.seminaive.row_codes import CodeLayout
 
-FEW_CHANGED_ROWS = 64  # up to this many rows are inserted into or deleted from a run one by one
+FEW_CHANGED_ROWS = 64  # up to this many changed rows, the table of starts is adjusted row by row, else rebuilt
 SHORT_RUN_ROWS = 1 << 14  # runs up to this length are changed in place
 REBUILD_DIVISOR = 8  # a run is rebuilt when more than one in this many of its rows has been removed
-MAX_ADDRESSED_KEYS = 1 << 24  # key spaces up to this size are found by address instead of by search
+MAX_ADDRESSED_KEYS = 1 << 24  # up to this number of possible keys, a table of starts replaces the search
 
 
 class CodeRun:
@@ -54,7 +55,7 @@ class CodeRun:
         return starts, np.searchsorted(self.codes, (keys + 1) << self._value_bits)
 
     def remaining(self, rows: Ints) -> Ints | None:
-        """Return which of the given rows have not been removed, as positions in `rows`; None if none has."""
+        """Return the positions in `rows` of the rows that were not removed; None if the run has no removed rows."""
         return np.flatnonzero(~contained(self.codes[rows], self._removed)) if len(self._removed) else None
 
     def purge_removed(self) -> None:
@@ -76,7 +77,7 @@ class CodeRun:
             self.purge_removed()
 
     def restore(self, codes: Ints) -> Ints:
-        """Put back the codes that were removed from this run; return the others."""
+        """Restore the codes that were removed from this run; return the other codes."""
         if not len(self._removed):
             return codes
         restored = contained(codes, self._removed)
@@ -92,7 +93,7 @@ class CodeRun:
             self._shift_starts(codes, 1)
 
     def _shift_starts(self, codes: Ints, by: int) -> None:
-        """Adjust the start of every key behind inserted or deleted codes."""
+        """Adjust the start of every key after inserted or deleted codes."""
         self._projections.clear()
         if self._starts is None:
             return

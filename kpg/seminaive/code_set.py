@@ -1,11 +1,11 @@
-"""A set of row codes that only grows, and a map from row codes to levels.
+"""A set of row codes without removals, and a map from row codes to levels.
 
     insert(codes)                     returns the codes that are new
     extend(left, low, high, right)    inserts left[i] + right[j] for j in [low[i], high[i]); yields the new ones
     runs()                            yields all codes in ascending order, in parts of bounded size
 
-The set is a hash table until a bitmap is not much larger. Cost: 16 to 32 bytes for each member, or one bit for each
-possible code, at most 256 MB.
+The set is a hash table until a bitmap takes at most `BITMAP_SIZE_FACTOR` times its memory. Cost: 16 to 32 bytes for
+each member, or one bit for each possible code, at most 256 MB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, rea
 MAX_LEVEL_ARRAY_BITS = 16  # levels of codes up to this width are an array indexed by code
 MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
 BITMAP_SIZE_FACTOR = 4  # a bitmap replaces the hash table when it takes at most this multiple of its words
-MIN_HASH_SLOTS = 1 << 10  # of the smallest hash table
+MIN_HASH_SLOTS = 1 << 10  # slots of the smallest hash table
 PART_CODES = 1 << 20  # the maximum number of codes in one part of `runs` and `extend`
 
 
@@ -106,16 +106,19 @@ class CodeLevels:
 
     @classmethod
     def of_rounds(cls, width: int, codes: CodeSet, rounds: list[Ints]) -> CodeLevels:
-        """Give the codes of round i the level i. `codes` holds the codes of all rounds; its table may be taken over."""
+        """Return a map in which the codes of round i have level i.
+
+        `codes` holds the codes of all rounds. The caller must not use it afterwards: the map may take over its table.
+        """
         levels = cls(width)
         if levels._is_array or codes._is_bitmap:
-            for level, found in enumerate(rounds):
-                levels.put(found, level)
+            for level, round_codes in enumerate(rounds):
+                levels.put(round_codes, level)
             return levels
         levels._table, levels._used_slots = codes._table, codes.count
         levels._levels = np.full(len(levels._table), -1, np.int64)
-        for level, found in enumerate(rounds):
-            write_levels(found, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
+        for level, round_codes in enumerate(rounds):
+            write_levels(round_codes, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
         return levels
 
     @property

@@ -1,11 +1,12 @@
-"""Least fixed points of relations that only grow, by semi-naive evaluation.
+"""Least fixed points of relations without removals, by semi-naive evaluation.
 
     fixpoint = InsertOnlyFixpoint(system)
     fixpoint.insert([new rows of each relation])      returns the new rows of each derived relation
 
-Each round joins the rows that the round before derived with all rows, and keeps the new ones. Nothing is kept for
-retractions, so a derived row costs one bit or a few bytes in a set. An index of a derived relation exists only if a
-rule needs one: if two atoms of a body are derived, or once a relation that rules read changes after the first load.
+Each round joins the rows that the round before derived with all rows, and keeps the new results. The fixed point keeps
+no state for retractions, so a derived row costs one bit or a few bytes in a set. It builds an index of a derived
+relation only if a rule needs one: if two atoms of a body are derived, or if a relation that rules read changes after
+the first load.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from kpg.seminaive.recursion_rules import (
 )
 from kpg.seminaive.row_codes import CodeLayout, ValueIds
 
-ROW = "#row"  # a pseudo-variable: the position of the starting row
-MAX_SLICE_ROWS = 1 << 20  # partial solutions that are extended in one step, to bound memory
+ROW = "#row"  # a pseudo-variable, bound to the position of the row that a solution started from
+MAX_SLICE_ROWS = 1 << 20  # partial solutions that one step extends; bounds memory
 MAX_CODE_BITS = 62  # a code must be a non-negative int64, and the sum of two parts must not overflow
 
 
@@ -47,7 +48,7 @@ class NewRows(NamedTuple):
 
 
 class AtomProbe(NamedTuple):
-    """How an atom is looked up: the index columns, the terms of the key, and the index column of each new variable."""
+    """The lookup of an atom: the index columns, the terms of the key, and the index column of each new variable."""
 
     columns: tuple[int, ...]
     keys: tuple[Term, ...]
@@ -237,10 +238,10 @@ class InsertOnlyFixpoint:
     # Rules
 
     def _derive_from(self, relation: int, codes: Ints, fresh: list[list[Ints]]) -> None:
-        """Derive what follows from new rows of a relation; append the new codes of each head to `fresh`."""
+        """Apply all rules to new rows of a relation; append the new codes of each head to `fresh`."""
         for order in self._orders[relation]:
             for at in range(0, len(codes), MAX_SLICE_ROWS):
-                solutions = self._start(order.start, codes[at : at + MAX_SLICE_ROWS], needed(order, 0))
+                solutions = self._start(order.start, codes[at : at + MAX_SLICE_ROWS], needed_variables(order, 0))
                 self._evaluate(order, 0, solutions, fresh[order.head.relation])
 
     def _start(self, start: RecursionAtom, codes: Ints, live: frozenset[str]) -> PartialSolutions:
@@ -272,13 +273,13 @@ class InsertOnlyFixpoint:
         elif step + 1 == len(order.steps):
             self._extend(order, literal, solutions, fresh)
         else:
-            for joined in self._join(literal, solutions, needed(order, step + 1)):
+            for joined in self._join(literal, solutions, needed_variables(order, step + 1)):
                 self._evaluate(order, step + 1, joined, fresh)
 
     def _probe(
         self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
     ) -> tuple[CodeIndex, Ints, dict[str, int]]:
-        """Return the index to look an atom up in, the key of each solution, and the index column of each new variable."""
+        """Return the index that serves an atom, the key of each solution, and the index column of each new variable."""
         name = atom, tuple(solutions.ids), live
         probe = self._probes.get(name)
         if probe is None:
@@ -299,7 +300,7 @@ class InsertOnlyFixpoint:
         return AtomProbe(columns, tuple(term for c in keys if (term := atom.terms[c]) is not None), provides)
 
     def _identifying_columns(self, atom: RecursionAtom, read: list[int]) -> list[int]:
-        """Return the unread columns that an index must hold to tell rows apart. Without removals there are none."""
+        """Return the unread columns that an index must hold to distinguish rows. Without removals there are none."""
         return []
 
     def _extend(
@@ -372,7 +373,7 @@ class InsertOnlyFixpoint:
 
 
 def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
-    """Cut rows into slices with at most `MAX_SLICE_ROWS` matches, or a single row; yield each with its match count."""
+    """Cut rows into slices with at most `MAX_SLICE_ROWS` matches, or one row; yield each slice and its match count."""
     matches = high - low
     total = int(matches.sum())
     if total <= MAX_SLICE_ROWS:
@@ -380,11 +381,11 @@ def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
             yield slice(None), total
         return
     ends = np.cumsum(matches)
-    start, done = 0, 0
+    start, matches_before = 0, 0
     while start < len(ends):
-        stop = max(start + 1, int(np.searchsorted(ends, done + MAX_SLICE_ROWS, side="right")))
-        yield slice(start, stop), int(ends[stop - 1]) - done
-        start, done = stop, int(ends[stop - 1])
+        stop = max(start + 1, int(np.searchsorted(ends, matches_before + MAX_SLICE_ROWS, side="right")))
+        yield slice(start, stop), int(ends[stop - 1]) - matches_before
+        start, matches_before = stop, int(ends[stop - 1])
 
 
 def constants_of(literal: Literal) -> list[int]:
@@ -393,6 +394,6 @@ def constants_of(literal: Literal) -> list[int]:
     return [term for term in terms if isinstance(term, int)]
 
 
-def needed(order: EvaluationOrder, step: int) -> frozenset[str]:
+def needed_variables(order: EvaluationOrder, step: int) -> frozenset[str]:
     """Return the variables that the steps from `step` on, or the head, read."""
     return frozenset(variables(order.head)).union(*(variables(literal) for literal in order.steps[step:]))

@@ -1,9 +1,10 @@
-"""One change of a maintained fixed point: compute the new level of every affected row, and so the added and removed rows.
+"""Apply one change to a maintained fixed point: compute new levels, and from them the added and removed rows.
 
-Levels are processed in ascending order. A *suspect* is a row that may have lost the support of its level. It is traced
-back through its rules; if no row below supports it, it loses its level, the rows that follow from it become suspects,
-and it becomes a *candidate* for the next level that another support gives, if there is one. If too many rows are
-affected, everything is derived from scratch instead.
+The update processes levels in ascending order. A row of level 0 is *supported* by its insertion from outside, a row of
+level k + 1 by a row of level k that derives it. A *suspect* is a row that may have lost its support. The update
+evaluates the rules backward from the suspect. If no row of the level below supports it, the suspect loses its level,
+and the rows that follow from it become suspects. If another row supports it at a higher level, it becomes a *candidate*
+for that level. If a change affects too many rows, all rows are derived from scratch instead.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 Flags = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 RowsByLevel = dict[int, list[tuple[int, Ints]]]  # level: (relation, codes), …
 
-NO_SUPPORT = np.iinfo(np.int64).max
-MIN_UPDATE_BUDGET_ROWS = 20_000  # level changes, at least, before everything is derived from scratch
+NO_SUPPORT = np.iinfo(np.int64).max  # the level of a row that no row supports
+MIN_UPDATE_BUDGET_ROWS = 20_000  # an update with fewer level changes never falls back to deriving from scratch
 MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
 
 
@@ -62,7 +63,7 @@ class LevelUpdate:
             if not len(codes):
                 continue
             if relation < self.derived:
-                self.fixpoint.given[relation].put(codes, -1)
+                self.fixpoint.inserted[relation].put(codes, -1)
                 self._enqueue(self.suspects, relation, codes[self.fixpoint.levels[relation].get(codes) == 0], 0)
                 continue
             for path in self.fixpoint.forward[relation]:
@@ -75,7 +76,7 @@ class LevelUpdate:
             if not len(codes):
                 continue
             if relation < self.derived:
-                self.fixpoint.given[relation].put(codes, 0)
+                self.fixpoint.inserted[relation].put(codes, 0)
                 self._enqueue(self.candidates, relation, codes[self.fixpoint.levels[relation].get(codes) != 0], 0)
                 continue
             for path in self.fixpoint.forward[relation]:
@@ -84,7 +85,7 @@ class LevelUpdate:
                     self._enqueue_each(self.candidates, path.head.relation, head, level + 1, lower)
 
     def _dependents(self, path: RulePath, codes: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the heads that follow by way of some read rows, the level of their derived row, and their own level."""
+        """Yield the heads that follow from some rows, the level of the derived row of each, and each head's own."""
         for solutions in self.fixpoint.solutions(path, codes):
             level = self.fixpoint.levels[path.derived_atom.relation].get(
                 self.fixpoint.code(path.derived_atom, solutions)
@@ -96,7 +97,7 @@ class LevelUpdate:
     # Levels
 
     def _check_suspects(self, level: int, suspects: dict[int, Ints]) -> None:
-        """Remove the level of rows that no row below supports."""
+        """Remove the level of the suspects that no row of the level below supports."""
         for relation, codes in suspects.items():
             codes = codes[self.fixpoint.levels[relation].get(codes) == level]
             if not len(codes):
@@ -111,8 +112,8 @@ class LevelUpdate:
         """Lower the level of rows to `level`, if a support for it still exists."""
         for relation, codes in candidates.items():
             now = self.fixpoint.levels[relation].get(codes)
-            wanted = (now < 0) | (now > level)
-            codes, now = codes[wanted], now[wanted]
+            is_higher = (now < 0) | (now > level)
+            codes, now = codes[is_higher], now[is_higher]
             if not len(codes):
                 continue
             best = self._best_level(relation, codes)
@@ -124,7 +125,7 @@ class LevelUpdate:
 
     def _best_level(self, relation: int, codes: Ints) -> Ints:
         """Return the least level that each row could have now; `NO_SUPPORT` if nothing supports it."""
-        best = np.where(self.fixpoint.given[relation].get(codes) >= 0, 0, NO_SUPPORT)
+        best = np.where(self.fixpoint.inserted[relation].get(codes) >= 0, 0, NO_SUPPORT)
         for path in self.fixpoint.backward[relation]:
             for solutions in self.fixpoint.solutions(path, codes):
                 level = self.fixpoint.levels[path.derived_atom.relation].get(
@@ -135,7 +136,7 @@ class LevelUpdate:
         return best
 
     def _propose_higher(self, relation: int, codes: Ints, best: Ints, level: int) -> None:
-        """Make rows candidates for the next level they could have. Whether they still can is checked at that level."""
+        """Make rows candidates for the next level with a support. The update checks the support again at that level."""
         if len(codes):
             self._enqueue_each(self.candidates, relation, codes, np.maximum(best, level + 1), best < NO_SUPPORT)
 
@@ -215,7 +216,7 @@ class LevelUpdate:
         return NewRows(self.fixpoint.decode(relation, [codes]), self.fixpoint.ids.ordered)
 
     def _add_to_indexes(self, relation: int, added: Ints) -> None:
-        """Add rows to the indexes. Removed rows stay in an index until they outweigh the current ones."""
+        """Add rows to the indexes. Removed rows stay in an index; an index with too many of them is dropped instead."""
         for name in [name for name in self.fixpoint.indexes if name[0] == relation]:
             index = self.fixpoint.indexes[name]
             if sum(len(run.codes) for run in index.runs) > MAX_INDEX_BLOAT * self.fixpoint.count + 1024:

@@ -4,11 +4,11 @@
     fixpoint.change([changes of each relation])      returns the added and removed rows of each derived relation
 
 Each derived row has a level: 0 if it was inserted from outside, else one more than the least level of a row that it
-follows from. Rules are linear (one derived row in each body), so a level is a distance in a graph, and a change moves
-levels as inserted and deleted edges move distances (`kpg.seminaive.level_update`). The first load runs round by round,
-and the round of a row is its level.
+follows from. Rules are linear (one derived row in each body), so a level is a distance in a graph. A change of the rows
+changes levels in the way that inserted and deleted edges change distances (`kpg.seminaive.level_update`). The first
+load runs round by round, and the round that derives a row is its level.
 
-Cost: proportional to what follows from rows whose level changes; 16 to 64 bytes a row.
+Cost: a change is linear in the rows that follow from the rows with a changed level. Memory is 16 to 64 bytes a row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     """The relations of a system of linear rules, with the level of each derived row."""
 
     levels: list[CodeLevels] = field(default_factory=list)
-    given: list[CodeLevels] = field(default_factory=list)  # level 0 for rows inserted from outside
+    inserted: list[CodeLevels] = field(default_factory=list)  # level 0 for rows inserted from outside
     count: int = 0
     forward: list[list[RulePath]] = field(default_factory=list)
     backward: list[list[RulePath]] = field(default_factory=list)
@@ -57,10 +57,10 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         """Start with empty levels."""
         layouts = [self.layout(relation) for relation in range(self.system.derived)]
         self.levels = [CodeLevels(layout.width) for layout in layouts]
-        self.given = [CodeLevels(layout.width) for layout in layouts]
+        self.inserted = [CodeLevels(layout.width) for layout in layouts]
 
     def nbytes(self) -> int:
-        return InsertOnlyFixpoint.nbytes(self) + sum(levels.nbytes for levels in (*self.levels, *self.given))
+        return InsertOnlyFixpoint.nbytes(self) + sum(levels.nbytes for levels in (*self.levels, *self.inserted))
 
     def change(self, changes: list[RowChange | None]) -> list[tuple[NewRows, NewRows]]:
         """Apply changes of each relation; return the added and the removed rows of each derived relation."""
@@ -76,8 +76,8 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         self.change_read(added, removed)
         derived = range(self.system.derived)
         for relation in derived:
-            self.given[relation].put(removed[relation], -1)
-            self.given[relation].put(added[relation], 0)
+            self.inserted[relation].put(removed[relation], -1)
+            self.inserted[relation].put(added[relation], 0)
         self.derive()
         loaded = [NewRows(self._all_rows(relation), self.ids.ordered) for relation in derived]
         self.drop_sets()
@@ -89,7 +89,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         layouts = [self.layout(relation) for relation in derived]
         self._derived = [CodeSet(layout.width) for layout in layouts]
         self._drop_derived_indexes()
-        fresh = [[self._derived[relation].insert(self.given[relation].items()[0])] for relation in derived]
+        fresh = [[self._derived[relation].insert(self.inserted[relation].items()[0])] for relation in derived]
         rounds = list(self._rounds(fresh))
         self.levels = [
             CodeLevels.of_rounds(
@@ -138,10 +138,10 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
 
     def _widen(self, bits: int) -> None:
         before = [self.layout(relation) for relation in range(self.system.derived)]
-        old_items = [[levels.items() for levels in maps] for maps in (self.levels, self.given)]
+        old_items = [[levels.items() for levels in maps] for maps in (self.levels, self.inserted)]
         InsertOnlyFixpoint._widen(self, bits)
         self._reset()
-        for maps, items in zip((self.levels, self.given), old_items, strict=True):
+        for maps, items in zip((self.levels, self.inserted), old_items, strict=True):
             for relation, (codes, levels) in enumerate(items):
                 layout = self.layout(relation)
                 moved = before[relation].rearrange(codes, [(c, layout.shift(c)) for c in range(layout.arity)])
@@ -151,7 +151,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     # Rules
 
     def solutions(self, path: RulePath, codes: Ints) -> Iterator[PartialSolutions]:
-        """Yield all solutions of a rule that start with some rows. They may use derived rows that were removed."""
+        """Yield all solutions of a rule that start with some rows. A solution may use a removed derived row."""
         for at in range(0, len(codes), MAX_SLICE_ROWS):
             start = self._start(path.start, codes[at : at + MAX_SLICE_ROWS], path.live)
             if at:
@@ -173,5 +173,5 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
             yield from self._walk(path, step + 1, joined)
 
     def code(self, atom: RecursionAtom, solutions: PartialSolutions) -> Ints:
-        """Return the codes of an atom whose terms are all bound."""
+        """Return the codes of an atom; all of its terms must be bound."""
         return self._head(atom, solutions, ())

@@ -1,8 +1,8 @@
-"""The rules of a recursion on lane values, and the order in which each rule is evaluated from a change.
+"""The rules of a recursion over lane values, and the order in which a change evaluates the body of each rule.
 
 Relations are numbered: first those that the rules derive, then those that they read. A term is a variable's name or a
-lane value. An `EvaluationOrder` starts with the atom that has new rows. A comparison follows as soon as its variables
-are bound; otherwise the atom with the most bound terms comes next. No atom holds a variable twice: `rule` builds a
+lane value. An `EvaluationOrder` starts with the atom that has new rows. A comparison follows when its variables are
+bound; otherwise the atom with the most bound terms follows. No atom holds a variable twice: `rule` builds a
 `RecursionRule` and replaces a repeated variable by a comparison.
 """
 

@@ -2,7 +2,7 @@
 
     ValueIds.lookup(values)      ids of values; -1 for values without an id
     CodeLayout(bits, arity)      column 0 takes the highest bits, so codes sort in the order of rows of ids
-    sorted_distinct(values)      like `np.unique`, which hashes and takes ten times as long where values are many
+    sorted_distinct(values)      equals `np.unique`, which hashes and takes ten times as long for many values
 
 Ids start at 0. The values of the first load get ids in the order of the values, so their codes sort as the rows do.
 """
@@ -88,7 +88,7 @@ class ValueIds:
         self._count = count
 
     def _rebuild(self, new: Ints, ids: Ints) -> None:
-        """Make new values findable that the current table has no slot for."""
+        """Extend the lookup structure by new values for which the current table has no slot."""
         if self._table is None and self._main.values.size and len(self._late.values) + len(new) <= MAX_LATE_VALUES:
             self._late = SortedIds(np.append(self._late.values, new), np.append(self._late.ids, ids))
             return
@@ -138,7 +138,7 @@ class SortedIds:
 class CodeLayout:
     """The position of each column's id within the code of a row."""
 
-    bits: int  # of each id
+    bits: int  # bits of each id
     arity: int
 
     @property

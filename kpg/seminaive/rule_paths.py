@@ -76,8 +76,8 @@ def live_variables(rule: RecursionRule) -> frozenset[str]:
 def can_maintain(system: RuleSystem) -> bool:
     """Return whether `MaintainedFixpoint` can evaluate the rules.
 
-    Every rule must be linear, and its head together with the rows it reads must determine the derived row it follows
-    from; otherwise a head could not be traced back to its supports.
+    Every rule must be linear. Its head, together with the rows it reads, must determine the derived row that it follows
+    from; otherwise an update could not find the rows that support a head.
     """
     for rule in system.rules:
         atoms = derived_atoms(rule, system)

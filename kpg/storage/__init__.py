@@ -1,1 +1,1 @@
-"""Storage: the files in a directory that let an acknowledged transaction outlive its process."""
+"""Storage: a log and checkpoints in a directory, which make acknowledged transactions durable."""

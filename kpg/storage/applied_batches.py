@@ -1,8 +1,8 @@
-"""The set of writers' batches that were applied, so that a batch sent twice is applied once.
+"""The set of batches that were applied, by writer, so that a batch sent twice is applied once.
 
-Each source's batch numbers are kept as ranges, so a writer that counts up takes two numbers however long it runs. The
-set remembers the `MAX_WRITERS` sources that wrote last: a writer that was silent while that many others wrote counts as
-a new one.
+The set keeps the batch numbers of each source as ranges, so a writer that numbers its batches consecutively takes two
+integers. It keeps the `MAX_WRITERS` sources that wrote last. If that many others write after a source's last batch, the
+set forgets the source, and a repeated batch of it would be applied again.
 """
 
 from __future__ import annotations

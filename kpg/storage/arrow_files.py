@@ -1,7 +1,7 @@
 """The files of a directory on any filesystem of `pyarrow.fs`.
 
-Each segment of the log takes one frame. A write is as durable as the filesystem makes a closed file. No lock keeps a
-second process out.
+Each segment of the log holds one frame. A write is as durable as a closed file is on that filesystem. There is no lock:
+the user must not open the directory from two processes.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ArrowSegment:
         self.end += sum(map(len, frame))
 
     def begin_flush(self) -> None:
-        """Do nothing: closing the file forced it, as far as the filesystem does that."""
+        """Do nothing: closing the file forced it to disk, if the filesystem does that."""
 
     def wait_flush(self) -> None:
         """Count the frame as forced."""

@@ -1,4 +1,4 @@
-"""Batch files: updates as Parquet, a column for each lane, text by value.
+"""Batch files: updates as Parquet, with a column for each lane and text stored as values.
 
     read_updates(write_updates(u))  ==  u        as a set of updates; in the same order if there is no text
 
@@ -24,12 +24,12 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import Corrupt
 
-METADATA_KEY = b"kpg updates"
-ROW_GROUP_ROWS = 1 << 20
+METADATA_KEY = b"kpg updates"  # the entry of the file's metadata that holds kpg's JSON; a name on disk
+ROW_GROUP_ROWS = 1 << 20  # rows per Parquet row group
 
 
 def lane_name(lane: int) -> str:
-    """Return the name of a lane's column; a name of the user's might have a meaning for Parquet."""
+    """Return the column name of a lane. It is not the user's name, which may have a meaning for Parquet."""
     return f"lane {lane}"
 
 

@@ -1,6 +1,6 @@
-"""Checkpoints: write the batches that have no file yet, then a manifest, then remove the files that none needs.
+"""Checkpoints: write the batches that have no file yet, then a manifest, then remove the files that no manifest needs.
 
-The checkpoint takes effect when its manifest is in place, and not before. The next checkpoint overwrites or removes the
+A checkpoint takes effect when its manifest is in place, and not before. The next checkpoint overwrites or removes the
 files that an interrupted one leaves. Cost: the bytes of the new batches, once each.
 """
 
@@ -39,11 +39,11 @@ class CheckpointWriter:
         self._stored: WeakKeyDictionary[Updates, StoredFile] = WeakKeyDictionary()
         for updates, file in stored:
             self._stored[updates] = file
-        self._new: list[tuple[Updates, StoredFile]] = []  # of the checkpoint under way
+        self._new: list[tuple[Updates, StoredFile]] = []  # files written by the current checkpoint
         self._number = 0
 
     def begin(self, number: int) -> None:
-        """Begin the checkpoint of a manifest number, after which its files are named."""
+        """Begin a checkpoint; `number` is that of its manifest, and part of the names of its files."""
         self._number = number
         self._new = []
 
@@ -87,7 +87,7 @@ def write_manifest(files: Files, manifest: Manifest) -> None:
 
 
 def remove_unneeded_files(files: Files, kept: Mapping[int, Manifest]) -> None:
-    """Remove all that no kept manifest needs: other manifests first, then batch files, then segments of the log."""
+    """Remove the files that no kept manifest needs: other manifests first, then batch files, then log segments."""
     needed = {name for manifest in kept.values() for name in manifest.files}
     names = files.names()
     for name in names:

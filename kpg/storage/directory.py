@@ -1,10 +1,11 @@
-"""A directory before the db continues from it: its manifests, its log, and the content they add up to.
+"""The content of a directory, before a db continues from it: the manifests, the log, and the transactions they hold.
 
     Directory(files, coordinates)        read the manifests; a new directory gets its first
     durable_frontier()                   the frontier up to which all acknowledged transactions are on disk
     load(symbols, upto, checkpoint)      all acknowledged transactions, once each, from the newest usable manifest
 
-Reading changes nothing but that first manifest. `Storage`, which continues from the content, notes so in the log.
+Reading writes no file, except the first manifest of a new directory. `Storage` continues from the content, and logs a
+note that it does.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Directory:
     def __init__(self, files: Files, coordinates: int) -> None:
         self.files = files
         self.coordinates = coordinates
-        self.trouble: str | None = None  # what was wrong with the newest manifest
-        self.number = 0  # of the newest manifest file, readable or not
+        self.trouble: str | None = None  # the error in the newest manifest
+        self.number = 0  # the number of the newest manifest file, readable or not
         self._manifests = self._readable_manifests()
 
     def _readable_manifests(self) -> list[Manifest]:
@@ -81,8 +82,8 @@ class Directory:
     def load(self, symbols: Symbols, upto: Frontier | None, checkpoint: Frontier | None) -> tuple[Recovered, bool]:
         """Return all acknowledged transactions, or those complete up to a frontier, and whether that leaves some out.
 
-        Given a checkpoint, only manifests of that frontier are used: workers that exchange rows after logging them
-        must all begin from the same one.
+        If `checkpoint` is given, only manifests of that frontier are used: workers that exchange rows after logging
+        them must all begin from the same checkpoint.
         """
         failures: list[Exception] = []
         for manifest in self._manifests:
@@ -101,7 +102,7 @@ class Directory:
         raise self._no_usable_manifest(failures)
 
     def _no_usable_manifest(self, failures: list[Exception]) -> Exception:
-        """Return the error to raise if no manifest can be used: the newest one's, if that is about a file."""
+        """Return the error to raise if no manifest can be used: that of the newest manifest, if it concerns a file."""
         if not failures:
             return Corrupt(f"{self.files.location} has no such checkpoint", detail="Another worker begins from it.")
         if isinstance(failures[0], StorageError):

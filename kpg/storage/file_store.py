@@ -1,10 +1,10 @@
 """The contract for the files of a directory: written whole and never changed, except the log segment being written.
 
-    write(name, parts)            the file exists whole after it, even after a power cut; before it, not at all
-    create_segment(name, head)    a file that grows by frames, each forced to disk on request
+    write(name, parts)            the whole file is on disk when it returns; a crash before that leaves no such file
+    create_segment(name, head)    creates a file that grows by frames, each forced to disk on request
 
-kpg.storage.local_files keeps the contract on this machine; kpg.storage.arrow_files keeps it as well as a filesystem of
-Arrow does. Errors of the system become Unavailable in one place, `unavailable_on_error`.
+kpg.storage.local_files implements the contract on this machine, kpg.storage.arrow_files as far as a filesystem of Arrow
+allows. `unavailable_on_error` turns errors of the operating system into Unavailable.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Files(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up the directory."""
+        """Release the directory, so that another process can open it."""
         ...
 
 

@@ -1,10 +1,10 @@
-"""Forcing a file to disk while the caller does something else.
+"""Force a file to disk in the background, while the caller does other work.
 
     flush = make_flush(); flush.begin(fd); ...; flush.wait()      then the bytes written before `begin` are on disk
 
-With glibc, the system's own `aio_fsync` forces the file on a thread of the C library. That thread needs no interpreter
-lock; a Python thread would wait for that lock longer than for the disk. On other systems `wait` forces the file itself.
-Errors come from `wait`. Each object has one flush under way at a time.
+With glibc, `aio_fsync` forces the file on a thread of the C library. That thread needs no interpreter lock; a Python
+thread would wait for that lock longer than for the disk. On other systems `wait` forces the file itself. `wait` raises
+the errors. Each object runs at most one flush at a time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from kpg.storage.forks import FORK_COUNT
 
-_SIGEV_NOTIFY_OFFSET = 44  # of the field sigev_notify in struct aiocb, with 64-bit pointers
-_SIGEV_NONE = 1
+_SIGEV_NOTIFY_OFFSET = 44  # byte offset of the field sigev_notify in struct aiocb, with 64-bit pointers
+_SIGEV_NONE = 1  # value of sigev_notify: no notification, the caller waits
 _AIOCB_BYTES = 512  # more than struct aiocb takes in any release of glibc
 
 
@@ -94,7 +94,7 @@ class BackgroundFlush:
 
 
 def force(fd: int) -> None:
-    """Force a file's data to disk, and the metadata needed to read them."""
+    """Force a file's data to disk, and the metadata needed to read the data."""
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
     else:

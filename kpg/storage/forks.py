@@ -1,4 +1,4 @@
-"""The number of forks since this module was imported: a child inherits neither locks nor threads of the C library."""
+"""The number of forks since this module was imported. A forked child has neither locks nor threads of its parent."""
 
 from __future__ import annotations
 

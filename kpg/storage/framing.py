@@ -1,13 +1,14 @@
-"""Frames: the layout of records in a segment of the log, and how a reader distinguishes a torn end from damage.
+"""Frames: the layout of records in a segment of the log. A reader can distinguish a torn end from damage.
 
     segment  =  head, frame, frame, ..., zeros            head: magic, version, salt, number of the first frame
     frame    =  mark, checksum of the header, number, forced, length, checksum of the payload; then the payload
     payload  =  (length, record) ...                      one group of transactions: all of it or nothing
 
 `forced` is the number of bytes of the segment that were known to be on disk when the frame was written. So an
-unreadable frame was acknowledged exactly if some later frame's `forced` lies beyond it, or another segment follows:
-that is damage. Otherwise its writer died while writing it, and the reader cuts it off. The salt is drawn for each
-segment and enters the checksum of headers, so that no row can look like a frame.
+unreadable frame was acknowledged if and only if `forced` of some later frame lies beyond it, or another segment
+follows. That is damage. Otherwise the process died while it wrote the frame, and the reader cuts the frame off. The
+salt is a random number for each segment. It is part of the checksum of headers, so that the bytes of a row cannot pass
+for a frame.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from zlib import crc32
 
 from kpg.errors import Corrupt
 
-MAGIC = b"kpg log\0"
-VERSION = 1
-MARK = b"\xf5kpg"
+MAGIC = b"kpg log\0"  # the first bytes of a segment
+VERSION = 1  # of the layout
+MARK = b"\xf5kpg"  # the first bytes of a frame
 HEAD = struct.Struct("<8sIIQI4x")  # magic, version, salt, number of the first frame, checksum of these
 HEADER = struct.Struct("<4sIQQQII")  # mark, checksum of the rest, number, forced, length, checksum, unused
-LENGTH = struct.Struct("<Q")
+LENGTH = struct.Struct("<Q")  # the number of bytes of a record
 
 
 def encode_head(first: int) -> tuple[bytes, int]:
@@ -36,7 +37,7 @@ def encode_head(first: int) -> tuple[bytes, int]:
 
 
 def encode_frame(records: Sequence[bytes], number: int, forced: int, salt: int) -> list[bytes]:
-    """Return a group of records as consecutive parts to write; parts, because a record may be too large to copy."""
+    """Return the frame of a group of records, in parts to write one after another: large records are not copied."""
     parts = [b""]
     checksum = 0
     for record in records:

@@ -1,4 +1,4 @@
-"""The files of a directory on this machine: forced to disk, data and directory, and owned by one process at a time."""
+"""The files of a directory on this machine. File data and directory entries are forced to disk; one process owns it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kpg.storage.file_store import Bytes, unavailable_on_error
 from kpg.storage.flush import Flush, make_flush
 from kpg.storage.lock import Lock
 
-PARTIAL_SUFFIX = ".partial"  # of a file that is not complete yet
+PARTIAL_SUFFIX = ".partial"  # suffix of a file that is not complete yet
 RESERVED_BYTES = 1 << 20  # zeros written ahead of the log, so that a small frame changes only its own bytes
 
 
@@ -85,7 +85,7 @@ class LocalFiles:
         return segment
 
     def close(self) -> None:
-        """Give up the directory."""
+        """Release the directory, so that another process can open it."""
         os.close(self._directory)
         self._lock.release()
 
@@ -96,9 +96,9 @@ class LocalFiles:
 class LocalSegment:
     """A local file that grows by frames.
 
-    A small frame overwrites zeros that are on disk already. Forcing it then leaves the file's length alone, and a full
-    disk shows before a frame is begun. An append that fails leaves the segment as it was; if even that fails, or
-    forcing does, `broken` is set and the segment refuses further frames.
+    A small frame overwrites zeros that are on disk already. Forcing it then does not change the file's length, and an
+    append detects a full disk before it writes any byte of a frame. An append that fails restores the segment. If that
+    fails too, or if forcing fails, the segment sets `broken` and refuses further frames.
     """
 
     def __init__(self, path: str, head: bytes) -> None:
@@ -162,7 +162,7 @@ class LocalSegment:
         self.forced = self.end
 
     def _mark_broken(self) -> None:
-        """Refuse further frames: the system may have dropped bytes it could not write, so a retry proves nothing."""
+        """Refuse further frames: the system may have dropped bytes it could not write, and a retry would not show that."""
         self.broken = True
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""From a path or URI to the files of its directory: on this machine, or on another filesystem that Arrow knows."""
+"""Open the directory that a path or URI names: on this machine, or on another filesystem that Arrow supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kpg.storage.local_files import LocalFiles
 
 
 def open_files(location: str | os.PathLike[str], filesystem: Any = None) -> Files:
-    """Open a directory: a path on this machine, a URI that Arrow knows, or a path on the given filesystem."""
+    """Open a directory: a path on this machine, a URI that Arrow supports, or a path on the given filesystem."""
     path = os.fspath(location)
     if filesystem is not None:
         return ArrowFiles(filesystem, path)

@@ -1,7 +1,7 @@
-"""One process, and in it one db, for each directory.
+"""The lock of a directory: at most one process, and at most one db in it, holds a directory.
 
-The lock is the system's (`lockf`), so it ends with the process that holds it, however that process ends. Children made
-by fork do not inherit it. The file names the process that holds it.
+The operating system keeps the lock (`lockf`), so it ends when the process that holds it ends, even by a crash. A forked
+child does not inherit it. The lock file contains the id of the process that holds it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Manifests: the content of a directory as of a frontier. Beside it only later frames of the log count.
+"""Manifests: the content of a directory as of a frontier. Later frames of the log complete it.
 
-A manifest is one line of JSON and one line with its checksum, in a file of its own number; the newest readable one
-counts. It names every batch file with its checksum, so a reader can check all it promises. Two manifests are kept: if
-the newest or one of its files is damaged, the one before it and a longer stretch of the log give the same content. All
-member names are literals: they never change.
+A manifest is one line of JSON and one line with its checksum, in a numbered file; recovery uses the newest readable
+one. It names every batch file with its checksum, so a reader can verify them. The directory keeps two manifests: if the
+newest or one of its files is damaged, the one before it and more frames of the log give the same content. All member
+names are literals: they never change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema, parse_type
 from kpg.errors import Corrupt
 
-FORMAT, VERSION = "kpg storage", 1
+FORMAT, VERSION = "kpg storage", 1  # literals on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of a directory at a frontier; the log goes on with frame `log`."""
+    """The content of a directory at a frontier; later transactions are in the log, from frame `log` on."""
 
     number: int
     coordinates: int

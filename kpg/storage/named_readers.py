@@ -1,6 +1,6 @@
-"""Named readers: programs outside the db that return for the changes since their last visit.
+"""Named readers: external programs that read the changes since the time they read last.
 
-A reader of some relations keeps the history of those; a reader that names none keeps the history of all.
+For a reader of some relations the db keeps the history of those, for a reader that names none the history of all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class NamedReader(NamedTuple):
         return self.of is None or relation in self.of
 
     def to_json(self) -> dict[str, Any]:
-        """Return the reader as notes and manifests keep it."""
+        """Return the reader in the form of notes and manifests."""
         return {"time": list(self.time), "of": None if self.of is None else sorted(self.of)}
 
     @classmethod

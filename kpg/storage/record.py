@@ -1,10 +1,11 @@
-"""Records of the log: a transaction as bytes, with text by value; or a note, which is JSON.
+"""Records of the log: a transaction as bytes, with text stored as values; or a note, which is JSON.
 
     decode(encode(transaction, symbols), other symbols)  ==  transaction        up to the ids of symbols
 
 A transaction holds all input changes of one step of the clock on one worker: for each relation a block of lanes, times
-and diffs as they lie in memory. Instead of symbol ids it holds positions in a list of the values, which follow the
-blocks. Times may be later than `upper`: such updates wait. Cost: one copy of the columns, and a call per distinct text.
+and diffs, in the layout of memory. Instead of symbol ids it holds positions in a list of values, which follows the
+blocks. Updates may have times beyond `upper`; recovery keeps them for later. Cost: one copy of the columns, and a call
+per distinct text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Bytes = bytes | memoryview
 
 
 class Origin(NamedTuple):
-    """The writer and batch number of a transaction: a writer that repeats a batch after a crash repeats its origin."""
+    """The writer and batch number of a transaction. A writer that repeats a batch after a crash repeats its origin."""
 
     source: str
     batch: int

@@ -1,11 +1,11 @@
-"""Recovery: a manifest and the later frames of the log, as batches.
+"""Recovery: read a manifest and the later frames of the log, and return their updates as batches.
 
     for every relation and every time t beyond `since`:
         Σ diffs of its batches and of `later` at times ≤ t   ==   Σ diffs of all acknowledged updates at times ≤ t
 
 The updates that the log adds to a relation become one batch, up to the frontier of the last transaction; updates at
-later times wait. A note `cut` undoes the transactions before it that are not complete up to its frontier: this is how
-several workers agree on the transactions that all of them have.
+later times wait in `later`. A note `cut` undoes the transactions before it that are not complete up to its frontier.
+With it, several workers agree on the transactions that all of them have.
 """
 
 from __future__ import annotations

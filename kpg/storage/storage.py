@@ -1,4 +1,4 @@
-"""A worker's storage: a log of transactions and checkpoints of batches in a directory, and their recovery.
+"""The storage of a worker: a log of transactions and checkpoints of batches in a directory, and recovery from them.
 
     storage = Storage(location)
     recovered = storage.recover(symbols)              all acknowledged transactions, once each
@@ -6,9 +6,9 @@
     storage.sync(pending)                             return when it is on disk
     storage.checkpoint(contents, symbols)             shorten the log
 
-Storage knows relations, not dataflows: its caller, which runs the dataflows, passes it their batches. One thread at a
-time may call it. Several workers agree on the meet of their `durable_frontier()`, and each calls `recover(upto=...)`,
-which undoes the transactions that others lack.
+Storage stores relations and does not depend on dataflows: the caller passes the batches of each relation. Only one
+thread at a time may call it. Several workers recover to the same point: they compute the meet of their
+`durable_frontier()`, and each calls `recover(upto=...)` with it, which undoes the transactions that other workers lack.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Storage:
         self.files = open_files(location, filesystem)
         self.coordinates = coordinates
         self.durability: Durability = durability
-        self.trouble: str | None = None  # what was wrong with the files at recovery, or with the last checkpoint
+        self.trouble: str | None = None  # the last error: in the files at recovery, or of a checkpoint
         self.generation = 0
         self._segment_bytes = segment_bytes
         self._fork_count = FORK_COUNT[0]
         self._recovered = False
         self._log: TransactionLog | None = None
-        self._checkpointed_bytes = 0  # of the log, at the last checkpoint
+        self._checkpointed_bytes = 0  # bytes of the log at the last checkpoint
         self._closed = False
         try:
             self._directory = Directory(self.files, coordinates)
@@ -154,10 +154,10 @@ class Storage:
     def take_relation(self, name: str) -> RecoveredRelation:
         """Hand over the recovered rows of a relation; from now on the caller passes its content to `checkpoint`."""
         stored = self.relations[name]
-        taken = replace(stored)
+        recovered = replace(stored)
         stored.batches, stored.later = [], []
         self._changed.add(stored.id)
-        return taken
+        return recovered
 
     def drop(self, name: str) -> None:
         """Remove a relation and its rows."""
@@ -193,7 +193,7 @@ class Storage:
     # Transactions
 
     def append(self, transaction: Transaction, symbols: Symbols) -> UnsyncedTransaction:
-        """Begin to write a transaction, which counts when `sync` has returned. Raise if it cannot be written."""
+        """Begin to write a transaction; it is durable when `sync` has returned. Raise if it cannot be written."""
         record = encode_transaction(transaction, self._schemas.__getitem__, symbols)
         for relation, _ in transaction.changes:
             self._changed.add(relation)
@@ -283,7 +283,7 @@ class Storage:
         }
 
     def close(self) -> None:
-        """Write and force the waiting records, and give up the directory; a second call has no effect."""
+        """Write and force the waiting records, and release the directory; a second call has no effect."""
         if self._closed:
             return
         self._closed = True

@@ -1,12 +1,13 @@
-"""The log: records in the order of their acknowledgement, several to a frame when several threads wait.
+"""The log: records in the order of their acknowledgement. If several threads wait, their records share a frame.
 
-    group = log.append(record)      give the record its position in the order
+    group = log.append(record)      assign the record its position in the log
     log.begin_flush()               write the waiting records and start to force them, without waiting for the disk
     log.sync(group)                 return when the record is on disk; or raise, and then the record is not in the log
 
 While one thread waits for the disk, others append; their records become the next frame (group commit). With durability
-"relaxed", a record counts once the system has it: it outlives the process, but not the machine. A segment is named
-after its first frame. The log begins a new segment when the last one is full, at each checkpoint and after recovery.
+"relaxed", a record is acknowledged when the operating system has it: it survives a crash of the process, but not of the
+machine. A segment is named after its first frame. The log begins a new segment when the last one is full, at each
+checkpoint and after recovery.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class CommitGroup:
 class TransactionLog:
     """The end of the log, where threads append records.
 
-    At any time at most one thread leads: it writes a frame or waits for the disk, on behalf of all.
+    At any time at most one thread is the *leader*: it writes a frame or waits for the disk, on behalf of all threads.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class TransactionLog:
         self._salt = 0
         self._lock = threading.Lock()
         self._leader_done = threading.Condition(self._lock)
-        self._waiting_threads = 0  # of which mostly there are none, so that no notification is needed
+        self._waiting_threads = 0  # usually 0; then no notification is needed
         self._has_leader = False
         self._unwritten: CommitGroup | None = None
         self._unforced: CommitGroup | None = None  # written, perhaps not on disk
@@ -71,7 +72,7 @@ class TransactionLog:
         self.frames = 0  # frames written, each forced once
 
     def append(self, record: bytes) -> CommitGroup:
-        """Give a record its position in the log."""
+        """Assign a record its position in the log; return its group."""
         with self._lock:
             if self._closed:
                 raise Closed("the log is closed")
@@ -118,7 +119,7 @@ class TransactionLog:
                 self._leader_done.notify_all()
 
     def _write_group(self) -> None:
-        """Write the next group as a frame; the caller leads."""
+        """Write the next group as a frame. The caller must be the leader."""
         with self._lock:
             group, self._unwritten = self._unwritten, None
         assert group is not None
@@ -137,7 +138,7 @@ class TransactionLog:
         self.written_bytes += sum(map(len, frame))
 
     def _wait_for_disk(self) -> None:
-        """Wait until the written group is on disk; the caller leads."""
+        """Wait until the written group is on disk. The caller must be the leader."""
         group, self._unforced = self._unforced, None
         if group is None:
             return
@@ -173,7 +174,7 @@ class TransactionLog:
         return self._segment
 
     def _end_segment(self) -> None:
-        """Force and close the segment, whatever the durability: only the last segment may have a torn end."""
+        """Force and close the segment, with any durability: only the last segment may have a torn end."""
         segment = self._segment
         if segment is not None:
             segment.begin_flush()

@@ -147,7 +147,7 @@ def solve(parts: list[Formula], env: Env, db: dict[str, Rows], outer: set[str]) 
 
 
 def solve_part(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
-    """Yield the remaining formulas of one part, with the bindings it makes."""
+    """Yield the formulas that remain of one part, with the bindings that it adds."""
     match part:
         case Truth():
             yield from [([], env)] if part.holds else []
@@ -182,7 +182,7 @@ def is_match(pattern: str, text: str) -> bool:
 def solve_negation(
     part: Formula, env: Env, db: dict[str, Rows], outer: set[str]
 ) -> Iterator[tuple[list[Formula], Env]]:
-    """Yield the remaining formulas of a formula that must not hold, its negation moved inward."""
+    """Yield the formulas that remain of a negated formula; the negation is moved inward."""
     opposite = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     match part:
         case Truth():
@@ -198,16 +198,16 @@ def solve_negation(
         case Test():
             yield [Test(part.name, part.arguments, not part.positive)], env
         case Atom():
-            wanted = [
+            pattern = [
                 None if isinstance(argument, WildcardTerm) else single_value(argument, env, db, outer)
                 for argument in part.arguments
             ]
-            if not any(row_fits(row, wanted) for row in db[part.relation]):
+            if not any(row_fits(row, pattern) for row in db[part.relation]):
                 yield [], env
 
 
-def row_fits(row: tuple[Any, ...], wanted: list[Any]) -> bool:
-    return all(want is None or want == value for want, value in zip(wanted, row, strict=True))
+def row_fits(row: tuple[Any, ...], pattern: list[Any]) -> bool:
+    return all(expected is None or expected == value for expected, value in zip(pattern, row, strict=True))
 
 
 def match_row(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, outer: set[str]) -> Env | None:
@@ -226,10 +226,10 @@ def match_row(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, 
 def solve_comparison(part: Comparison, env: Env, db: Any, outer: set[str]) -> Iterator[tuple[list[Formula], Env]]:
     """Yield the bindings of a comparison of values, or of an equation that binds a variable."""
     if part.op == "=":
-        for this, that in ((part.left, part.right), (part.right, part.left)):
-            if isinstance(this, VariableTerm) and this.name not in env:
-                for value in list(values(that, env, db, outer)):
-                    yield [], {**env, this.name: value}
+        for variable, term in ((part.left, part.right), (part.right, part.left)):
+            if isinstance(variable, VariableTerm) and variable.name not in env:
+                for value in list(values(term, env, db, outer)):
+                    yield [], {**env, variable.name: value}
                 return
     for left in list(values(part.left, env, db, outer)):
         for right in list(values(part.right, env, db, outer)):

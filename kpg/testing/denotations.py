@@ -1,6 +1,7 @@
-"""What each operator means, on plain multisets: a dict from row (a tuple, columns by position) to count.
+"""The denotation of each operator: a function of plain multisets, which are dicts from row to count.
 
-Written to be obviously right, not fast. Counts may be negative, as they may be in the engine for a while:
+A row is a tuple, and columns are positions in it. The code is written to be obviously right, not fast. Counts may be
+negative, as they may be in the engine for a while:
 
     a row is *present*        if its count is positive         (distinct, semijoin, antijoin, min, max, top_k)
     a group is *present*      if its counts do not sum to 0    (count, sum, avg)

@@ -1,6 +1,6 @@
-"""Rows that workers generate for themselves, for `Input.insert_made`: each generates its share of a known whole.
+"""Functions for `Input.insert_made`: each worker calls one to generate its own share of the rows.
 
-Workers import such functions by name, so they live in a module.
+Workers import such functions by name, so they are in a module and not in a test.
 """
 
 from __future__ import annotations

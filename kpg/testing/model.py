@@ -1,4 +1,4 @@
-"""The property that every operator must satisfy, checked by recomputing everything at every time.
+"""The property that every operator must satisfy. The check recomputes the output from scratch at every time.
 
     an operator is right  iff  accumulate(operator(updates), t) == denotation(accumulate(updates, t))  for all t
 

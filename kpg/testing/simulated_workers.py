@@ -1,12 +1,13 @@
-"""Several workers in one process, stepped in any order, over a network that delivers frames on command.
+"""Several workers in one process. A test steps them in any order, and decides when the network delivers each frame.
 
-Each worker has its own db with the same inputs and outputs, built in the same order. Rows are exchanged by key,
-progress by frames. The outputs of all workers together must equal the output of one worker, and at every moment
+Each worker has its own db with the same inputs and outputs, built in the same order. Workers exchange rows by key, and
+send progress in frames. The sum of the outputs of all workers must equal the output of a single worker. Also, at every
+moment:
 
     safety     no message arrives at a time that a reported frontier has passed, and reported frontiers never go back
     liveness   when no work and no frame is left, every frontier is that of the clock
 
-`check` asserts the first, `settle` both. A test may step workers and deliver frames one by one, or call `advance`.
+`check` asserts safety, `settle` asserts both. A test may step workers and deliver frames one by one, or call `advance`.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class SimulatedCluster:
         source.insert([row]) if diff > 0 else source.remove([row])
 
     def push_to(self, worker: int, time: Any) -> None:
-        """Advance one worker's clock; no work is done yet."""
+        """Advance one worker's clock, without doing any work."""
         self.databases[worker].push_to(time)
 
     def advance(self, schedule: Iterable[int] = ()) -> None:

@@ -1,7 +1,7 @@
-"""Inputs that find bugs: few keys and diffs of ±1, so that updates cancel; times that are often incomparable.
+"""Hypothesis strategies for inputs that find bugs: few keys, diffs of ±1 that cancel, and incomparable times.
 
-The strategies also choose the adversaries: the order in which sources step, how updates are cut into physical batches,
-and how far readers have advanced. None of these may change an answer.
+Other strategies choose what must not change an answer: the order in which sources step, the cuts of updates into
+physical batches, and the times that readers have advanced to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def times(depth: int, largest: int = 2) -> st.SearchStrategy[Time]:
 
 
 def depths(most: int = 3) -> st.SearchStrategy[int]:
-    """Generate numbers of coordinates: outside loops, in one, in two (where joins of two times are not enough)."""
+    """Generate depths of times: 1 outside loops, 2 in one, 3 in two (where joins of two times are not enough)."""
     return st.integers(1, most)
 
 
@@ -56,7 +56,7 @@ def histories(
 
 
 def schedules(*sizes: int) -> st.SearchStrategy[list[int]]:
-    """Generate every interleaving of sources, where source i takes sizes[i] steps: the source of each step."""
+    """Generate interleavings of sources, as the source of each step; source i takes sizes[i] steps."""
     return st.permutations([source for source, size in enumerate(sizes) for _ in range(size)])
 
 

@@ -1,4 +1,4 @@
-"""Twin of kpg.kernels.consolidate_rows. Its kernels do one thing in several ways, so they share one twin."""
+"""Twin of kpg.kernels.consolidate_rows. Its kernels compute the same result in several ways, so they share one twin."""
 
 from __future__ import annotations
 

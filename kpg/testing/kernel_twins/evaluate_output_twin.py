@@ -1,4 +1,4 @@
-"""Twins of kpg.kernels.evaluate_output and kpg.kernels.correct_output, which kpg.kernels.replay_history must equal too.
+"""Twins of kpg.kernels.evaluate_output and kpg.kernels.correct_output, also where these use kpg.kernels.replay_history.
 
 `presence`, `sums`, `first` and `copies` mirror the kinds PRESENCE, SUMS, FIRST and COPIES of the kernel.
 """
@@ -74,7 +74,7 @@ def evaluate_output(
 
 
 def correct_output(times: Sequence[Time], target: Sequence[Target], history: Iterable[Update]) -> list[Update]:
-    """Return the corrections that make a key's output the target at each time; corrections made count as output."""
+    """Return the corrections that make a key's output the target at each time; earlier ones count as output."""
     output, all_corrections = list(history), []
     for time, want in zip(times, target, strict=True):
         difference: defaultdict[Row, int] = defaultdict(int, want)

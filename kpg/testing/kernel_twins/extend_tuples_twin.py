@@ -1,7 +1,7 @@
 """Twin of kpg.kernels.extend_tuples and kpg.kernels.intersect_extenders.
 
-A tuple is (data, time, diff) whose last lanes hold the rounds of its initial time. An extender is a list of updates
-(data, time, diff), independent of how they are batched, with the number of its key lanes and its flags.
+A tuple is (data, time, diff); the last lanes of its data hold the rounds of its initial time. An extender is a list of
+updates (data, time, diff), independent of how they are batched, with the number of its key lanes and its flags.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def new_keys(
 def keys_with_changed_minimum(
     time: Time, changes: Sequence[Sequence[Update]], outputs: Sequence[Sequence[Update]]
 ) -> list[int]:
-    """Return the numbers of the keys whose least row may change, given each key's new rows, of one time, and output."""
+    """Return the keys in which the least row may change, given each key's new rows (at one time) and its output."""
     changed = []
     for key, (new_rows, rows) in enumerate(zip(changes, outputs, strict=True)):
         if len(rows) == 1 and rows[0][2] == (1,) and less_equal(rows[0][1], time):
