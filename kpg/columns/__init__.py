@@ -1,1 +1,1 @@
-"""Data as integer columns: schemas, symbols, and updates on their way between operators."""
+"""Data as integer columns: types, schemas, symbols, expressions, and the updates that operators exchange."""

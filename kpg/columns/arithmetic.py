@@ -6,8 +6,8 @@
     date      date + int64 days, date - date is int64 days
     timestamp timestamp + int64 microseconds, timestamp - timestamp is int64 microseconds; a timedelta counts as one
 
-An int64 beside a float64 becomes a float64, beside a decimal a decimal of scale 0. All functions are vectorised; they
-find overflow in the wrapped result, without Python ints.
+An int64 with a float64 becomes a float64; with a decimal it becomes a decimal of scale 0. All functions are vectorised.
+They detect overflow from the wrapped result, without Python ints.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from kpg.columns.overflow import (
     absolute_ints,
     add_constant,
     add_ints,
-    at_common_scale,
+    apply_at_common_scale,
+    apply_within_limits,
     floor_divide_ints,
-    limited_to,
     modulo_ints,
     multiply_ints,
     negate_ints,
@@ -83,8 +83,8 @@ def _adapted(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
     return adapt_all(arguments, scope)
 
 
-def _failure(call: FunctionCall, scope: BindingScope, what: str) -> int:
-    return scope.code(f"{what} in {call!r}")
+def _failure_code(call: FunctionCall, scope: BindingScope, reason: str) -> int:
+    return scope.code(f"{reason} in {call!r}")
 
 
 def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -120,8 +120,8 @@ def _shift(
     if other.type.kind != "int64":
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
-    code = _failure(call, scope, f"{type_.kind} out of range")
-    return PartialFunctionNode(type_, (temporal, other), partial(limited_to, *type_.limits(), function), code)
+    code = _failure_code(call, scope, f"{type_.kind} out of range")
+    return PartialFunctionNode(type_, (temporal, other), partial(apply_within_limits, *type_.limits(), function), code)
 
 
 def multiply(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -145,7 +145,7 @@ def _binary(
         )
     if kind == "decimal":
         return _decimal_binary(call, [as_decimal(a, scope) for a in arguments], scope, on_ints)
-    code = _failure(call, scope, "int64 overflow")
+    code = _failure_code(call, scope, "int64 overflow")
     a, b = arguments
     if isinstance(b, ConstantNode) and on_ints is add_ints and not b.type.nullable:
         return PartialFunctionNode(INT64.optional(nullable), (a,), partial(add_constant, b.lane_value), code)
@@ -166,17 +166,17 @@ def _decimal_binary(
     else:
         scale = max(a.scale, b.scale)
         precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-        function = partial(at_common_scale, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
+        function = partial(apply_at_common_scale, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
     type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
-    code = _failure(call, scope, f"{type_} overflow")
-    return PartialFunctionNode(type_, arguments, partial(limited_to, *type_.limits(), function), code)
+    code = _failure_code(call, scope, f"{type_} overflow")
+    return PartialFunctionNode(type_, arguments, partial(apply_within_limits, *type_.limits(), function), code)
 
 
 def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """Bind /, which gives float64."""
     arguments = _adapted(call, arguments, scope)
     _common_number(call, arguments)
-    code = _failure(call, scope, "division by zero")
+    code = _failure_code(call, scope, "division by zero")
     type_ = FLOAT64.optional(any_nullable(arguments))
     return PartialFunctionNode(type_, list(map(as_float, arguments)), partial(_float_division, np.divide), code)
 
@@ -200,7 +200,7 @@ def _integral(
 ) -> BoundNode:
     arguments = _adapted(call, arguments, scope)
     kind = _common_number(call, arguments)
-    code = _failure(call, scope, "division by zero or overflow")
+    code = _failure_code(call, scope, "division by zero or overflow")
     nullable = any_nullable(arguments)
     if kind == "decimal":
         refuse(call, arguments, 'Cast decimals to "int64" or "float64" first.')
@@ -233,7 +233,7 @@ def _unary(
         return TotalFunctionNode(type_, arguments, partial(_float_function, function))
     if kind == "decimal":
         return TotalFunctionNode(type_, arguments, function)  # the range of a decimal is symmetric
-    return PartialFunctionNode(type_, arguments, on_ints, _failure(call, scope, "int64 overflow"))
+    return PartialFunctionNode(type_, arguments, on_ints, _failure_code(call, scope, "int64 overflow"))
 
 
 def least(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -255,7 +255,7 @@ def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
     for argument in arguments[1:]:
         other = coerce(argument, type_.optional(argument.type.nullable), scope)
         nullable = node.type.nullable or other.type.nullable
-        node = _pick(type_.optional(nullable), node, other, wins, scope, _failure(call, scope, "int64 overflow"))
+        node = _pick(type_.optional(nullable), node, other, wins, scope, _failure_code(call, scope, "int64 overflow"))
     return node
 
 

@@ -1,4 +1,4 @@
-"""Binding: `bind` checks the types of an expression once, `BoundExpression.evaluate` computes it for a batch.
+"""Binding: `bind` checks the types of an expression once; `BoundExpression.evaluate` computes it for each batch.
 
     bind(expression, schema, symbols).evaluate(data)  ->  a value for each row, and the failed rows with their reasons
 
@@ -137,7 +137,7 @@ class BoundExpression:
 
 
 def bind(expression: object, schema: Schema, symbols: Symbols) -> BoundExpression:
-    """Bind an expression to a schema; a value that is no expression is a constant."""
+    """Bind an expression to a schema; a value that is not an expression becomes a constant."""
     written = wrap(expression)
     scope = BindingScope(schema, symbols)
     node = _bind(written, scope)

@@ -4,7 +4,7 @@
 
 A code other than 0 marks a row on which the expression failed. It is an index into the messages of the `BindingScope`,
 and the value of such a row has no meaning. A lane of length 1 stands for n equal values, so constants cost nothing.
-Null follows SQL: a function of null is null, unless it says otherwise, and never fails.
+Null follows SQL: a function of null is null and never fails, unless the function documents otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kpg.errors import SchemaMismatch
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NodeResult: TypeAlias = tuple[Ints, Ints | None]
 
-MAX_MESSAGES = 1000  # distinct failure messages kept; a user function may raise another one for every row
+MAX_MESSAGES = 1000  # distinct failure messages kept; bounds memory, because a user function may raise one per row
 _MORE_MESSAGES = f"failed; kpg keeps the first {MAX_MESSAGES:,} different messages only"
 _NO_LANES = np.empty((0, 1), np.int64)
 

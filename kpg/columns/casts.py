@@ -1,4 +1,4 @@
-"""Casts: a value as another type. A row fails if its value has no counterpart; null stays null.
+"""Casts: convert a value to another type. A row fails if the type has no such value; null stays null.
 
 to int64     float64 and decimal lose their fraction (towards zero); bool is 0 or 1; string in decimal digits
 to float64   the nearest float                 to bool     int64: true unless zero; string: true or false
@@ -6,7 +6,7 @@ to decimal   rounded half to even from float64 and decimal; from string exact or
 to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
 to date      of a timestamp its day; string in ISO 8601       to timestamp   of a date its midnight UTC
 
-A cast concerns a pair of types, so the table `_CASTS` below has all of them, and not the files of the types.
+A cast concerns a pair of types, so all casts are in the table `_CASTS` below, and not in the files of the types.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A common type for several arguments, without a change of any value.
+"""Convert arguments to a common type, without changing any value.
 
-Different types do not mix, with three exceptions: in arithmetic an int64 beside a float64 or a decimal becomes one;
-decimals take the larger scale; a type without null takes null. Constants take the type of the column beside them if
-they have the same value in it (`kpg.columns.bound_nodes.adapt`). These rules concern pairs of types, so they are here
-and not in the files of the types.
+Different types do not mix, with three exceptions. In arithmetic, an int64 becomes a float64 or a decimal if the other
+argument is one; decimals take the larger scale; a type without null becomes nullable if the other one is. A constant
+takes the type of the column that it is combined with, if that type has the same value
+(`kpg.columns.bound_nodes.adapt`). These rules concern pairs of types, so they are here and not in the files of the
+types.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kpg.columns.bound_nodes import (
 from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
-from kpg.columns.overflow import Checked, limited_to
+from kpg.columns.overflow import Checked, apply_within_limits
 from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -39,12 +40,12 @@ def refuse(call: FunctionCall, arguments: Sequence[BoundNode], hint: str | None 
 
 
 def int_to_float(lane: Ints) -> Ints:
-    """Return the lane of the floats nearest to integers."""
+    """Return the float64 lane of an int64 lane, each value rounded to the nearest float."""
     return floats.to_lane(lane.astype(np.float64))
 
 
 def decimal_to_float(scale: int, lane: Ints) -> Ints:
-    """Return the lane of decimals as floats."""
+    """Return the float64 lane of a decimal lane."""
     return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
 
 
@@ -70,7 +71,7 @@ def as_decimal(node: BoundNode, scope: BindingScope) -> BoundNode:
         return ConstantNode(decimal(digits), node.value, node.lane_value, scope.symbols)
     type_ = decimal(MAX_DIGITS).optional(node.type.nullable)
     code = scope.code(f"int64 too large for {type_}")
-    return PartialFunctionNode(type_, [node], partial(limited_to, *type_.limits(), _unchanged), code)
+    return PartialFunctionNode(type_, [node], partial(apply_within_limits, *type_.limits(), _unchanged), code)
 
 
 def _unchanged(lane: Ints) -> Checked:
@@ -78,7 +79,7 @@ def _unchanged(lane: Ints) -> Checked:
 
 
 def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
-    """Return the common type of arguments that are of one kind: with null if one has it, with the largest scale."""
+    """Return the common type of arguments of one kind: nullable if one of them is, with the largest scale."""
     first = arguments[0].type
     if isinstance(arguments[0], ConstantNode) and arguments[0].untyped:
         refuse(call, arguments, 'Give null a type: lit(None).cast("int64").')
@@ -98,7 +99,7 @@ def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
         up = 10 ** (type_.scale - node.type.scale)
         code = scope.code(f"{type_} overflow")
-        scaled = partial(limited_to, *type_.limits(), partial(_scale_up, up))
+        scaled = partial(apply_within_limits, *type_.limits(), partial(_scale_up, up))
         return PartialFunctionNode(type_.optional(node.type.nullable), [node], scaled, code)
     if type_.kind == "int64" and type_.nullable and not node.type.nullable:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:

@@ -1,7 +1,7 @@
 """Conditions on values: == != < <= > >=, is_null, is_in; and hash, which depends on the value alone.
 
-No row fails. Lanes compare as their values; for strings the symbol table has the order. NaN equals itself and is above
-+inf. Decimals of different scales compare by value.
+No row fails. Lanes compare as their values do, except strings and binary values, which compare by their rank in the
+symbol table. NaN equals itself and is above +inf. Decimals of different scales compare by value.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMPARE: dict[str, Any] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-_MAX_COMPARED_MEMBERS = 8  # up to here, one comparison for each member is faster than a search
+_MAX_COMPARED_MEMBERS = 8  # up to this number of constants, comparing with each one is faster than a search
 
 
 def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -78,7 +78,7 @@ def _compare_scaled(function: Any, up_a: int, up_b: int, a: Ints, b: Ints) -> In
 
 
 def _saturated(lane: Ints, up: int) -> Ints:
-    """Return lane * up, or the largest number where that overflows: both are above every decimal."""
+    """Return lane * up, or ±MAX where that overflows: no decimal that it is compared with reaches these."""
     limit = MAX // up
     return np.where(lane > limit, MAX, np.where(lane < -limit, -MAX, lane * up))
 

@@ -2,13 +2,14 @@
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted by data lanes, then time lanes
 
-A constant time stays constant; equal diffs become a constant. Rows are packed into 64-bit words, in which each lane
-takes as many bits as the difference of its greatest and least value. The first of these methods that applies is used:
+A constant time stays constant; equal diffs become a constant. Rows are packed into 64-bit words. Each lane takes the
+number of bits of the difference between its greatest and its least value. The first of these methods that applies is
+used:
 
     few rows                              one kernel sorts positions by insertion
     fewer possible words than rows        a table has an entry for each possible word; nothing is sorted
-    row and diff fit into one word        the words are sorted, and hold everything
-    row and sign fit, diffs are small     a word is repeated as often as its diff says, and holds only the sign
+    row and diff fit into one word        the words are sorted, and hold rows and diffs
+    row and sign fit, diffs are small     a row with diff ±k becomes k words that hold the row and the sign
     otherwise                             words of leading bits and a position are sorted; rows with equal words are
                                           ordered by their next bits if they are many, by comparison if few
 
@@ -40,9 +41,9 @@ from kpg.kernels.consolidate_rows import (
 )
 from kpg.kernels.sort_rows import append_positions, count_tied_rows, lane_bounds, pack_words, rank_words, sort_ties
 
-INSERTION_SORT_ROWS = 128  # up to here one call of a kernel is faster than packing words
-WORD_BITS = 63  # one less than 64, so that words are never negative
-TABLE_BITS = 22  # a larger table leaves the cache, and sorting is faster
+INSERTION_SORT_ROWS = 128  # up to this number of rows, one call of a kernel is faster than packing words
+WORD_BITS = 63  # usable bits of a word: one less than 64, so that words are never negative
+TABLE_BITS = 22  # the table has at most 2^22 entries; a larger one does not fit the cache, and sorting is faster
 
 
 def consolidate(updates: Updates) -> Updates:
@@ -99,7 +100,7 @@ def _join(parts: list[Updates]) -> Updates:
 
 
 def _align_constants(parts: list[Updates]) -> None:
-    """Make times, and diffs, one constant in all parts or in none."""
+    """Make times a constant in all parts or in none, and diffs likewise."""
     times, diffs = (
         common_constant(blocks) for blocks in ([part.times for part in parts], [part.diffs for part in parts])
     )
@@ -158,8 +159,8 @@ class _Fields:
         at = 0
         for low, width in zip(self.lows, self.widths, strict=True):
             first, last = max(at, start), min(at + width, end)
-            taken = max(0, last - first)
-            columns.append((low, at + width - last, (1 << taken) - 1, end - last) if taken else (low, 0, 0, 0))
+            bits = max(0, last - first)
+            columns.append((low, at + width - last, (1 << bits) - 1, end - last) if bits else (low, 0, 0, 0))
             at += width
         return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
 
@@ -185,12 +186,12 @@ def _pack(parts: list[Blocks], fields: Ints, words: Ints) -> None:
     begin = 0
     for blocks in parts:
         at, first = 0, 1
-        mine = words[begin : begin + blocks[0].shape[1]]
+        part_words = words[begin : begin + blocks[0].shape[1]]
         for block in blocks:
-            pack_words(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, mine)
+            pack_words(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, part_words)
             at += block.shape[0]
             first = 0
-        begin += len(mine)
+        begin += len(part_words)
 
 
 def _row_blocks(updates: Updates) -> Blocks:
@@ -222,7 +223,7 @@ class _Output:
 
 
 def shrink_block(block: Ints, n: int) -> Ints:
-    """Return the first n columns, as a constant if they are equal or none; see `release_unused`."""
+    """Return the first n columns, as a constant if they are equal or if n is 0; see `release_unused`."""
     if block.shape[1] == 1:
         return block
     if n == 0:

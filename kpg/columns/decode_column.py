@@ -1,4 +1,4 @@
-"""A lane back to the column of values that it was encoded from: as Arrow, Python values or NumPy.
+"""Decode a lane to a column of values: as Arrow, Python values or NumPy.
 
 decode_list(type, encode_list(type, values, ...), symbols) == values        up to NaN and -0.0, which are canonical
 """

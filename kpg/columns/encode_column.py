@@ -1,10 +1,10 @@
-"""One column of values to one lane: from Arrow, NumPy or Python values. kpg.columns.decode_column is the way back.
+"""Encode one column of Arrow, NumPy or Python values as one lane. kpg.columns.decode_column is the inverse.
 
     decode(type, encode(type, values)) == values        up to NaN and -0.0, which are canonical
 
 Conversions lose nothing. A number that does not fit, a fraction of a microsecond, a date outside the years 1 to 9999 or
-a value of another type raises SchemaMismatch, which names the column and the row. Only columns of Python objects cost
-Python work for each value.
+a value of another type raises SchemaMismatch, which names the column and the row. Only columns of Python objects run
+Python code for each value.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def _encode_plain(type_: Type, values: Sequence[Any], symbols: Symbols) -> Ints 
 def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints, start: int = 0) -> None:
     """Write the lane of an Arrow array or chunked array to `out`; errors count rows from `start`."""
     if isinstance(array, pa.ChunkedArray):
-        done = 0
+        offset = 0
         for chunk in array.chunks:
-            encode_arrow(type_, chunk, name, symbols, out[done : done + len(chunk)], start + done)
-            done += len(chunk)
+            encode_arrow(type_, chunk, name, symbols, out[offset : offset + len(chunk)], start + offset)
+            offset += len(chunk)
         return
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -130,7 +130,7 @@ def _check_dictionary_nulls(type_: Type, lane: Ints, null: npt.NDArray[np.bool_]
 
 
 def _first_unfit_row(type_: Type, array: Any, symbols: Symbols) -> int:
-    """Return the first row whose value cannot be encoded, by halving."""
+    """Return the first row with a value that cannot be encoded, by bisection."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
@@ -177,7 +177,7 @@ def encode_numpy(type_: Type, array: npt.NDArray[Any], name: str, symbols: Symbo
 
 
 def _with_arrow_unit(type_: Type, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return dates and moments in a unit that Arrow has."""
+    """Return dates and timestamps in a unit that Arrow supports."""
     unit = np.datetime_data(array.dtype)
     target = type_.definition.datetime_unit
     if unit == ("D", 1) and target == "s":

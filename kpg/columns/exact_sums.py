@@ -1,11 +1,11 @@
-"""Sums that a removal undoes exactly: a value is split into lanes that are added as integers.
+"""Exact sums: a value is split into lanes that are added as integers, so that a removal undoes an insertion exactly.
 
     value  →  (1, part, part, ...)  or zeros for null;    Σ of these over a group  →  count, sum, average
 
 Integers, decimals and times are split into two parts of 32 bits, so that a sum has 96 bits and is checked only when it
-is read. Floats are split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, so a removal
-undoes an insertion to the last bit, in any order. A float outside of that range, infinity or NaN has no such parts: it
-is an outlier (see kpg.operators.exact_float_sums).
+is read. Floats are split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, in any order.
+A float with bits outside of that range, infinity and NaN have no such parts: they are *outliers* (see
+kpg.operators.exact_float_sums).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
 
 MASK = np.int64(0xFFFFFFFF)  # the bits of one part
-FLOAT_PARTS = 6
+FLOAT_PARTS = 6  # parts of 32 bits: 128 bits after the binary point and 64 before it
 FLOAT_BITS_BELOW = 128  # bits after the binary point
 
 

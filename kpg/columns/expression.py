@@ -16,7 +16,7 @@ from kpg.errors import TypeMismatch
 
 Name: TypeAlias = str  # inside Expression, `str` is the property
 
-# How tightly operators bind, as in Python; anything with a dot or a call binds tightest.
+# The precedence of operators, as in Python. Attributes and calls have the highest, _TIGHT.
 _INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
     "|": 2,
     "&": 3,
@@ -139,11 +139,11 @@ class Expression:
         return FunctionCall("is_in", (self,), tuple(Literal(value) for value in values))
 
     def cast(self, type_: object) -> Expression:
-        """Return the value as another type; a row fails if its value has no counterpart. Null stays null."""
+        """Return the value as another type; a row fails if the type has no such value. Null stays null."""
         return FunctionCall("cast", (self,), (parse_type(type_),))
 
     def hash(self) -> Expression:
-        """Return a number of 64 bits that depends on the value alone, in every process; null has one, too."""
+        """Return a hash of 64 bits that depends on the value alone, in every process; null has a hash, too."""
         return FunctionCall("hash", (self,))
 
     def named(self, name: Name) -> Expression:
@@ -366,7 +366,7 @@ def wrap(value: object) -> Expression:
 
 
 def name_of(expression: Expression) -> str | None:
-    """Return the name of an expression: the one it was given, or that of its column."""
+    """Return the name of an expression: that of `named`, or that of its column."""
     return expression.name if isinstance(expression, (Named, ColumnReference)) else None
 
 

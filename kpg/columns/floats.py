@@ -1,4 +1,4 @@
-"""Floats as integers in the same order, and back.
+"""Convert floats to integers that sort in the same order, and back.
 
     a < b  ⇔  lane(a) < lane(b)      for all floats, NaN being one value above +inf, and -0.0 the same value as 0.0
 
@@ -21,8 +21,8 @@ from kpg.columns.updates import Ints
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 NAN = 0x7FF8 << 48  # the lane value of NaN: one of its bit patterns
-_SHIFT = np.int64(63)
-_FLIP = np.int64(MAX)
+_SHIFT = np.int64(63)  # an arithmetic shift by 63 bits: all ones for a negative number, else zero
+_FLIP = np.int64(MAX)  # all bits but the sign
 
 
 def to_lane(values: Floats) -> Ints:

@@ -15,7 +15,7 @@ from kpg.errors import TypeMismatch
 
 
 class RowByRowWarning(UserWarning):
-    """A function runs as Python for each row: about a hundred times slower than a function of arrays."""
+    """Warns that a function runs as Python code for each row, a hundred times slower than a function of arrays."""
 
 
 def col(name: str) -> Expression:

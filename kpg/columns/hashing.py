@@ -19,6 +19,7 @@ from kpg.columns.updates import Ints
 from kpg.kernels.key_hash import mix64
 
 _CHUNK_VALUES: Final = 65_536  # values hashed together, which bounds working memory
+# Mixed into the hash, so that a string and the binary value of its bytes differ. Arbitrary, but they must never change.
 _STRING: Final = np.uint64(0x2545F4914F6CDD1D)
 _BINARY: Final = np.uint64(0x9FB21C651E98DF25)
 

@@ -1,6 +1,6 @@
 """The two lane values with a meaning of their own: null, and the greatest one.
 
-A lane is an int64 per row, so these are also the least and the greatest int64. Null sorts before every value.
+A lane has one int64 per row; these are the least and the greatest int64. Null sorts before every value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Logic and choices: & | ~, when, coalesce, not_null.
 
-& and | follow three-valued logic, in either order: false & x is false and true | x is true, even if x is null or has
-failed. `when` and `coalesce` fail only where the value they choose has failed.
+& and | follow three-valued logic, and the order of their sides does not matter: false & x is false and true | x is
+true, even if x is null or has failed. `when` and `coalesce` fail only where the value they choose has failed.
 """
 
 from __future__ import annotations

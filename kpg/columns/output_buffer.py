@@ -2,8 +2,8 @@
 
     block = allocate_block(lanes, maximum);  ... write the first n columns ...;  block = release_unused(block, n)
 
-A large block is one stretch of memory, and its unused end returns to the system without a copy of the used part. The
-caller must hold the only reference to a block that it passes to `release_unused`.
+A large block is contiguous memory; its unused end is returned to the system without copying the used part. The caller
+must hold the only reference to a block that it passes to `release_unused`.
 """
 
 from __future__ import annotations

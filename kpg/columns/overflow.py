@@ -2,8 +2,8 @@
 
     function(a, ...) -> (values, failed)      failed is None if no row can have failed
 
-NumPy wraps around silently. The functions find overflow in the signs of the result, without Python ints. Decimals are
-integers times a power of ten, so the functions serve them too. The values of failed rows have no meaning.
+NumPy wraps around silently. These functions detect overflow from the signs of operands and result, without Python ints.
+Decimals are integers times a power of ten, so the functions serve them too. The values of failed rows have no meaning.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def subtract_ints(a: Ints, b: Ints) -> Checked:
 
 
 def multiply_ints(a: Ints, b: Ints) -> Checked:
-    """Return a * b; where the float product is near the limit, a division must return the factor."""
+    """Return a * b. Where the float product is near the limit, a row fails unless dividing the product by b gives a."""
     product = a * b
     near = np.abs(np.multiply(a, b, dtype=np.float64)) > _MAX_SAFE_PRODUCT
     if not np.count_nonzero(near):
@@ -76,14 +76,14 @@ def absolute_ints(a: Ints) -> Checked:
     return np.abs(a), a == NULL
 
 
-def limited_to(low: int, high: int, function: Callable[..., Checked], *lanes: Ints) -> Checked:
+def apply_within_limits(low: int, high: int, function: Callable[..., Checked], *lanes: Ints) -> Checked:
     """Apply a function of ints; rows with a result outside of `low` to `high` fail."""
     values, failed = function(*lanes)
     outside = (values < low) | (values > high)
     return values, outside if failed is None else failed | outside
 
 
-def at_common_scale(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
+def apply_at_common_scale(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
     """Apply a function to two decimals at a common scale; a row fails if a factor then has more than 18 digits."""
     limit = 10**MAX_DIGITS - 1
     wide = (np.abs(a) > limit // up_a) | (np.abs(b) > limit // up_b)

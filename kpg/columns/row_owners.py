@@ -2,8 +2,8 @@
 
     owner(row)  =  the hash of its key's values, scaled to the number of workers (kpg.kernels.key_hash)
 
-The result equals `kpg.operators.exchange.owners_of`, which runs as a kernel. This one takes about three times as long,
-but does not load Numba, which a Spark task would have to do for each Python process.
+The result equals `kpg.operators.exchange.owners_of`, which runs as a kernel. This function takes three times as long,
+but does not load Numba, which each Python process of a Spark task would have to do.
 """
 
 from __future__ import annotations

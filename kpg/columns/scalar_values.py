@@ -1,4 +1,4 @@
-"""One Python value to one lane value, and back.
+"""Encode one Python value as a lane value, and decode it.
 
     decode_value(type, encode_value(type, value, symbols), symbols) == value      up to NaN and -0.0
 
@@ -18,7 +18,7 @@ from kpg.columns.unfit_values import UnfitValue, show
 
 
 def encode_value(type_: Type, value: Any, symbols: Symbols) -> int:
-    """Return the lane value of one Python value; raise UnfitValue or TypeError if it is not one of the type."""
+    """Return the lane value of one Python value; raise UnfitValue or TypeError if the type does not have it."""
     if value is None:
         if not type_.nullable:
             raise UnfitValue(f"null is not {type_}", null_hint(type_))
@@ -38,5 +38,5 @@ def decode_value(type_: Type, lane_value: int, symbols: Symbols) -> Any:
 
 
 def null_hint(type_: Type) -> str:
-    """Return what to do about a null in a column that has none."""
+    """Return the hint of the error about a null in a column that is not nullable."""
     return f"Declare the column as {type_.optional()}, or leave such rows out."

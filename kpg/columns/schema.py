@@ -1,7 +1,7 @@
-"""Types and schemas: the names of a relation's columns and what they hold.
+"""Types and schemas: the names and types of a relation's columns.
 
 A `Type` is a registered column type (kpg.columns.column_types) with its parameters, and whether it may be null. Every
-column is exactly one int64 lane, and the order of lanes is the order of values:
+column is exactly one int64 lane, and lanes sort as values do, except those of strings and binary values:
 
     int64     the number                    float64    its bits, arranged to sort; NaN is above +inf; -0.0 is 0.0
     bool      0 or 1                        date       days since 1970-01-01
@@ -40,7 +40,7 @@ from kpg.errors import BadPlan, TypeMismatch, UndefinedName
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What one column holds."""
+    """The type of one column: a registered type, its parameters, and whether it may be null."""
 
     kind: str
     nullable: bool = False
@@ -82,7 +82,7 @@ class Type:
         return self.kind == other.kind and self.scale == other.scale
 
     def to_arrow(self) -> pa.DataType:
-        """Return the Arrow type that values come out as."""
+        """Return the Arrow type of decoded columns."""
         return COLUMN_TYPES[self.kind].to_arrow(self)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ def _parse_union(spec: object) -> Type:
 
 
 def parse_arrow(source: pa.DataType) -> Type:
-    """Return the type of the column that keeps values of an Arrow type."""
+    """Return the type of the column that holds values of an Arrow type."""
     if pa.types.is_dictionary(source):
         return parse_arrow(source.value_type)
     match = type_of_arrow(source)
@@ -206,7 +206,7 @@ class Schema:
 
     @classmethod
     def of(cls, columns: Mapping[str, object] | Iterable[tuple[str, object]]) -> Schema:
-        """Return the schema of column names with anything `parse_type` understands.
+        """Return the schema of column names and types, each in a form that `parse_type` accepts.
 
         >>> Schema.of({"name": str, "age": int | None})
         (name: string, age: int64?)
@@ -216,7 +216,7 @@ class Schema:
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
-        """Return the schema that keeps tables of an Arrow schema."""
+        """Return the schema that holds tables of an Arrow schema."""
         return cls(tuple(schema.names), tuple(parse_type(arrow_field) for arrow_field in schema))
 
     def __len__(self) -> int:
@@ -253,7 +253,7 @@ class Schema:
         return Schema(self.names + other.names, self.types + other.types)
 
     def to_arrow(self) -> pa.Schema:
-        """Return the Arrow schema that tables come out with."""
+        """Return the Arrow schema of decoded tables."""
         return _arrow_schema(self.names, self.types)
 
     def __repr__(self) -> str:

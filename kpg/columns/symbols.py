@@ -1,13 +1,13 @@
-"""The symbol table: each distinct string and binary value once, with a small integer as its id.
+"""The symbol table: stores each distinct string and binary value once, with a small integer as its id.
 
     id(a) == id(b)  ⇔  a == b, byte for byte        (a string never equals a binary value)
 
-An id is not negative; null is the lane value NULL and has no symbol. Ids do not sort as values: `ranks()[id]` does,
-code point by code point, all strings before all binary values. `reclaim` frees ids that are not in use, which may then
-stand for other values. So a caller that keeps ids must either report them as live or `hold` them.
+An id is not negative; null is the lane value NULL and has no symbol. Ids do not sort as values, but their ranks,
+`ranks()[id]`, do: by code point, all strings before all binary values. `reclaim` frees unused ids, which may then be
+reused for other values. So a caller that keeps ids must either report them as live or `hold` them.
 
-Interning costs Python work only for the distinct values of each chunk. Ranks are computed on demand: k new symbols
-among n cost k log n comparisons and a pass over n integers.
+Interning runs Python code only for the distinct values of each chunk. Ranks are computed on demand: k new symbols among
+n cost k log n comparisons and a pass over n integers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BYTES = bytes  # inside Symbols, `bytes` is the property
 
 _FREE = object()  # marks a free entry of the table
 _MAX_CHUNK_BYTES = 2**31 - 1  # the limit of Arrow's 32-bit offsets
-_SAMPLE_ROWS = 16_384  # rows that decide whether values repeat
+_SAMPLE_ROWS = 16_384  # rows in the sample that decides whether values repeat
 _ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
 
 
@@ -100,8 +100,9 @@ class Symbols:
         used[-1] = False
         chosen = np.flatnonzero(used)
         ids = np.full(len(used), NULL, np.int64)
-        few = len(chosen) < len(array.dictionary)
-        ids[chosen] = self._intern_list(_python_values(array.dictionary.take(chosen) if few else array.dictionary))
+        has_unused = len(chosen) < len(array.dictionary)
+        values = array.dictionary.take(chosen) if has_unused else array.dictionary
+        ids[chosen] = self._intern_list(_python_values(values))
         mapped: Ints = ids[indices]
         return mapped
 

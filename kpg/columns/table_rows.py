@@ -1,11 +1,11 @@
-"""Tables and rows of any kind to lanes, and back.
+"""Encode tables and rows of any kind as lanes, and decode lanes.
 
-    encode(schema, rows, symbols)  int64[lanes, n], its own memory, C-contiguous
+    encode(schema, rows, symbols)  returns int64[lanes, n], C-contiguous and in new memory
     decode(schema, encode(schema, rows, symbols), symbols) == rows        up to NaN and -0.0
 
 Rows may be an Arrow table, batch or reader, a pandas or polars frame, NumPy arrays, a dict of columns, or plain tuples.
-Sources with column names are matched by name, others by position. A column costs one copy and no Python work per row; a
-tuple costs about a tenth of a microsecond a value. If one row does not fit, `encode` raises and returns none.
+Sources with column names are matched by name, others by position. A column costs one copy and no Python code per row; a
+tuple costs about a tenth of a microsecond per value. If one row does not fit the schema, `encode` raises an error.
 """
 
 from __future__ import annotations

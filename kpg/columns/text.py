@@ -30,7 +30,7 @@ from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type
 from kpg.columns.updates import Ints
 
-MAX_TEXT_LENGTH = 1 << 24  # characters or bytes of a computed text, so that a recursion cannot exhaust memory
+MAX_TEXT_LENGTH = 1 << 24  # characters or bytes of one computed text: a recursion must not exhaust memory
 
 
 class PerValueNode(BoundNode):
@@ -196,13 +196,13 @@ ends_with = _condition(lambda text, part: text.endswith(part))
 
 
 def length(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of str.length."""
+    """Bind str.length."""
     (text,) = _texts(call, arguments, scope)
     return PerValueNode(INT64.optional(text.type.nullable), (text,), len, scope)
 
 
 def substring(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """The rule of str.substring."""
+    """Bind str.substring."""
     (text,) = _texts(call, arguments[:1], scope)
     numbers = [adapt(a, INT64, scope) for a in arguments[1:]]
     if any(number.type.kind != "int64" for number in numbers):

@@ -1,9 +1,9 @@
-"""The order of strings and binary values; their symbol ids have none.
+"""The order of strings and binary values. Their symbol ids are in no order, so this module computes sort keys.
 
     order_keys(symbols, a, b) = (x, y)   with   x[i] < y[j]  ⇔  value(a[i]) < value(b[j])
 
-The keys are the ranks of the whole symbol table if they are up to date or the batch is large; a small batch sorts only
-its own values. The key of a null has no meaning.
+If the ranks of the symbol table are up to date or the batch is large, the keys are these ranks. For a small batch, only
+its own values are sorted. The key of a null has no meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 
-_TABLE_TO_BATCH_RATIO = 8  # a batch smaller than an eighth of the table is sorted by itself
+_TABLE_TO_BATCH_RATIO = 8  # a batch smaller than an eighth of the symbol table sorts only its own values
 
 
 def order_keys(symbols: Symbols, *lanes: Ints) -> list[Ints]:

@@ -1,4 +1,4 @@
-"""Why a value does not fit a column, in words that an error message can show."""
+"""Errors for values that do not fit a column, with reasons for the user."""
 
 from __future__ import annotations
 

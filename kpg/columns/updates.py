@@ -1,7 +1,7 @@
 """Updates in columns, as operators exchange them.
 
     data   int64[lanes, n]          one row of the array per lane of a record
-    times  int64[depth, n or 1]     one column stands for all n: a constant
+    times  int64[depth, n or 1]     a single column is a constant: it stands for all n
     diffs  int64[width, n or 1]     likewise; width is 1 unless the diff also carries sums
 
 All three are C-contiguous int64, so that each kernel is compiled once. The number of updates is `data.shape[1]`, also

@@ -1,4 +1,4 @@
-"""Upserts: of several rows with the same key, the last one counts."""
+"""Upserts: of several rows with the same key, keep the last one."""
 
 from __future__ import annotations
 

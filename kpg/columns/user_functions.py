@@ -1,8 +1,8 @@
-"""User functions of columns: how they are called, and how their exceptions become failed rows.
+"""User functions of columns: call them for each batch, and turn their exceptions into failed rows.
 
-A function of arrays is called once a batch. If it raises, or does not return a column of its type, the batch is halved
-until the rows at fault are alone; only they fail, with the exception as message. So a function must return the same
-value for a row whatever the other rows are, and must not change the arrays, which are read-only.
+A function of arrays is called once per batch. If it raises, or does not return a column of its type, the batch is
+halved repeatedly until the rows at fault are isolated. Only these rows fail, with the exception as message. So the
+value of a row must not depend on the other rows, and a function must not change the arrays, which are read-only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kpg.columns.table_rows import encode_column
 from kpg.columns.updates import Ints
 from kpg.errors import KpgError
 
-_MAX_MESSAGE_CHARACTERS = 300  # of an exception: each distinct message is kept
+_MAX_MESSAGE_CHARACTERS = 300  # exception messages are cut here, because each distinct one is kept
 
 
 def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -63,13 +63,13 @@ class UserFunctionNode(BoundNode):
         keep = np.ones(n, np.bool_) if codes is None else spread_lane(codes, n) == 0
         if self._nullable:
             keep &= ~null_rows(lanes, self._nullable)
-        kept = int(np.count_nonzero(keep))
-        if kept == n > 0:
+        kept_rows = int(np.count_nonzero(keep))
+        if kept_rows == n > 0:
             results, row_codes = self._call(lanes, n)
         else:
             results, row_codes = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
-            if kept:
-                results[keep], row_codes[keep] = self._call([lane[keep] for lane in lanes], kept)
+            if kept_rows:
+                results[keep], row_codes[keep] = self._call([lane[keep] for lane in lanes], kept_rows)
         return results, first_code(codes, row_codes if np.count_nonzero(row_codes) else None)
 
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:

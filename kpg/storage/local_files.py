@@ -119,7 +119,9 @@ class LocalSegment:
     def append(self, frame: Sequence[bytes]) -> None:
         """Write a frame, given in parts; it is not on disk yet."""
         if self.broken:
-            raise Unavailable(f"{self._path} takes no more", hint="Close the db and open it again.")
+            raise Unavailable(
+                f"cannot write {self._path} after an earlier failure", hint="Close the db and open it again."
+            )
         size = sum(map(len, frame))
         offset = self.end
         with unavailable_on_error(f"cannot write {self._path}", undo=self._undo_append):
@@ -162,7 +164,7 @@ class LocalSegment:
         self.forced = self.end
 
     def _mark_broken(self) -> None:
-        """Refuse further frames: the system may have dropped bytes it could not write, and a retry would not show that."""
+        """Refuse further frames: the system may have dropped unwritten bytes, and a retry would not show that."""
         self.broken = True
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The types of columns, one file each; importing this package registers the types that kpg brings.
+"""The types of columns, one file each; importing this package registers the types of kpg.
 
 To add a type, write one file beside these and add its line to the imports below (docs/types.md, "Adding a type"). The
 order of the imports is the order in which messages list the types.

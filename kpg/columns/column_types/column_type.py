@@ -9,8 +9,8 @@ of a type, neither of them null, the type promises:
     lane(a) <  lane(b)   ⇔   a <  b          unless the type is symbolic: then the order is that of `Symbols.ranks`
     low <= lane(a) <= high                   where (low, high) = limits(type); never NULL in a nullable column
 
-Methods of whole columns (`encode_arrow`, `encode_plain`, `decode_arrow`, `decode_list`) are vectorised where NumPy or
-Arrow can do the work. Methods of one value run once a value, and only for columns of Python objects.
+Methods for whole columns (`encode_arrow`, `encode_plain`, `decode_arrow`, `decode_list`) are vectorised where NumPy or
+Arrow can do the work. Methods for one value run once per value, and only for columns of Python objects.
 """
 
 from __future__ import annotations
@@ -85,18 +85,18 @@ class ColumnType:
         return NULL + type_.nullable, MAX
 
     def range_hint(self, type_: Type, lane_value: int) -> str | None:
-        """Return what to do about a value outside the limits, if there is something to say."""
+        """Return a hint for the error about a value outside the limits, or None."""
         return None
 
     def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
         """Return the lane value of one Python value that is not None; the caller checks the limits.
 
-        Raise UnfitValue or TypeError, with the reason as message, for a value that is not one of the type.
+        Raise UnfitValue or TypeError, with the reason as message, if the type does not have the value.
         """
         raise NotImplementedError
 
     def decode_value(self, type_: Type, lane_value: int) -> Any:
-        """Return the Python value of a lane value other than NULL. Symbolic types need none."""
+        """Return the Python value of a lane value other than NULL. Symbolic types need not define it."""
         raise NotImplementedError
 
     def show_lane(self, type_: Type, lane_value: int) -> str:
@@ -114,7 +114,7 @@ class ColumnType:
         return [None if value == NULL else self.decode_value(type_, value) for value in lane.tolist()]
 
     def decode_numpy(self, type_: Type, lane: Ints, symbols: Symbols) -> npt.NDArray[Any]:
-        """Return a lane without nulls as the NumPy array that users' functions get: of objects unless overridden."""
+        """Return a lane without nulls as the NumPy array that user functions receive; of objects unless overridden."""
         array = np.empty(len(lane), object)
         array[:] = self.decode_list(type_, lane, symbols)
         return array
@@ -122,18 +122,18 @@ class ColumnType:
     # Arrow
 
     def to_arrow(self, type_: Type) -> pa.DataType:
-        """Return the Arrow type that values come out as."""
+        """Return the Arrow type of decoded columns."""
         raise NotImplementedError
 
     def from_arrow(self, source: pa.DataType) -> Parameters | None:
-        """Return the parameters of the column that holds this Arrow type; None if it is another type's.
+        """Return the parameters of the column for an Arrow type; None if this type is not the default for it.
 
-        At most one type may claim an Arrow type. A type that claims none is used where a schema names it.
+        At most one type may claim an Arrow type. A type that claims none is used only where a schema names it.
         """
         return None
 
     def accepts_arrow(self, source: pa.DataType) -> bool:
-        """Return whether a column of this type takes values of an Arrow type, each checked."""
+        """Return whether a column of this type accepts an Arrow type; each value is still checked."""
         return self.from_arrow(source) is not None
 
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
@@ -150,7 +150,7 @@ class ColumnType:
     def arrow_to_list(self, type_: Type, column: Any) -> list[Any]:
         """Return the Python values of an Arrow column that `decode_arrow` returned, None for null.
 
-        Override this if Arrow's own Python values, as for a number that stands for an address, are not the type's.
+        Override this if the Python values of the type differ from Arrow's, as for a number that stands for an address.
         """
         return column.to_pylist()  # type: ignore[no-any-return]
 
@@ -164,7 +164,7 @@ class SymbolicType(ColumnType):
         try:
             return symbols.intern(values)
         except SchemaMismatch:
-            return None  # the caller encodes value by value, and finds the row at fault
+            return None  # the caller then encodes value by value, and reports the row that fails
 
     def decode_list(self, type_: Type, lane: Ints, symbols: Symbols) -> list[Any]:
         return symbols.values(lane)
@@ -176,7 +176,7 @@ class SymbolicType(ColumnType):
         return symbols.text(lane, self.to_arrow(type_))
 
 
-# --- for types whose lanes are numbers --------------------------------------------------------------------------------
+# --- for types with numbers as lanes ----------------------------------------------------------------------------------
 
 
 def null_mask(type_: Type, lane: Ints) -> Bools | None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kpg.columns.schema import Type
     from kpg.columns.symbols import Symbols
 
-MAX_DIGITS: Final = 18  # the most that fit one int64
-_EXACT: Final = Context(prec=MAX_DIGITS + 2)  # the context of the user's thread may round
+MAX_DIGITS: Final = 18  # the most decimal digits that fit one int64
+_EXACT: Final = Context(prec=MAX_DIGITS + 2)  # used instead of the thread's context, which may round
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 

@@ -35,7 +35,7 @@ MAX_EXACT_INTEGER: Final = 2**53  # every integer up to here is a float64 exactl
 
 
 def _write_special(value: float) -> str:
-    """Return the name of a float that is no number of JSON."""
+    """Return the name of a float that JSON has no number for: NaN or an infinity."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

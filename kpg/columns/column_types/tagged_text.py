@@ -1,4 +1,4 @@
-"""Values that JSON has no form for, written as `{tag: text}`; and the two formats that do so, messages and plans.
+"""Values without a JSON form, written as `{tag: text}`, in the two formats that use them: messages and plans.
 
     read(write(value)) == value          for every value of the type
 
@@ -15,10 +15,10 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """How one type writes its values as `{tag: text}`.
+    """The tag of one type, and its conversion of values to text and back.
 
-    `read` raises ValueError, ArithmeticError or OverflowError for text that is no value of the type. Instances of
-    `classes` are always written so; it is empty if the format itself decides, as for large integers.
+    `read` raises ValueError, ArithmeticError or OverflowError for text that is not a value of the type. Instances of
+    `classes` are always written in this form; it is empty if the format decides for each value, as for large integers.
     """
 
     tag: str

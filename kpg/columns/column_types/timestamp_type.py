@@ -1,6 +1,6 @@
 """timestamp: a moment of the years 1 to 9999. The lane is the number of microseconds since 1970-01-01 UTC.
 
-A moment without a time zone is taken as UTC. A moment finer than a microsecond is refused, never rounded.
+A moment without a time zone is interpreted as UTC. A moment with a fraction of a microsecond is refused, never rounded.
 """
 
 from __future__ import annotations
