@@ -1,8 +1,9 @@
 """The order of the rows of a group: its lanes, which of them descend, and whether an existing index has this order.
 
-Kernels take the first rows in the order of lanes. Lanes of descending columns are complemented before and after, so the
-reduction needs an index of its own. Lanes of symbols may be in any order, because kernels compare the ranks of symbols.
-In all other cases the reduction reads an existing index by the group's key, if its values are in the right order.
+Kernels take the first rows in the order of lanes. Lanes of descending columns are therefore complemented before and
+after, and the reduction needs an index of its own. If some lane is a symbol, no lane is complemented: the tactic orders
+the rows of each group by rank. A reduction without complemented lanes reads an existing index by the group's key, if
+the index has its columns in this order.
 """
 
 from __future__ import annotations

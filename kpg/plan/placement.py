@@ -3,7 +3,7 @@
     placed = (2, 0)     each row is on the worker that owns the key formed by its lanes 2 and 0, in this order
 
 Rows that are placed by a key need no exchange to be arranged by it. `None` (unknown) is always correct: an exchange
-then sends all rows to the worker of their key, and some of them already are on it.
+then sends each row to the worker of its key, at the cost of moving rows that need not move.
 """
 
 from __future__ import annotations
