@@ -45,6 +45,7 @@ def _of_clock(unit: int, modulus: int, microseconds: Ints) -> Ints:
     return microseconds // unit % modulus
 
 
+# Functions of the day, and (microseconds per unit, modulus) of functions of the time of day.
 _DAYS: Final = {"dt.year": _year, "dt.month": _month, "dt.day": _day, "dt.weekday": _weekday}
 _CLOCK: Final = {"dt.hour": (3_600_000_000, 24), "dt.minute": (60_000_000, 60), "dt.second": (1_000_000, 60)}
 

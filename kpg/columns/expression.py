@@ -16,7 +16,7 @@ from kpg.errors import TypeMismatch
 
 Name: TypeAlias = str  # inside Expression, `str` is the property
 
-# The precedence of operators, as in Python. Attributes and calls have the highest, _TIGHT.
+# The precedence of binary operators, as in Python.
 _INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
     "|": 2,
     "&": 3,
@@ -28,7 +28,7 @@ _INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
     "%": 5,
 }
 _PREFIX: Final = {"neg": "-", "~": "~"}
-_TIGHT: Final = 7
+_TIGHT: Final = 7  # the precedence of attributes and calls
 _FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
 
 

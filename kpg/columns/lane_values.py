@@ -8,4 +8,4 @@ from __future__ import annotations
 from typing import Final
 
 NULL: Final = -(2**63)  # null, in a column that may hold null; no value of such a column is encoded as this number
-MAX: Final = 2**63 - 1
+MAX: Final = 2**63 - 1  # the greatest lane value

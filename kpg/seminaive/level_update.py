@@ -26,7 +26,7 @@ Flags = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 RowsByLevel = dict[int, list[tuple[int, Ints]]]  # level: (relation, codes), …
 
 NO_SUPPORT = np.iinfo(np.int64).max  # the level of a row that no row supports
-MIN_UPDATE_BUDGET_ROWS = 20_000  # an update with fewer level changes never falls back to deriving from scratch
+MIN_UPDATE_BUDGET_ROWS = 20_000  # level changes that an update may always make before all rows are derived from scratch
 MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
 
 

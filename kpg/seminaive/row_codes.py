@@ -167,7 +167,7 @@ class CodeLayout:
         return (codes >> self.shift(column)) & self.mask
 
     def rearrange(self, codes: Ints, moves: list[tuple[int, int]]) -> Ints:
-        """Return codes of another layout: each move names a column here and its lowest bit there."""
+        """Return codes of another layout. Each move is a column of this layout and its lowest bit in the other one."""
         out = np.empty(len(codes), np.int64)
         source = np.array([self.shift(column) for column, _ in moves], np.int64)
         move_columns(codes, source, np.array([bit for _, bit in moves], np.int64), self.mask, out)

@@ -145,7 +145,7 @@ class LogReplay:
                 raise Corrupt(f"the log has an unknown note: {other!r}", hint="Open it with the kpg that wrote it.")
 
     def cut(self, upto: Frontier) -> bool:
-        """Undo the transactions that are not complete up to a frontier; return whether there were any."""
+        """Undo the transactions that are not complete up to a frontier; return whether it undid any."""
         if not self._manifest.frontier.precedes(upto):
             raise UnusableManifest(f"manifest {self._manifest.number} is at {self._manifest.frontier}, beyond {upto}")
         kept = [transaction for transaction in self.transactions if transaction.upper.precedes(upto)]

@@ -41,7 +41,7 @@ def rest(row: Row, columns: Columns) -> Row:
     return tuple(value for column, value in enumerate(row) if column not in columns)
 
 
-# Linear operators: each row by itself, with its count.
+# Linear operators: the result of each row depends on no other row.
 
 
 def map(rows: Multiset, function: Callable[[Row], Row]) -> Multiset:

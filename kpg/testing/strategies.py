@@ -113,5 +113,5 @@ def uppers(draw: st.DrawFn, depth: int) -> list[Frontier]:
 
 
 def sinces(upper: Frontier, depth: int, largest: int = 3) -> st.SearchStrategy[Frontier]:
-    """Generate frontiers at or before `upper`, never empty: how far a trace sealed up to there may be compacted."""
+    """Generate frontiers at or before `upper`, never empty: the possible sinces of a trace that is sealed up to it."""
     return frontiers(depth, largest, min_size=1).map(upper.meet)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kpg.columns.symbols import Symbols
 
 EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
+# Lane values: days since 1970-01-01.
 FIRST_DAY: Final = datetime.date.min.toordinal() - EPOCH_ORDINAL
 LAST_DAY: Final = datetime.date.max.toordinal() - EPOCH_ORDINAL
 
