@@ -1,10 +1,10 @@
-"""The command `kpg`: its arguments, and how it prints errors. Each subcommand is in the package of its subject.
+"""The command `kpg`: it parses the arguments and prints errors. Each subcommand is in the package of its subject.
 
     kpg run, kpg explain    kpg/query/run_command.py      kpg serve    kpg/server/serve_command.py
     kpg bench               kpg/bench/bench_command.py    kpg shell    kpg/shell/shell_command.py
 
-An error is printed to stderr as what failed, where, and what to do. The exit status is 1 for an error and 2 for wrong
-usage.
+The command prints an error to stderr: what failed, where, and what to do. Its exit status is 1 for an error and 2 for
+wrong usage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ examples:
   kpg run path.dl --query 'path(1, _)'   compute only the rows that match
   kpg run path.dl --changes changes.txt  then apply each commit: path_t1.csv, path_t2.csv, ...
   kpg explain path.dl                    show the plan, without any data
-  kpg bench                              run the benchmarks; kpg bench E1 runs one
+  kpg bench                              list the benchmarks; kpg bench E1 runs one, kpg bench all runs all
   kpg serve data/                        serve a db that is kept in data/
   kpg shell ws://127.0.0.1:8340          query a server; without an address, a db in memory
 """

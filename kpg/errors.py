@@ -10,7 +10,7 @@
         NotStratified       a rule that negates or aggregates a relation that depends on the rule
         NameTaken           a rule or relation with the name of another
       InputError          the data or the order of calls is wrong
-        SchemaMismatch      rows whose arity or types differ from the relation's
+        SchemaMismatch      rows with another arity or other types than the relation
         TimeTooEarly        an insert, advance or read at a time that is complete or compacted
         TimeNotReached      a read as of a time that is not complete yet
         Closed              use of an input, handle or db after its end
@@ -100,7 +100,7 @@ class InputError(KpgError):
 
 
 class SchemaMismatch(InputError):
-    """Rows whose arity or types differ from the relation's."""
+    """Rows with another arity or other types than the relation."""
 
 
 class TimeTooEarly(InputError):

@@ -1,7 +1,8 @@
 """The engine's events, kept in columns until a recorder takes them.
 
-A worker has an `Events` object or None, and so has each of its dataflows, unless it was installed without logging. The
-engine tests one attribute and appends a few integers to a list; it creates no object for an event.
+A worker with a recorder has an `Events` object, and each of its dataflows refers to that object unless it was installed
+without logging; otherwise the attribute is None. The engine tests this attribute and appends a few integers to a list;
+it creates no object for an event.
 
     built        operators, channels and imports; rare, so these are tuples
     removed      operators and channels of dropped dataflows

@@ -1,7 +1,7 @@
 """Opening a db: in this process, on a thread of its own, on several workers, or on workers in Spark.
 
-Each kind keeps its rows in memory, or on a directory. The engine is imported, and its kernels are compiled or loaded
-from the cache, when the first db is opened.
+Each kind keeps its rows in memory, or in a directory. Opening the first db imports the engine, and compiles its kernels
+or loads them from the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kpg.spark.spark_database import SparkDatabase
     from kpg.storage.transaction_log import Durability
 
-Place: TypeAlias = str | PathLike[str] | None
+DirectoryPath: TypeAlias = str | PathLike[str] | None
 
 
 class OpenOptions(TypedDict, total=False):
@@ -39,29 +39,34 @@ class OpenOptions(TypedDict, total=False):
 
 @overload
 def open(
-    place: Place = None, /, *, workers: int = 1, background: Literal[False] = False, **options: Unpack[OpenOptions]
+    directory: DirectoryPath = None,
+    /,
+    *,
+    workers: int = 1,
+    background: Literal[False] = False,
+    **options: Unpack[OpenOptions],
 ) -> Database: ...
 
 
 @overload
 def open(
-    place: Place = None, /, *, workers: int = 1, background: Literal[True], **options: Unpack[OpenOptions]
+    directory: DirectoryPath = None, /, *, workers: int = 1, background: Literal[True], **options: Unpack[OpenOptions]
 ) -> Background: ...
 
 
 @overload
 def open(
-    place: Place = None,
+    directory: DirectoryPath = None,
     /,
     *,
-    spark: Any,
+    spark: Any,  # a SparkSession
     workers: int = 1,
-    **options: Unpack[OpenOptions],  # a SparkSession
+    **options: Unpack[OpenOptions],
 ) -> SparkDatabase: ...
 
 
 def open(
-    place: Place = None,
+    directory: DirectoryPath = None,
     /,
     *,
     workers: int = 1,
@@ -78,18 +83,18 @@ def open(
 ) -> Database | Background:
     """Open a db.
 
-    place         a directory that keeps relations and their rows; a path, or a URI that pyarrow.fs accepts
+    directory     a directory that keeps relations and their rows; a path, or a URI that pyarrow.fs accepts
     workers       the number of processes on this machine that share the work; 1 is this process alone
     spark         a Spark session: the workers run in its executors, one task slot each
     history       the number of epochs before the last complete one that can still be read; None keeps all
     memory_limit  bytes; calls raise OverBudget while the process (each worker) holds more
     effort        how eagerly indexes merge: eager, default or lazy
     max_rounds    the maximum number of rounds of a recursion
-    coordinates   of a time: 1, or more for inputs with several clocks
+    coordinates   the number of coordinates of a time: 1, or more for inputs with several clocks
     background    run on a thread of its own, and accept calls from any thread and from asyncio
     durability    commit: advance returns when the disk has the rows; relaxed: when the operating system has them
     checkpoint_bytes   the growth of the log that triggers a checkpoint
-    filesystem    the pyarrow.fs filesystem of `place`
+    filesystem    the pyarrow.fs filesystem of `directory`
     """
     if workers < 1:
         raise ProgramError(f"a db needs at least one worker, not {workers}")
@@ -101,7 +106,7 @@ def open(
         from kpg.cluster.cluster_directory import directory_of
         from kpg.spark.spark_database import SparkDatabase
 
-        return SparkDatabase(config, workers, spark, directory_of(place, filesystem, durability, checkpoint_bytes))
+        return SparkDatabase(config, workers, spark, directory_of(directory, filesystem, durability, checkpoint_bytes))
     if workers > 1:
         if background:
             raise ProgramError("workers=N runs in the background already", hint="Leave background=True out.")
@@ -109,13 +114,13 @@ def open(
         from kpg.cluster.cluster_directory import directory_of
         from kpg.cluster.local_launcher import LocalLauncher
 
-        directory = directory_of(place, filesystem, durability, checkpoint_bytes)
-        return ClusterDatabase(config, workers, LocalLauncher(spare=directory is not None), directory=directory)
+        shared = directory_of(directory, filesystem, durability, checkpoint_bytes)
+        return ClusterDatabase(config, workers, LocalLauncher(spare=shared is not None), directory=shared)
     make = partial(EmbeddedDatabase, config)
-    if place is not None:
+    if directory is not None:
         from kpg.api.durability import open_durable
 
-        make = partial(open_durable, config, place, filesystem, durability, checkpoint_bytes)
+        make = partial(open_durable, config, directory, filesystem, durability, checkpoint_bytes)
     if background:
         from kpg.api.background import Background
 

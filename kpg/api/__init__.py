@@ -1,1 +1,1 @@
-"""What people type: the db, its inputs and outputs, collections and arrangements."""
+"""The public API: the db, its inputs and outputs, collections and arrangements."""

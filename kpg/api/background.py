@@ -50,7 +50,9 @@ class OwnerThread:
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
         self._queue: SimpleQueue[Work | TransactionRequest | None] = SimpleQueue()
-        self._next_work: list[Work | TransactionRequest | None] = []  # taken from the queue too early
+        self._next_work: list[
+            Work | TransactionRequest | None
+        ] = []  # at most one: a call that `_more_transactions` took from the queue
         self._lock = threading.Lock()
         self._closed = False
         self._db: EmbeddedDatabase
@@ -210,7 +212,7 @@ class Background(Remote):
 
 
 def outward(owner: OwnerThread, value: Any) -> Any:
-    """Return a result as callers may hold it."""
+    """Return a result for callers on other threads: objects of the db become proxies."""
     if isinstance(value, THREAD_BOUND):
         return Remote(owner, value)
     if isinstance(value, Iterator):
@@ -223,7 +225,7 @@ def outward(owner: OwnerThread, value: Any) -> Any:
 
 
 def inward(owner: OwnerThread, value: Any) -> Any:
-    """Return an argument as the db accepts it."""
+    """Return an argument for the db: proxies become its own objects."""
     if isinstance(value, Remote):
         return value._target
     if isinstance(value, (list, tuple)) and any(isinstance(element, Remote) for element in value):

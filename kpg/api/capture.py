@@ -41,7 +41,7 @@ Path = str | os.PathLike[str]
 
 FORMAT, VERSION = b"kpg.capture", b"1"
 MAX_BATCH_ROWS = 1 << 20  # bounds the memory for decoding, and for a reader
-UNBOUNDED_BYTES = 1 << 62  # the size of a pipe, which has none
+UNBOUNDED_BYTES = 1 << 62  # used for a pipe, which has no size
 
 
 class Capture:

@@ -91,7 +91,7 @@ class Collection:
         return self._make(nodes.NegateNode(self.schema, self.node.loops, self.node))
 
     def explode(self, column: str) -> Collection:
-        """Repeat each row by the integer in a column, which is dropped."""
+        """Repeat each row as often as the integer in a column says, and drop that column."""
         if self.schema.type_of(column) != INT64:
             raise TypeMismatch(f"explode() needs a whole number, not {self.schema.type_of(column)}")
         rest = self.schema.select([name for name in self.schema.names if name != column])
@@ -114,7 +114,7 @@ class Collection:
     # Several collections
 
     def concat(self, *others: Collection) -> Collection:
-        """Add up these collections, row by row; columns must agree in name and type."""
+        """Add the counts of equal rows of these collections; columns must agree in name and type."""
         from kpg.api.recursion import check_same_columns
 
         for other in others:

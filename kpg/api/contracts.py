@@ -8,9 +8,9 @@
     Probe             an installed dataflow that reports only its progress
     Installer         turns the description of a collection into a dataflow, and returns the handle to it
 
-Two implementations stand beside each other: the one in this process (kpg/api/embedded_*.py), and the one on several
-workers (kpg/cluster/cluster_*.py), which kpg/spark extends. Abstract methods are what an implementation supplies;
-methods with a body follow from them. tests/api/test_contracts.py compares the signatures.
+There are two implementations: in this process (kpg/api/embedded_*.py), and on several workers
+(kpg/cluster/cluster_*.py), which kpg/spark extends. An implementation supplies the abstract methods; methods with a
+body follow from them. tests/api/test_contracts.py compares the signatures.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Database(ABC):
         """Make all pending rows one transaction; return its epoch, at which every answer is now complete."""
         epoch = self.epoch
         if self.config.coordinates != 1:
-            raise TimeTooEarly("advance() needs a single clock", hint="Say where to with advance_to(time).")
+            raise TimeTooEarly("advance() needs a single clock", hint="Use advance_to(time).")
         self.advance_to(epoch + 1, origins=origins)
         return epoch
 
@@ -333,7 +333,7 @@ class Output(ABC):
 
     @abstractmethod
     def error(self) -> KpgError | None:
-        """Return the reason why the answer has no value now; None if it has one, or if only reading it can tell."""
+        """Return the reason why the answer has no value now; None if it has one, or if only a read can find out."""
 
     def failure(self) -> str | None:
         """Return, in short, the reason why the answer has no value now."""

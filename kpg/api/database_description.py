@@ -1,8 +1,8 @@
 """The contents of a db as plain values: its arrangements, the dataflows that share them, and the handles that pin them.
 
-A trace keeps history from the earliest since of its handles on, and keeps batches apart from their earliest physical
-frontier on. So each handle is listed with its owner and its two frontiers. Reads only; the cost is one visit of every
-operator.
+The handles of a trace limit its compaction: it keeps history from their earliest logical since on, and merges no
+batches across their earliest physical since. The description therefore lists each handle with its owner and both
+frontiers. It changes nothing; its cost is one visit of every operator.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def index_of(
 
 
 def pin_of(handle: TraceHandle, owners: dict[TraceHandle, str]) -> HandleInfo:
-    """Describe what one handle holds back."""
+    """Describe one handle: its owner and its frontiers."""
     apart = not handle.spine.upper.precedes(handle.physical)
     return HandleInfo(owners.get(handle, handle.name), handle.since, handle.physical, apart)
 

@@ -1,11 +1,12 @@
-"""Builders: what fills a new dataflow with the operators of a plan. `db.install(name, builder)` calls one.
+"""Builders fill a new dataflow with the operators of a plan. `db.install(name, builder)` calls one.
 
     RelationBuilder       the pending rows of an input, arranged
     ArrangementsBuilder   one or several plans, each arranged; optionally their changes go to a reader
     StreamBuilder         one plan, not arranged: only its changes or its progress matter
 
-A builder keeps what it made, for the handle. If building fails, nothing stays installed. Plans that are installed
-together share the operators that they have in common, and an error row of one is an error of all.
+A builder keeps the sources and arrangements that it built, for the handle. If building fails, nothing stays installed.
+Plans that are installed together share the operators that they have in common. They also share one collection of error
+rows: an error row of one plan is an error of all.
 """
 
 from __future__ import annotations

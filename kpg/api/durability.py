@@ -1,4 +1,4 @@
-"""Durability: a db logs each transaction before it counts, and restores the rows that storage recovered.
+"""Durability: a db logs each transaction before it takes effect, and restores the rows that storage recovered.
 
     kpg.open("dir")         relations and their rows are available again once the program declares them again
     db.advance()            returns when the transaction is on disk; if it cannot be written, nothing has changed
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 class DurableStore:
     """The storage of a db, and the transaction that is on its way to disk."""
 
-    def __init__(self, storage: Storage, found: Recovered, symbols: Symbols, checkpoint_bytes: int) -> None:
+    def __init__(self, storage: Storage, recovered: Recovered, symbols: Symbols, checkpoint_bytes: int) -> None:
         self.storage = storage
-        self.found = found
+        self.recovered = recovered
         self._symbols = symbols
         self._checkpoint_bytes = checkpoint_bytes
         self._next_checkpoint = checkpoint_bytes
@@ -90,7 +90,7 @@ class DurableStore:
     # Transactions
 
     def write(self, db: EmbeddedDatabase, frontier: Frontier, origins: tuple[Origin, ...] = ()) -> None:
-        """Write the pending rows as one transaction up to `frontier`; it counts after `wait`."""
+        """Write the pending rows as one transaction up to `frontier`; it is durable after `wait`."""
         self.wait()
         changes = [
             (self._numbers[name], concatenate(db.pending.of(name))) for name in db.pending if db.inputs[name].on_disk
@@ -156,7 +156,7 @@ def time_after_all(db: EmbeddedDatabase) -> Time:
 
 def open_durable(
     config: Config,
-    place: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
     filesystem: Any,
     durability: Durability,
     checkpoint_bytes: int,
@@ -165,7 +165,7 @@ def open_durable(
     from kpg.api.embedded_database import EmbeddedDatabase
 
     symbols = Symbols()
-    storage = Storage(place, filesystem=filesystem, coordinates=config.coordinates, durability=durability)
+    storage = Storage(directory, filesystem=filesystem, coordinates=config.coordinates, durability=durability)
     try:
         durable = DurableStore(storage, storage.recover(symbols), symbols, checkpoint_bytes)
         return EmbeddedDatabase(config, symbols=symbols, durable=durable)

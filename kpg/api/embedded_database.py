@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class EmbeddedDatabase(Database):
-    """A db whose worker runs in this process."""
+    """A db with one worker, in this process."""
 
     inputs: dict[str, EmbeddedInput]
     outputs: dict[str, EmbeddedOutput]
@@ -88,7 +88,7 @@ class EmbeddedDatabase(Database):
         self.durable = durable
         self.applied = AppliedBatches() if durable is None else durable.storage.applied
         self.readers = {} if durable is None else durable.storage.readers
-        recovered = {} if durable is None else durable.found.since
+        recovered = {} if durable is None else durable.recovered.since
         self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
         self._sealed: Frontier | None = None
         self._busy_advances = 0
@@ -99,7 +99,7 @@ class EmbeddedDatabase(Database):
 
     def _resume(self, durable: DurableStore) -> None:
         """Set the clock to the time at which the db was closed."""
-        self.worker.advance_to(durable.found.frontier)
+        self.worker.advance_to(durable.recovered.frontier)
         if self.config.coordinates == 1 and self.epoch > 0:
             self._sealed = Frontier.at((self.epoch - 1,))
 

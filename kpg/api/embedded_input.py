@@ -102,7 +102,7 @@ class EmbeddedInput(EncodingInput):
         return consolidate_all(parts)
 
     def _catch_up(self, base: InstalledArrangement) -> None:
-        """Seal what `db.push_to` has left unsealed. On several workers nothing is: an advance waits for all of them."""
+        """Seal the epochs that `db.push_to` left open. Several workers leave none: an advance waits for all of them."""
         spine = base.publisher.spine()
         if spine is not None and spine.upper != self.db.time and self.db.is_single_worker:
             self.db.worker.run()
@@ -165,7 +165,7 @@ class EmbeddedInput(EncodingInput):
         installed = self.arranged_by(keys)
         if installed is not None:
             return EmbeddedArrangement(self.db, installed.share(), self.node)
-        with event_logging(self.db.worker, not self.is_log):  # the index is the relation's, whichever query asks for it
+        with event_logging(self.db.worker, not self.is_log):  # the index belongs to the relation, not to the query
             arrangement = self.db.installer.arrangement(self.node, f"{self.name} by {', '.join(keys)}", keys)
         self._others = [other for other in self._others if not other.released] + [arrangement.installed]
         return arrangement
@@ -207,7 +207,7 @@ class EmbeddedInput(EncodingInput):
 
 
 def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which columns of `rows` are among those of `wanted`, each sorted once."""
+    """Return a mask over the columns of `rows`: whether each is among the columns of `wanted`."""
     both = np.concatenate([wanted, rows], axis=1)
     _, inverse = np.unique(both, axis=1, return_inverse=True)
     return np.isin(inverse.reshape(-1)[wanted.shape[1] :], inverse.reshape(-1)[: wanted.shape[1]])

@@ -36,25 +36,25 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 def explain_database(db: EmbeddedDatabase) -> str:
     """Describe all arrangements, then each dataflow in a line."""
-    shown = [index for index in indexes(db) if not is_without_errors(index)]
+    shown = [index for index in indexes(db) if not is_empty_error_index(index)]
     total = sum(index.nbytes for index in shown)
     at = f"open at {show_frontier(db.time)}"
     title = f"db · {at} · {count(len(shown), 'arrangement')}, {size(total)} · {count(len(db.symbols), 'symbol')}"
     dataflows = [dataflow for _, dataflow in sorted(db.worker.dataflows.items())]
     lines = [[dataflow.name, count(len(dataflow.operators), "operator"), state_of(dataflow)] for dataflow in dataflows]
     blocks = [title, *map(block, shown)]
-    return "\n\n".join(blocks + ["\n".join(aligned(["dataflow", "", ""], lines))] if lines else blocks)
+    return "\n\n".join(blocks + ["\n".join(align_rows(["dataflow", "", ""], lines))] if lines else blocks)
 
 
 def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> str:
     """Describe the arrangements that a query keeps or shares, then its operators."""
-    shown = [index for index in indexes(db, dataflow) if not is_without_errors(index)]
+    shown = [index for index in indexes(db, dataflow) if not is_empty_error_index(index)]
     title = f"{dataflow.name} · {count(len(dataflow.operators), 'operator')} · {state_of(dataflow)}"
     return "\n\n".join([*map(block, shown), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
 
 
-def is_without_errors(index: ArrangementInfo) -> bool:
-    """Return whether an arrangement is that of a dataflow's errors, and empty: it would only distract."""
+def is_empty_error_index(index: ArrangementInfo) -> bool:
+    """Return whether an arrangement holds the errors of a dataflow and is empty. Explanations leave it out."""
     return not index.rows and index.name.startswith("errors of ")
 
 
@@ -69,7 +69,7 @@ def block(index: ArrangementInfo) -> str:
         f"  holds      {count(index.rows, 'row')} in {count(index.batches, 'batch', 'batches')}, {size(index.nbytes)}, "
         f"since {show_frontier(index.since)}, complete to {show_frontier(index.upper)}"
     )
-    lines += folded("  shared by  ", index.shared_by)
+    lines += fold_names("  shared by  ", index.shared_by)
     width = max((len(pin.by) for pin in index.pins), default=0)
     for number, pin in enumerate(index.pins):
         lines.append(f"  {'pinned by' if not number else '':<9}  {pin.by:<{width}} at {position(pin)}")
@@ -82,7 +82,7 @@ def position(pin: HandleInfo) -> str:
     return show_frontier(pin.since) + apart
 
 
-def folded(start: str, names: Sequence[str]) -> list[str]:
+def fold_names(start: str, names: Sequence[str]) -> list[str]:
     """Write names after a label, on several lines if needed; count the names beyond the first few."""
     if not names:
         return []
@@ -96,7 +96,7 @@ def folded(start: str, names: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def aligned(head: list[str], rows: list[list[str]]) -> list[str]:
+def align_rows(head: list[str], rows: list[list[str]]) -> list[str]:
     """Write rows under a head, in columns."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return ["  ".join(f"{text:<{n}}" for text, n in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
@@ -131,7 +131,7 @@ def branch(operator: Operator, senders: Senders, drawn: set[Operator]) -> Iterat
     while len(senders[chain[-1]]) == 1 and senders[chain[-1]][0] not in drawn.union(chain):
         chain.append(senders[chain[-1]][0])
     drawn.update(chain)
-    yield from wrapped([label(member) for member in chain])
+    yield from wrap_names([label(member) for member in chain])
     inputs = senders[chain[-1]]
     for number, source in enumerate(inputs, 1):
         corner, side = ("└─ ", "   ") if number == len(inputs) else ("├─ ", "│  ")
@@ -145,7 +145,7 @@ def label(operator: Operator) -> str:
     return operator.name + (f" #{operator.index}" if sum(map(len, operator.channels)) > 1 else "")
 
 
-def wrapped(names: list[str]) -> list[str]:
+def wrap_names(names: list[str]) -> list[str]:
     """Write the names of a chain on lines of bounded length."""
     lines = [names[0]]
     for name in names[1:]:

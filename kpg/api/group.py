@@ -21,7 +21,7 @@ from kpg.plan import nodes
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
-BUCKET_BITS = (16, 8)  # of the row hash that each level of a hierarchical reduction groups by
+BUCKET_BITS = (16, 8)  # bits of the row hash by which each level of a hierarchical reduction groups
 
 
 class Group:

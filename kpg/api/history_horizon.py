@@ -4,7 +4,8 @@
                        but no earlier than the since that was recovered from disk
     of several         the join: a collection of several relations distinguishes the times that each of them does
 
-It only advances, and it is the same function of the same facts on all workers. A query costs a pass over the readers.
+It only advances. All workers know the same readers and sinces, so all compute the same horizon. The cost is one pass
+over the readers.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class InstalledArrangement:
         self.handle.set_physical(CLOSED)
         self.handle.follow(partial(db.horizon, relations))
         self.errors: InstalledArrangement | None = None
-        self.siblings: tuple[InstalledArrangement, ...] = (self,)  # of the same dataflow, which ends with the last
+        self.siblings: tuple[InstalledArrangement, ...] = (
+            self,
+        )  # arrangements of the same dataflow, which ends with the last release
         self.users = 1
         db.installed.add(self)
 
@@ -85,6 +87,6 @@ class InstalledArrangement:
         """Return the names of the dataflows that import this arrangement."""
         return [source.dataflow.name for source in self.publisher.importers]
 
-    def when_complete(self) -> Frontier:
+    def frontier(self) -> Frontier:
         """Return the times at which it may still change."""
         return self.publisher.output_frontier()

@@ -44,5 +44,5 @@ class Memory:
             raise OverBudget(
                 f"over the memory limit of {self.limit:,} bytes",
                 detail=f"Held: {resident_bytes():,} bytes; asked for: {more:,} more.",
-                hint="Release answers and arrangements that are not needed, or open the db with more memory_limit=.",
+                hint="Release unused answers and arrangements, or open the db with a larger memory_limit=.",
             )

@@ -4,8 +4,8 @@
     of(name), take(name)    the rows of one input, in the order of insertion
     mark, restore           undo the inserts of a transaction that failed
 
-Inputs, transactions, the log and the search for symbols in use all ask it. Adding costs one list append, and a mark one
-dictionary entry for each input that has ever had rows; no row is copied.
+Inputs, transactions, the log and the search for symbols in use all read it. Adding costs one list append, and a mark
+one dictionary entry for each input that has ever had rows; no row is copied.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def check_readable(
         time = next(element for element in db.sealed if not db.time.beyond(element))
     else:
         time = db.as_time(as_of)
-    if installed.when_complete().beyond(time):
+    if installed.frontier().beyond(time):
         raise TimeNotReached(
             f"{installed.name} is not complete at {show_time(time)} yet",
             detail=f"The clock is at {show_frontier(db.time)}.",

@@ -4,7 +4,7 @@
     db.transact(fill, origin=(s, n))    batch n of writer s: if it was applied before, nothing happens
 
 Transactions that wait for the same db share an epoch, and on disk a frame: `perform` executes them together. An error
-of one is its own; if the epoch cannot be written, every one of them fails and none has happened.
+in one fails only that one. If the epoch cannot be written, all of them fail and none takes effect.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class UnreadChanges:
         self.set_lanes(schema)
 
     def set_lanes(self, schema: Schema) -> None:
-        """Say in which order of columns the dataflow delivers changes."""
+        """Set the order of columns in which the dataflow delivers changes."""
         self._lanes = schema
         self._order = [schema.index(name) for name in self.schema.names]
 
@@ -54,7 +54,7 @@ class UnreadChanges:
             self._summarise()
 
     def _summarise(self) -> None:
-        """Keep how much the answer changed, but not when."""
+        """Consolidate the buffered changes at their last time, or leave them to the trace."""
         last = constant(tuple(self._parts[-1].times.max(axis=1).tolist()))
         if self.trace is not None and not self.was_read:
             self._parts, self._rows, self._left_to_trace = [], 0, last

@@ -52,25 +52,31 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("names", nargs="*", metavar="ID", help="E1, X16, ...; or list, all, report, table, plot")
     parser.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
-    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the X experiments' random data (0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of the X experiments' random data (0)")
     parser.add_argument(
-        "--workers", type=positive, metavar="N", help="the maximum to try in X12-X15, X22 (the machine's cores)"
+        "--workers", type=positive, metavar="N", help="maximum worker count in X12-X15, X22 (the machine's cores)"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="for JSON and pictures (bench-results)"
+        "--out",
+        type=Path,
+        default=Path("bench-results"),
+        metavar="DIR",
+        help="directory for JSON and pictures (bench-results)",
     )
     parser.add_argument("--data", type=Path, metavar="FILE", help="a file in place of generated data, see above")
-    parser.add_argument("--no-peers", action="store_true", help="ask no other systems")
+    parser.add_argument("--no-peers", action="store_true", help="compare with no other systems")
     parser.add_argument(
         "--pathway-rows",
         type=seed,
         default=1_000_000,
         metavar="N",
-        help="the maximum for Pathway; 0 leaves it out (1M)",
+        help="maximum row count for Pathway; 0 leaves it out (1M)",
     )
     parser.add_argument("--profile", action="store_true", help="show where the time goes, instead of measuring")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # in this process: what a child is given
+    parser.add_argument(
+        "--here", action="store_true", help=argparse.SUPPRESS
+    )  # run in this process: child processes receive it
     parser.set_defaults(command=run)
 
 
@@ -102,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = not arguments.no_progress
     if arguments.here:
         return run_here(chosen[0], options, console, progress=progress)
-    return run_apart(chosen, options, console, progress=progress)
+    return run_each_in_process(chosen, options, console, progress=progress)
 
 
 def listing(directory: Path) -> Any:
@@ -155,7 +161,7 @@ def run_here(chosen: Experiment, options: Options, console: Console, *, progress
     return 0
 
 
-def run_apart(chosen: list[Experiment], options: Options, console: Console, *, progress: bool) -> int:
+def run_each_in_process(chosen: list[Experiment], options: Options, console: Console, *, progress: bool) -> int:
     """Run each experiment in a new process, and write the report if there are several; return 1 if one failed."""
     from kpg.bench.runner import check_options, run_in_processes
 

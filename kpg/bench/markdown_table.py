@@ -54,15 +54,15 @@ def is_comparable(result: Result) -> bool:
 
 def render(old_table: str, results: list[Result]) -> str:
     """Return the table's text: where each experiment was measured, then the rows of new results among the old ones."""
-    rows, places = old_rows(old_table), old_places(old_table)
+    rows, origins = old_rows(old_table), old_origins(old_table)
     for result in results:
         rows[result.id] = [row_text(result.id, row) for row in result.rows]
-        places[result.id] = place_of(result)
+        origins[result.id] = origin_of(result)
     if not rows:
         return "Nothing has been measured at full size yet."
     order = [id for id in engine_ids() if id in rows]
     lines = [line for id in order for line in rows[id]]
-    return "\n".join([*place_lines(order, places), "", HEAD, *lines])
+    return "\n".join([*origin_lines(order, origins), "", HEAD, *lines])
 
 
 def old_rows(table: str) -> dict[str, list[str]]:
@@ -75,17 +75,17 @@ def old_rows(table: str) -> dict[str, list[str]]:
     return rows
 
 
-def old_places(table: str) -> dict[str, str]:
-    """Return where each experiment of a table was measured, from the lines above it."""
-    places: dict[str, str] = {}
+def old_origins(table: str) -> dict[str, str]:
+    """Return the commit and machine of each experiment of a table, from the lines above it."""
+    origins: dict[str, str] = {}
     for line in table.splitlines():
-        ids, colon, place = line.partition(": ")
+        ids, colon, origin = line.partition(": ")
         if colon and not line.startswith("|"):
-            places |= {id: place for id in ids.split(", ") if id[1:].isdecimal()}
-    return places
+            origins |= {id: origin for id in ids.split(", ") if id[1:].isdecimal()}
+    return origins
 
 
-def place_of(result: Result) -> str:
+def origin_of(result: Result) -> str:
     """Return the commit and the machine of a result."""
     machine = result.machine
     return (
@@ -94,12 +94,12 @@ def place_of(result: Result) -> str:
     )
 
 
-def place_lines(ids: Iterable[str], places: dict[str, str]) -> list[str]:
-    """Return one line for each place, with the experiments measured there."""
-    by_place: dict[str, list[str]] = {}
+def origin_lines(ids: Iterable[str], origins: dict[str, str]) -> list[str]:
+    """Return one line for each commit and machine, with the experiments measured there."""
+    by_origin: dict[str, list[str]] = {}
     for id in ids:
-        by_place.setdefault(places.get(id, "at an unknown commit."), []).append(id)
-    return [f"{', '.join(measured_ids)}: {place}" for place, measured_ids in by_place.items()]
+        by_origin.setdefault(origins.get(id, "at an unknown commit."), []).append(id)
+    return [f"{', '.join(measured_ids)}: {origin}" for origin, measured_ids in by_origin.items()]
 
 
 def row_text(id: str, row: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def closure(starts: Ints, edges: Ints, nodes: int) -> Ints:
 def same_generation(edges: Ints, nodes: int, skip: Ints | None = None) -> Ints:
     """Return sorted codes  x * nodes + y  of different nodes with a common ancestor equally far away; semi-naive.
 
-    A pair whose first node is in `skip` has no descendants in the answer.
+    A pair with its first node in `skip` has no descendants in the answer.
     """
     successors = Successors(edges, nodes)
     parents = np.unique(edges[:, 0])

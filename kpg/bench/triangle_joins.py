@@ -1,4 +1,4 @@
-"""Triangles (a, b), (b, c), (a, c) of a graph whose edges arrive in the order of their first node, by several joins.
+"""Triangles (a, b), (b, c), (a, c) of a graph, by several joins. Edges arrive in the order of their first node.
 
 Binary joins in three orders, written as collections so that no planner reorders them, and Hector, one variable at a
 time. A join that takes too long, or too much memory, is stopped; it counts with the rounds until then.

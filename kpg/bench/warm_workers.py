@@ -1,7 +1,7 @@
-"""A db whose workers have loaded all kernels, so that their first request takes no longer than later ones.
+"""A db on workers that have loaded all kernels, so that their first request takes no longer than later ones.
 
 A worker is a new process. It reads a kernel from the cache of compiled code on its first call, some seconds in all,
-which would be on the clock of the first rounds. The rehearsal of an experiment only warms this process.
+which the first measured rounds would include. The rehearsal of an experiment loads kernels into this process only.
 """
 
 from __future__ import annotations

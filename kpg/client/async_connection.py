@@ -1,4 +1,4 @@
-"""The connection that is awaited: `kpg.connect_async`. It has the methods of the blocking one, as coroutines.
+"""The asyncio connection: `kpg.connect_async`. It has the methods of the blocking one, as coroutines.
 
     async with await kpg.connect_async("ws://localhost:8340", token=...) as db:
         t = await db.insert("edge", [(1, 2)])

@@ -1,6 +1,6 @@
-"""The calls of a client: functions that make a request and say how to read its replies.
+"""The calls of a client: functions that return a request, and the function that turns its replies into a result.
 
-Both connections, the blocking and the awaited one, have a method for each. The docstrings describe those methods.
+Both connections, the blocking one and the asyncio one, have a method for each. The docstrings describe those methods.
 """
 
 from __future__ import annotations

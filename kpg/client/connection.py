@@ -1,4 +1,4 @@
-"""The connection that blocks: `kpg.connect`.
+"""The blocking connection: `kpg.connect`.
 
     with kpg.connect("ws://localhost:8340", token=...) as db:
         db.create_relation("edge", {"x": int, "y": int})
@@ -8,8 +8,8 @@
         path.rows()                         # exact as of now
         for step in path: ...               # each change as it arrives
 
-Several threads may use a connection, one call at a time. When it ends, calls raise Unreachable. Reconnecting is up to
-the caller, who then asks for its interests again.
+Several threads may use a connection, one call at a time. When it ends, calls raise Unreachable. It does not reconnect:
+the caller must connect again and request its interests again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 Result = TypeVar("Result")
-LAST_WORDS_SECONDS = 0.1  # to read what the server sent before it closed the connection
+CLOSE_READ_SECONDS = 0.1  # to read messages that the server sent before it closed the connection
 
 
 class Connection(ConnectionMethods, BlockingDriver):
@@ -85,7 +85,7 @@ class Connection(ConnectionMethods, BlockingDriver):
         try:
             self._socket.send(text)
         except ConnectionClosed as error:
-            self._receive_last_words()
+            self._receive_remaining()
             raise unreachable(self.url, error) from None
 
     def _receive(self, timeout: float | None) -> None:
@@ -98,13 +98,13 @@ class Connection(ConnectionMethods, BlockingDriver):
         except ConnectionClosed as error:
             raise unreachable(self.url, error) from None
 
-    def _receive_last_words(self) -> None:
-        """Receive what the server sent before it closed the connection; it may say why."""
+    def _receive_remaining(self) -> None:
+        """Receive the messages that the server sent before it closed the connection; one may give the reason."""
         from websockets.exceptions import ConnectionClosed
 
         try:
             while True:
-                self.conversation.receive(self._socket.recv(LAST_WORDS_SECONDS))
+                self.conversation.receive(self._socket.recv(CLOSE_READ_SECONDS))
         except (ConnectionClosed, TimeoutError):
             return
 

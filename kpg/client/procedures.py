@@ -1,4 +1,4 @@
-"""The procedures of a client, without I/O: generators that say what to send and when to wait.
+"""The procedures of a client, without I/O: generators that yield instructions to send and to wait.
 
     procedure = ask(conversation, calls.ping())
     for each instruction: perform it, then resume the procedure          the result is what it returns

@@ -1,7 +1,7 @@
-"""A listening socket that hands over only connections that have proved that they know the secret.
+"""A listening socket that returns only authenticated connections: the peer has proved that it knows the secret.
 
-Each new connection is authenticated on a thread of its own, for a few seconds and a few at a time. Strangers, garbage
-and silence therefore cost the owner of the listener nothing.
+Each new connection is authenticated on a thread of its own, within a few seconds, and at most `MAX_HANDSHAKES` at a
+time. Unauthenticated, malformed or silent connections therefore never delay the owner of the listener.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ClusterDatabase(Database):
 
     @property
     def recoveries(self) -> int:
-        """The number of times that workers were lost and all workers began again."""
+        """The number of recoveries: a worker was lost, and all workers began a new generation."""
         return self.generations.recoveries
 
     # Requests

@@ -1,7 +1,7 @@
 """The directory of a durable cluster: a part for each rank, and a note of the number of workers.
 
-place/cluster.json     the number of workers, written once; locked while a coordinator has the directory open
-place/rank-0, rank-1   the storage of each rank (see kpg.storage)
+path/cluster.json     the number of workers, written once; locked while a coordinator has the directory open
+path/rank-0, rank-1   the storage of each rank (see kpg.storage)
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NOTE = "cluster.json"
 class ClusterDirectory:
     """The directory in which ranks keep their rows."""
 
-    def __init__(self, place: str, durability: Durability, checkpoint_bytes: int) -> None:
-        self.place = place
+    def __init__(self, path: str, durability: Durability, checkpoint_bytes: int) -> None:
+        self.path = path
         self.durability = durability
         self.checkpoint_bytes = checkpoint_bytes
         self._lock: Lock | None = None
@@ -31,7 +31,7 @@ class ClusterDirectory:
         """Lock the directory and check that it belongs to this number of workers; create it if needed."""
         if coordinates != 1:
             raise ProgramError("workers on a directory have times of one coordinate")
-        root = Path(self.place)
+        root = Path(self.path)
         try:
             root.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(str(root))
@@ -39,19 +39,19 @@ class ClusterDirectory:
             if not note.exists():
                 if any(file.name.startswith("manifest-") for file in root.iterdir()):
                     raise SchemaMismatch(
-                        f"{self.place} is the directory of a db without workers", hint="Open it without workers=."
+                        f"{self.path} is the directory of a db without workers", hint="Open it without workers=."
                     )
                 temporary = root / f"{NOTE}.new"
                 temporary.write_text(json.dumps({"format": "kpg cluster", "version": 1, "workers": workers}))
                 os.replace(temporary, note)
             written = json.loads(note.read_text())
         except OSError as error:
-            raise Unavailable(f"cannot open {self.place}", detail=str(error)) from None
+            raise Unavailable(f"cannot open {self.path}", detail=str(error)) from None
         except ValueError as error:
-            raise Corrupt(f"{self.place}/{NOTE} is damaged", detail=str(error)) from None
+            raise Corrupt(f"{self.path}/{NOTE} is damaged", detail=str(error)) from None
         if written.get("workers") != workers:
             raise SchemaMismatch(
-                f"{self.place} belongs to {written.get('workers')} workers, not {workers}",
+                f"{self.path} belongs to {written.get('workers')} workers, not {workers}",
                 hint=f"Open it with workers={written.get('workers')}.",
             )
 
@@ -62,11 +62,13 @@ class ClusterDirectory:
             self._lock = None
 
 
-def directory_of(place: Any, filesystem: Any, durability: Durability, checkpoint_bytes: int) -> ClusterDirectory | None:
+def directory_of(
+    directory: Any, filesystem: Any, durability: Durability, checkpoint_bytes: int
+) -> ClusterDirectory | None:
     """Return the directory that a caller of `kpg.open` names; None for a cluster in memory."""
-    if place is None:
+    if directory is None:
         return None
-    path = os.fspath(place)
+    path = os.fspath(directory)
     if filesystem is not None or "://" in path:
         raise ProgramError(
             "workers keep their rows in a directory that they all see, given by its path",

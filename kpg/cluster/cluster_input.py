@@ -30,7 +30,7 @@ MIN_SHARED_ROWS = 4096  # fewer rows go to one worker: dividing them would cost 
 
 
 class ClusterInput(EncodingInput):
-    """A named relation whose rows the workers hold."""
+    """A named relation of a db on several workers; they hold its rows."""
 
     db: ClusterDatabase
 

@@ -141,7 +141,7 @@ class ClusterOutput(Output):
 
 
 class ClusterIndex:
-    """What a plan calls an arrangement that the workers hold."""
+    """The reference by which a plan names an arrangement that the workers hold."""
 
     def __init__(self, number: int, name: str, keys: tuple[str, ...]) -> None:
         self.number = number

@@ -210,10 +210,10 @@ class Coordinator:
 
     # Generations
 
-    def prepare(self, place: str, durability: Durability) -> list[Recoverable]:
+    def prepare(self, path: str, durability: Durability) -> list[Recoverable]:
         """Have all ranks drop their generation and open a directory; return what each can recover."""
         self._reset()
-        return [reply.value for reply in self.ask(PrepareCommand(place, durability))]
+        return [reply.value for reply in self.ask(PrepareCommand(path, durability))]
 
     def meet(self, config: Config, upto: Frontier | None = None, checkpoint: Frontier | None = None) -> FrontierSpec:
         """Begin a generation: all ranks connect to each other and recover; return the open time."""

@@ -92,8 +92,8 @@ class SymbolDictionary:
             lane[is_symbol] = self._local[lane[is_symbol]]
 
 
-def _check_known(ids: Ints, known: int) -> None:
-    if len(ids) and int(ids.max()) >= known:
+def _check_known(ids: Ints, known_count: int) -> None:
+    if len(ids) and int(ids.max()) >= known_count:
         raise ProtocolError("a symbol came without its text")
 
 
@@ -221,7 +221,7 @@ def encode_progress(frame: ProgressFrame) -> bytes:
 def decode_progress(body: Ints) -> ProgressFrame:
     """Return the count changes in the words of a frame."""
     words = body.tolist()
-    found: list[tuple[int, list[Change]]] = []
+    by_dataflow: list[tuple[int, list[Change]]] = []
     at = 0
     try:
         while at < len(words):
@@ -232,16 +232,16 @@ def decode_progress(body: Ints) -> ProgressFrame:
             changes: list[Change] = []
             for _ in range(count):
                 location, difference, depth = words[at], words[at + 1], words[at + 2]
-                if depth < 0:  # else a frame could have the loop go on for ever
+                if depth < 0:  # a negative depth would move the position back, and the loop might never end
                     raise ProtocolError("a frame of progress has an impossible shape")
                 at += 3 + depth
                 changes.append((location, tuple(words[at - depth : at]), difference))
-            found.append((dataflow, changes))
+            by_dataflow.append((dataflow, changes))
     except IndexError:
         raise ProtocolError("a frame of progress is cut off") from None
     if at != len(words):
         raise ProtocolError("a frame of progress is cut off")
-    return ProgressFrame(tuple(found))
+    return ProgressFrame(tuple(by_dataflow))
 
 
 def encode_failure(frame: FailureFrame) -> bytes:

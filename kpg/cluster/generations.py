@@ -1,11 +1,11 @@
 """Generations of workers: how one begins, and how a new one replaces one that lost a worker.
 
-    begin(upto)         all workers meet, empty or with what all of them have on disk
+    begin(upto)         all workers connect to each other and start empty, or with the rows that all have on disk
     retrying(attempt)   call a function; if a worker is lost, begin again at the last acknowledged time and retry
 
 When a worker is lost on a directory, all workers go back to the last acknowledged time. They repeat the commands that
-are still in effect and get the unacknowledged rows again (`RequestHistory`). The caller sees a pause, not an error. In
-memory there is nothing to go back to, and `WorkerLost` is raised.
+are still in effect and get the unacknowledged rows again (`RequestHistory`). The caller sees a pause, not an error. A
+db in memory has no time to go back to: it raises `WorkerLost`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kpg.errors import Corrupt, WorkerLost
 
 Result = TypeVar("Result")
 MAX_ATTEMPTS = 5  # at one call, if workers are lost each time
-MAX_RECOVERIES = 1000  # in the life of a db; more are a fault that recovery does not mend
+MAX_RECOVERIES = 1000  # in the life of a db; more indicate a fault that recovery cannot repair
 
 
 class Generations:
@@ -39,18 +39,18 @@ class Generations:
         self._directory = directory
 
     def begin(self, upto: Frontier | None = None) -> None:
-        """Begin a generation: empty, or with what all workers have on disk, up to a time if given."""
+        """Begin a generation: empty, or with the rows that all workers have on disk, up to a time if given."""
         if self._directory is None:
             self._coordinator.meet(self._config)
             return
-        place = self._directory.place
-        recoverable = self._coordinator.prepare(place, self._directory.durability)
+        path = self._directory.path
+        recoverable = self._coordinator.prepare(path, self._directory.durability)
         common = set.intersection(*[set(map(Frontier, rank.checkpoints)) for rank in recoverable])
         if upto is None:
             upto = reduce(Frontier.meet, [Frontier(rank.durable) for rank in recoverable])
         usable = [frontier for frontier in common if frontier.precedes(upto)]
         if not usable:
-            raise Corrupt(f"the workers' parts of {place} do not fit together")
+            raise Corrupt(f"the workers' parts of {path} do not fit together")
         checkpoint = max(usable, key=lambda frontier: frontier.elements)
         self.now = Frontier(self._coordinator.meet(self._config, upto, checkpoint))
 

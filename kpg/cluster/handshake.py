@@ -24,7 +24,7 @@ from kpg.protocol.message_codec import decode, encode
 OPENING = b"kpg\x001\x00\x00\x00"
 NONCE_BYTES = 32
 PROOF_BYTES = hashlib.sha256().digest_size
-HANDSHAKE_TIMEOUT_SECONDS = 5.0  # a stranger that is silent occupies a handshake thread no longer than this
+HANDSHAKE_TIMEOUT_SECONDS = 5.0  # the longest time that a silent connection occupies a handshake thread
 MAX_HELLO_BYTES = 4096  # limit before authentication
 
 

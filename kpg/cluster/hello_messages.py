@@ -52,7 +52,7 @@ class DriverHello(Hello):
 
 @message("bootstrap", BOOTSTRAPS)
 class RankBootstrap:
-    """What a rank must know to connect; the coordinator gives it to the launcher."""
+    """The addresses and secrets that a rank needs to connect; the coordinator passes them to the launcher."""
 
     kind: ClassVar[str]
     rank: int

@@ -3,8 +3,8 @@
     rank i connects to all j < i and accepts all j > i; each hello names the rank and the generation
 
 Sending never fails because a buffer is full. Beyond `UNSENT_LIMIT_BYTES` to a peer, the sender waits and reads
-meanwhile what others send it, so that two ranks that fill each other's buffers both go on. Any call that notices
-the loss of a peer raises `WorkerLost`.
+meanwhile what others send it, so that two ranks that fill each other's buffers both make progress. Any call that
+notices the loss of a peer raises `WorkerLost`.
 """
 
 from __future__ import annotations

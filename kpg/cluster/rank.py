@@ -212,12 +212,12 @@ class Rank:
         checkpoints = tuple(frontier.elements for frontier in self.storage.checkpoints())
         return Recoverable(self.storage.durable_frontier().elements, checkpoints)
 
-    def _open_storage(self, place: str, durability: Durability) -> Storage:
+    def _open_storage(self, path: str, durability: Durability) -> Storage:
         """Open a directory. If another process has it open, that is a rank without a coordinator: it ends soon."""
         deadline = time.monotonic() + DIRECTORY_TIMEOUT_SECONDS
         while True:
             try:
-                return Storage(place, durability=durability)
+                return Storage(path, durability=durability)
             except InUse:
                 if time.monotonic() > deadline:
                     raise
@@ -305,10 +305,10 @@ class Rank:
 
 
 def avoid_preempting_waker() -> None:
-    """Have the system not preempt the process that wakes this one.
+    """Ask the operating system not to preempt the process that wakes this one.
 
-    Otherwise the coordinator, which sends a command to one rank after another, is set aside by the first rank for
-    milliseconds before the next one gets the command.
+    Otherwise the first rank that gets a command preempts the coordinator for milliseconds, before it has sent the
+    command to the other ranks.
     """
     if hasattr(os, "SCHED_BATCH"):
         with contextlib.suppress(OSError):

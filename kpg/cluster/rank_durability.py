@@ -38,9 +38,14 @@ class RankDurable(DurableStore):
     """The storage of one rank."""
 
     def __init__(
-        self, storage: Storage, found: Recovered, symbols: Symbols, mesh: Mesh, check_abandoned: Callable[[], object]
+        self,
+        storage: Storage,
+        recovered: Recovered,
+        symbols: Symbols,
+        mesh: Mesh,
+        check_abandoned: Callable[[], object],
     ) -> None:
-        super().__init__(storage, found, symbols, checkpoint_bytes=2**62)
+        super().__init__(storage, recovered, symbols, checkpoint_bytes=2**62)
         self._mesh = mesh
         self._check_abandoned = check_abandoned
 
@@ -63,7 +68,7 @@ class RankDurable(DurableStore):
         spine = installed.handle.spine
         kept = [reorder_lanes(batch.updates, lanes) for batch in relation.batches]
         owned = self._exchange(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
-        since = self.found.since.get(name, Frontier.start(len(now[0])))
+        since = self.recovered.since.get(name, Frontier.start(len(now[0])))
         description = Description(spine.upper, Frontier(now), since)
         spine.insert(Batch(consolidate(owned), len(installed.keys), description))
         installed.publisher.upper = spine.upper

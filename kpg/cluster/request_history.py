@@ -1,9 +1,9 @@
-"""The commands that a new generation of ranks must repeat to be where the last one was.
+"""The commands that a new generation of ranks must repeat to restore the state of the last one.
 
     structure   the commands that made inputs, arrangements, outputs and probes, in order, without those undone since
     open_rows   the rows of the open transaction, and the rank that got them
 
-Together with the directory, that is everything: a lost rank loses nothing that was acknowledged.
+Together with the directory, they restore everything that was acknowledged before a rank was lost.
 """
 
 from __future__ import annotations

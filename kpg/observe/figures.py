@@ -2,7 +2,7 @@
 
     figures.take(events)          add events
     figures.of(SIZE)              entity → value
-    figures.touched[SIZE]         entities whose value may have changed since the set was last cleared
+    figures.touched[SIZE]         entities with a value that may have changed since the set was last cleared
 
 For an arrangement,   size  =  batched − merged.   Each batch adds its rows to `batched`. Each merge adds the rows it
 removed to `merged`, and so does the drop of the trace with its remaining rows. Entities of dropped dataflows are

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kpg.api.explain_dataflow import aligned, size
+from kpg.api.explain_dataflow import align_rows, size
 from kpg.events import PART_BITS
 from kpg.observe import attributes as event_log
 from kpg.observe.figures import Figures
@@ -76,7 +76,7 @@ def dataflows_of(operators: Sequence[OperatorFigures]) -> list[DataflowFigures]:
 def format_operators(operators: Sequence[OperatorFigures], most: int = 10) -> str:
     """Return the first `most` operators as a text table."""
     lines = [
-        [f"{one.seconds * 1e3:.3f}", f"{one.steps:,}", f"{one.rows:,}", size(one.nbytes), one.dataflow, one.name]
-        for one in operators[:most]
+        [f"{row.seconds * 1e3:.3f}", f"{row.steps:,}", f"{row.rows:,}", size(row.nbytes), row.dataflow, row.name]
+        for row in operators[:most]
     ]
-    return "\n".join(aligned(["ms", "steps", "rows", "bytes", "dataflow", "operator"], lines))
+    return "\n".join(align_rows(["ms", "steps", "rows", "bytes", "dataflow", "operator"], lines))

@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 
 class LineFile:
-    """A text file whose lines are visible to other programs after each write."""
+    """A text file. Other programs see its lines after each write."""
 
     def __init__(self, path: FilePath, mode: str) -> None:
         self.path = os.fspath(path)

@@ -55,9 +55,9 @@ def plain(thing: Any) -> dict[str, Any]:
 @functools.cache
 def encoders(shape: type) -> tuple[tuple[str, Any, Encoder | None], ...]:
     """Return the name, default and encoder of each member; no encoder if JSON takes the member as it is."""
-    known = members(shape)
+    by_name = members(shape)
     return tuple(
-        (field.name, field.default, encoder_of(known[field.name][0])) for field in dataclasses.fields(shape)
+        (field.name, field.default, encoder_of(by_name[field.name][0])) for field in dataclasses.fields(shape)
     )  # fmt: skip
 
 
@@ -121,13 +121,13 @@ def decode(text: str, kinds: MessageKinds[Kind]) -> Kind:
     json_value = read(text, kinds.python_only)
     if type(json_value) is not dict:
         raise refused("$", "a message is a JSON object", 'For example {"type": "ping", "id": 1}.')
-    known = kinds.by_name
+    classes = kinds.by_name
     name = json_value.get("type")
     if type(name) is not str:
-        raise refused("$", "the member 'type' is missing", f"It is one of {', '.join(known)}.")
-    if name not in known:
-        raise refused("$.type", f"there is no message {shown(name)!r} here", nearest(name, known))
-    shape: Any = known[name]
+        raise refused("$", "the member 'type' is missing", f"It is one of {', '.join(classes)}.")
+    if name not in classes:
+        raise refused("$.type", f"there is no message {shown(name)!r} here", nearest(name, classes))
+    shape: Any = classes[name]
     decoded: Kind = object_decoder(shape, ("type",))(json_value, "$")
     return decoded
 

@@ -128,7 +128,7 @@ class UninterestRequest(Request):
 
 @message("take", REQUESTS)
 class TakeRequest(Request):
-    """Send all unsent changes of an interest now, whatever its credit: `changes`, also without rows, then `done`."""
+    """Send all unsent changes of an interest now, without regard to credit: `changes` (perhaps empty), then `done`."""
 
     interest: Count
 

@@ -117,21 +117,21 @@ def decoder_of(shape: Any) -> Decoder:
 @functools.cache
 def object_decoder(shape: Any, extra: tuple[str, ...]) -> Decoder:
     """Decode an object as a dataclass: unknown members are refused first, then missing ones, then wrong ones."""
-    known = members(shape)
-    decoders = {name: (decoder_of(annotation), f".{name}") for name, (annotation, _) in known.items()}
-    allowed = {*known, *extra}
-    required = {name for name, (_, is_required) in known.items() if is_required}
-    ignored = frozenset(extra) - known.keys()
+    by_name = members(shape)
+    decoders = {name: (decoder_of(annotation), f".{name}") for name, (annotation, _) in by_name.items()}
+    allowed = {*by_name, *extra}
+    required = {name for name, (_, is_required) in by_name.items() if is_required}
+    ignored = frozenset(extra) - by_name.keys()
 
     def decode_object(json_value: Any, path: str) -> Any:
         if type(json_value) is not dict:
             raise refused(path, f"an object is expected, not {kind_of(json_value)}")
         if not json_value.keys() <= allowed:
             name = next(name for name in json_value if name not in allowed)
-            raise refused(f"{path}.{shown(name)}", "no such member", nearest(name, known))
+            raise refused(f"{path}.{shown(name)}", "no such member", nearest(name, by_name))
         if not required <= json_value.keys():
-            name = next(name for name in known if name in required and name not in json_value)
-            raise refused(path, f"the member {name!r} is missing", f"It holds {describe(known[name][0])}.")
+            name = next(name for name in by_name if name in required and name not in json_value)
+            raise refused(path, f"the member {name!r} is missing", f"It holds {describe(by_name[name][0])}.")
         values = {}
         for name, value in json_value.items():
             if name not in ignored:
@@ -358,9 +358,9 @@ def describe(shape: Any) -> str:
     return SCALARS.get(shape, "an object")
 
 
-def nearest(name: object, known: Iterable[Any]) -> str:
+def nearest(name: object, candidates: Iterable[Any]) -> str:
     """Return a hint with the nearest known name, or else with all of them."""
-    names = [str(candidate) for candidate in known]
+    names = [str(candidate) for candidate in candidates]
     close = difflib.get_close_matches(str(name)[:100], names, n=1)
     return f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(names)}."
 

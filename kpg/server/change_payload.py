@@ -65,7 +65,7 @@ def take_payload(interest: Interest) -> ChangePayload:
 def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:
     """Consolidate changes at their last time if they span more times than one poll can produce.
 
-    A reader that keeps up gets at most `MAX_REQUESTS_PER_POLL` times at once and sees each of them.
+    A subscriber that keeps up receives at most `MAX_REQUESTS_PER_POLL` times in one payload, each of them separately.
     """
     times = changes.times
     if len(times) == 0 or len(np.unique(times)) <= MAX_REQUESTS_PER_POLL:

@@ -37,9 +37,9 @@ class EngineThread:
     def __init__(self, make: Callable[[], Service], deliver: Callable[[list[ChangePayload]], None]) -> None:
         self._queue: SimpleQueue[tuple[Work, Future[Any]] | None] = SimpleQueue()
         self._deliver = deliver
-        self._awaiting: dict[int, Interest] = {}  # interests whose next changes are wanted
-        self._failed: set[int] = set()  # interests whose client was sent the error of the answer
-        self._served: set[int] = set()  # interests whose client was sent something
+        self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
+        self._failed: set[int] = set()  # interests with an error that was sent to the client
+        self._served: set[int] = set()  # interests with a first payload that was sent to the client
         self._timed_reads: list[tuple[int, int, float, Work, Future[Any]]] = []  # a heap by the time they wait for
         self._order = itertools.count()
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class EngineThread:
         future: Future[Result] = Future()
         with self._lock:
             if self._closed:
-                raise Closed("the server ends")
+                raise Closed("the server is shutting down")
             self._queue.put((work, future))
         return future
 
@@ -116,7 +116,7 @@ class EngineThread:
             self._run_timed_reads(service)
             self._take_changes()
         for *_, future in self._timed_reads:
-            fail(future, Closed("the server ends"))
+            fail(future, Closed("the server is shutting down"))
         service.close()
         service.db.close()
 
@@ -147,7 +147,7 @@ class EngineThread:
         return max(0.0, min(due, default=MAX_SLEEP_SECONDS))
 
     def _run_timed_reads(self, service: Service) -> None:
-        """Run the reads whose time is complete, and fail those whose deadline has passed."""
+        """Run the reads at times that are complete, and fail the reads that have passed their deadline."""
         while self._timed_reads and self._timed_reads[0][0] < service.time:
             _, _, _, work, future = heapq.heappop(self._timed_reads)
             run_work(work, service, future)

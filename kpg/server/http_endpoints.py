@@ -109,9 +109,9 @@ async def health(hub: Hub) -> Response:
 
 async def query(hub: Hub, text: str) -> Response:
     """Reply to a query with the members of the message `rows`."""
-    given = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
+    parameters = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
     members = {
-        name: parse_integer(name, value) if name in INTEGER_PARAMETERS else value for name, value in given.items()
+        name: parse_integer(name, value) if name in INTEGER_PARAMETERS else value for name, value in parameters.items()
     }
     request = build(QueryRequest, {"id": 0, **members}, "$")
     rows = await hub.query(request)

@@ -88,7 +88,7 @@ class Hub:
         )
 
     async def query(self, request: requests.QueryRequest) -> QueryRows:
-        """Answer a query over HTTP, whose connection is cut after `greeting_seconds`."""
+        """Run a query over HTTP. It waits less than `greeting_seconds`: the listener then ends the connection."""
         timeout_seconds = min(self.limits.wait_seconds, self.limits.greeting_seconds / 2)
         rows = await asyncio.wrap_future(self.run_request(HTTP_OWNER, request, timeout_seconds))
         assert isinstance(rows, QueryRows)

@@ -110,14 +110,14 @@ class Listener:
     async def close(self) -> None:
         """Stop accepting clients, close all connections, and wait for them up to the close timeout."""
         if self._server is not None:
-            self._server.close(code=GOING_AWAY, reason="the server ends")
+            self._server.close(code=GOING_AWAY, reason="the server is shutting down")
             await self._server.wait_closed()
 
     async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Reply to HTTP requests; return None for a WebSocket handshake. Refuse requests of other sites' web pages."""
         if any(len(request.headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
             return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header occurs twice\n")
-        if not self.hub.tokens.known and not is_local(request.headers.get("Host", "")):
+        if not self.hub.tokens.digests and not is_local(request.headers.get("Host", "")):
             return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token, only this machine may connect\n")
         if is_cross_site(request.headers.get("Sec-Fetch-Site")) and not self.address.origins:
             return connection.respond(http.HTTPStatus.FORBIDDEN, "web pages of other sites may not connect\n")
@@ -181,7 +181,7 @@ def is_cross_site(site: str | None) -> bool:
 
 
 def is_local(host: str) -> bool:
-    """Whether a Host header names this machine. A site whose DNS entry points to this machine names itself instead."""
+    """Whether a Host header names this machine. A page of a site that rebinds its DNS entry to it names that site."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return name.strip("[]") in LOOPBACK
 

@@ -149,7 +149,7 @@ def follow(context: RequestContext, request: requests.InterestRequest) -> NewInt
 
 def type_name(kind: str) -> str:
     """Return the engine's name for the type of a column kind."""
-    return str(parse_type(next(type_ for known, type_ in TYPES.items() if known == kind)))
+    return str(parse_type(next(type_ for name, type_ in TYPES.items() if name == kind)))
 
 
 def find_interest(context: RequestContext, number: int) -> Interest:

@@ -47,7 +47,13 @@ def add_to(commands: Any) -> None:
     address.add_argument("--port", type=int, default=8340, help="port (8340), or 0 for any free port")
     address.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain (PEM): clients use wss://")
     address.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
-    address.add_argument("--origin", action="append", default=[], metavar="URL", help="a site whose pages may connect")
+    address.add_argument(
+        "--origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a site with pages that may connect; may be repeated",
+    )
     access = parser.add_argument_group("access")
     access.add_argument("--token-file", type=Path, metavar="FILE", help="lines of `admin TOKEN` or `user TOKEN`")
     access.add_argument("--no-token", action="store_true", help="let every program on this machine connect as admin")
@@ -77,13 +83,13 @@ LIMITS = (
 )
 
 
-def settings_of(given: argparse.Namespace) -> Settings:
+def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings that the options stand for."""
     if importlib.util.find_spec("websockets") is None:
         raise Unavailable("kpg serve needs the package websockets", hint="pip install 'kpg[server]'")
-    if given.workers != 1:
+    if arguments.workers != 1:
         raise Unavailable(
-            "kpg serve runs on one worker", detail=f"--workers {given.workers} was given.",
+            "kpg serve runs on one worker", detail=f"--workers {arguments.workers} was given.",
             hint="Leave out --workers; kpg.open(workers=N) runs several without a server.",
         )  # fmt: skip
     from kpg.server.listener import ListenAddress
@@ -91,29 +97,31 @@ def settings_of(given: argparse.Namespace) -> Settings:
     from kpg.server.session_limits import SessionLimits
     from kpg.service import Limits
 
-    options = {name.replace("-", "_"): getattr(given, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
+    options = {name.replace("-", "_"): getattr(arguments, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
     chosen = {name: value for name, value in options.items() if value is not None}
     memory, rounds = chosen.pop("memory", default_memory_limit()), chosen.pop("rounds", MAX_ROUNDS)
     session_limits = replace(SessionLimits(), **chosen)
     return Settings(
-        directory=given.directory,
-        address=ListenAddress(given.host, given.port, given.tls_cert, given.tls_key, tuple(given.origin)),
-        token_file=given.token_file,
-        open_to_all=given.no_token,
+        directory=arguments.directory,
+        address=ListenAddress(
+            arguments.host, arguments.port, arguments.tls_cert, arguments.tls_key, tuple(arguments.origin)
+        ),
+        token_file=arguments.token_file,
+        open_to_all=arguments.no_token,
         session_limits=session_limits,
         limits=Limits(
             queries=session_limits.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=WAITING_ROWS
         ),
-        sinks=given.sinks,
-        history=given.history,
+        sinks=arguments.sinks,
+        history=arguments.history,
         memory=memory,
         rounds=rounds,
     )
 
 
-def run(given: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal or a shutdown request; return the exit status."""
-    settings = settings_of(given)
+    settings = settings_of(arguments)
     from kpg.server.running_server import serve
 
     serve(settings, lambda line: print(f"kpg: {line}", flush=True))

@@ -169,12 +169,14 @@ class Session:
     def _check_limits(self, request: Request) -> None:
         pending = sum(isinstance(other, InterestRequest) for other in self.pending.values())
         if isinstance(request, InterestRequest) and len(self.flows) + pending >= self._limits.queries:
-            raise over_limit("too many interests", self._limits.queries, "Uninterest what is no longer read.")
+            raise over_limit(
+                "too many interests", self._limits.queries, "End interests that are no longer read, with uninterest."
+            )
         if isinstance(request, RegisterRequest):
             if (request.text is None) == (request.plan is None):
                 raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
             if self.rules >= self._limits.rules:
-                raise over_limit("too many rules", self._limits.rules, "Unregister what is no longer used.")
+                raise over_limit("too many rules", self._limits.rules, "Unregister rules that are no longer used.")
 
     def _acknowledge(self, request: AckRequest) -> list[Action]:
         flow = self.flows.get(request.interest)  # unknown if it ended while the message was in transit

@@ -26,16 +26,16 @@ TOKEN_VARIABLE: Final = "KPG_TOKEN"
 class Tokens:
     """Digests of tokens with their roles; without any token every client is admin."""
 
-    known: tuple[tuple[bytes, Role], ...] = ()
+    digests: tuple[tuple[bytes, Role], ...] = ()
 
     def role(self, token: str | None) -> Role | None:
         """Return the role that a token grants, or None."""
-        if not self.known:
+        if not self.digests:
             return "admin"
-        given = digest(token or "")
+        presented = digest(token or "")
         granted: Role | None = None
-        for expected, role in self.known:  # without an early exit, which would reveal by its timing which token is near
-            if hmac.compare_digest(expected, given):
+        for expected, role in self.digests:  # no early exit: its timing would reveal which token matched
+            if hmac.compare_digest(expected, presented):
                 granted = role
         return granted
 

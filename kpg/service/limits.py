@@ -46,5 +46,5 @@ class Limits:
             raise OverLimit(
                 f"cannot build {name}: over the memory limit of {self.memory:,} bytes",
                 detail=f"The process uses {held:,} bytes.",
-                hint="Uninterest what is no longer read, and try again.",
+                hint="End interests that are no longer read, with uninterest, and try again.",
             )

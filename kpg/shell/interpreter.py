@@ -57,7 +57,7 @@ class Interpreter:
         self.timing = False
         self.limit: int | None = 1_000 if interactive else None
         self.ended = False
-        self._known: dict[str, RelationSpec] | None = None
+        self._catalog: dict[str, RelationSpec] | None = None
         self._texts: dict[str, str] = {}  # rule texts typed in this shell, by rule
         self._numbers = itertools.count()
 
@@ -121,7 +121,7 @@ class Interpreter:
         """Insert a row for a fact of a relation; otherwise query. A fact with variables, or of a rule, is a query."""
         text = without_terminator(statement)
         atoms = [] if is_body(text) else parse_atoms(text)
-        facts = bool(atoms) and atoms[0].is_fact and self.known(atoms[0].name).role != "rule"
+        facts = bool(atoms) and atoms[0].is_fact and self.find_relation(atoms[0].name).role != "rule"
         self.change(text, 1) if facts else self.ask(text)
 
     def register(self, text: str) -> None:
@@ -136,7 +136,7 @@ class Interpreter:
                 self.db.register(old)
             raise
         self._texts |= dict.fromkeys(names, "\n".join([*before, text]))
-        self._known = None
+        self._catalog = None
         self.note(f"registered {', '.join(names)}" if names else "declared")
 
     def ask(self, text: str) -> None:
@@ -165,7 +165,7 @@ class Interpreter:
         """Return the values of the columns that the constants of a goal bind."""
         if not goal.arguments:
             return None
-        columns = [column.name for column in self.known(goal.name).columns]
+        columns = [column.name for column in self.find_relation(goal.name).columns]
         if len(columns) != len(goal.arguments):
             raise ParseError(
                 f"{goal.name} has {len(columns)} columns, not {len(goal.arguments)}",
@@ -211,10 +211,10 @@ class Interpreter:
     def describe(self, name: str) -> None:
         """`\\d`: list relations and rules, or the columns of one."""
         if name:
-            columns = [(column.name, column.type) for column in self.known(name).columns]
+            columns = [(column.name, column.type) for column in self.find_relation(name).columns]
             show_rows(self.console, ("column", "type"), columns, len(columns))
             return
-        self._known = None
+        self._catalog = None
         rows = [
             (relation.name, relation.role, ", ".join(column.name for column in relation.columns))
             for relation in self.catalog().values()
@@ -241,7 +241,7 @@ class Interpreter:
         self.db.unregister(name)
         removed = self._texts.get(name)
         self._texts = {rule: text for rule, text in self._texts.items() if text != removed}
-        self._known = None
+        self._catalog = None
 
     def show_time(self, _: str) -> None:
         """`\\time`: print the last complete time."""
@@ -269,14 +269,14 @@ class Interpreter:
 
     def catalog(self) -> dict[str, RelationSpec]:
         """Return the relations and rules by name, cached."""
-        if self._known is None:
-            self._known = {relation.name: relation for relation in self.db.catalog()}
-        return self._known
+        if self._catalog is None:
+            self._catalog = {relation.name: relation for relation in self.db.catalog()}
+        return self._catalog
 
-    def known(self, name: str) -> RelationSpec:
+    def find_relation(self, name: str) -> RelationSpec:
         """Return a relation or rule. Refreshes the cache if the name is unknown: another client may have added it."""
         if name not in self.catalog():
-            self._known = None
+            self._catalog = None
         if name not in self.catalog():
             names = ", ".join(self.catalog())
             raise UndefinedName(f"no relation or rule is called {name!r}", hint=f"They are {names}.")

@@ -39,12 +39,12 @@ class NameCompleter(Completer):
 
     def _names(self) -> list[tuple[str, str]]:
         try:
-            known = self._shell.catalog()
+            catalog = self._shell.catalog()
         except KpgError:
-            known = {}
+            catalog = {}
         relations = [
             (relation.name, f"{relation.role}({', '.join(column.name for column in relation.columns)})")
-            for relation in known.values()
+            for relation in catalog.values()
         ]
         return relations + [(word, "") for word in KEYWORDS]
 

@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument(
-        "place", nargs="?", metavar="URL|DIR", help="a server (ws://...) or a directory (default: in memory)"
+        "target", nargs="?", metavar="URL|DIR", help="a server (ws://...) or a directory (default: in memory)"
     )
     parser.add_argument("-c", dest="statement", action="append", metavar="TEXT", help="run this statement and exit")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds only the token")
@@ -52,40 +52,40 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(command=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run a shell; return the exit status."""
-    for package in ("websockets", *(["prompt_toolkit"] if is_interactive(given) else [])):
+    for package in ("websockets", *(["prompt_toolkit"] if is_interactive(arguments) else [])):
         if importlib.util.find_spec(package) is None:
             raise Unavailable(f"kpg shell needs the package {package}", hint="pip install 'kpg[shell]'")
     from rich.console import Console
 
     from kpg.shell.interpreter import Interpreter
 
-    with connected(given) as db:
-        shell = Interpreter(db, Console(), Console(stderr=True), is_interactive(given))
-        if given.statement:
-            return shell.script("\n".join(given.statement))
-        if not is_interactive(given):
+    with open_connection(arguments) as db:
+        shell = Interpreter(db, Console(), Console(stderr=True), is_interactive(arguments))
+        if arguments.statement:
+            return shell.script("\n".join(arguments.statement))
+        if not is_interactive(arguments):
             return shell.script(sys.stdin.read())
         from kpg.shell.prompt import converse
 
-        return converse(shell, given.history)
+        return converse(shell, arguments.history)
 
 
-def is_interactive(given: argparse.Namespace) -> bool:
+def is_interactive(arguments: argparse.Namespace) -> bool:
     """Whether statements come from a terminal."""
-    return not given.statement and sys.stdin.isatty()
+    return not arguments.statement and sys.stdin.isatty()
 
 
 @contextmanager
-def connected(given: argparse.Namespace) -> Iterator[Connection]:
-    """Connect to the given server, or start one in this process and connect to it."""
+def open_connection(arguments: argparse.Namespace) -> Iterator[Connection]:
+    """Connect to the server that the arguments name, or start one in this process and connect to it."""
     from kpg.client.connection import connect
     from kpg.client.server_address import is_address
 
-    if given.place is not None and is_address(given.place):
-        token = read_token(given.token_file) if given.token_file else None
-        with connect(given.place, token=token, authorities=given.authorities) as db:
+    if arguments.target is not None and is_address(arguments.target):
+        token = read_token(arguments.token_file) if arguments.token_file else None
+        with connect(arguments.target, token=token, authorities=arguments.authorities) as db:
             yield db
         return
     from kpg.server.listener import ListenAddress
@@ -93,7 +93,7 @@ def connected(given: argparse.Namespace) -> Iterator[Connection]:
     from kpg.server.tokens import generate_token
 
     token, tokens = generate_token()
-    directory = Path(given.place) if given.place is not None else None
+    directory = Path(arguments.target) if arguments.target is not None else None
     with (
         RunningServer(Settings(directory, ListenAddress(port=0), tokens)) as server,
         connect(server.url, token=token) as db,

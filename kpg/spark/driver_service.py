@@ -5,7 +5,7 @@
     discard    staged rows of a batch
     hold       keep the history of a relation or answer from a time on; a hold may be a lease that ends by itself
     release    a hold
-    pace       the time up to which a reader finds a number of updates
+    pace       `read_end`: the time up to which a reader finds a given number of updates
 
 Each client is served on a thread of its own; requests run one at a time, under the coordinator's lock.
 """

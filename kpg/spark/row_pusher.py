@@ -4,8 +4,8 @@
     for batch in batches: pusher.push(batch)
     attempt = pusher.finish()                  # to be named when publishing
 
-Batches are collected until a message is worth its cost. Staged rows are in no relation yet: an attempt that is never
-published has no effect. No Python work per row.
+A pusher collects batches until a message is worth its cost. Staged rows are in no relation yet: an attempt that is
+never published has no effect. No Python work per row.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     stream(name, stream)  a stream into a relation, each micro-batch as one transaction
     answer.to_spark()     an answer as a DataFrame
 
-Rows go directly from tasks to workers; the driver only learns which task attempts count.
+Rows go directly from tasks to workers; the driver only learns which task attempts to publish.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def test_a_server_that_is_not_there_and_one_that_goes_are_unreachable():
         db = kpg.connect(server.url, token=USER)
     with pytest.raises(kpg.Unreachable) as caught:
         db.ping()
-    assert "the server ends" in str(caught.value)
+    assert "the server is shutting down" in str(caught.value)
     with pytest.raises(kpg.InputError, match="is not the address of a server"):
         kpg.connect("ftp://host")
 
