@@ -143,11 +143,13 @@ def replay_into(db: Database, path: Path, into: Input, unfinished: bool) -> int:
 
 def check_fits(into: Input, columns: pa.Schema, time: pa.DataType) -> None:
     """Raise if the columns or times of a capture differ from those of an input."""
-    found, wanted = Schema.from_arrow(columns), into.schema
-    if set(found.names) != set(wanted.names) or not all(
-        found.type_of(name).same(wanted.type_of(name)) for name in wanted.names
+    actual, expected = Schema.from_arrow(columns), into.schema
+    if set(actual.names) != set(expected.names) or not all(
+        actual.type_of(name).same(expected.type_of(name)) for name in expected.names
     ):
-        raise SchemaMismatch(f"the capture does not fit {into.name}", detail=f"Found {found!r}, expected {wanted!r}.")
+        raise SchemaMismatch(
+            f"the capture does not fit {into.name}", detail=f"Found {actual!r}, expected {expected!r}."
+        )
     coordinates = into.db.config.coordinates
     if coordinates_of(time) != coordinates:
         raise SchemaMismatch(

@@ -79,10 +79,10 @@ def _loops(source: Collection | None) -> frozenset[nodes.Loop]:
     return source.node.loops if source is not None else frozenset()
 
 
-def check_same_columns(found: Schema, wanted: Schema) -> None:
+def check_same_columns(actual: Schema, expected: Schema) -> None:
     """Raise if the columns of two collections differ in name or type; their order may differ."""
-    same = set(found.names) == set(wanted.names) and all(
-        found.type_of(name).same(wanted.type_of(name)) for name in wanted.names
+    same = set(actual.names) == set(expected.names) and all(
+        actual.type_of(name).same(expected.type_of(name)) for name in expected.names
     )
     if not same:
-        raise TypeMismatch("collections with different columns", detail=f"Found {found!r}, expected {wanted!r}.")
+        raise TypeMismatch("collections with different columns", detail=f"Found {actual!r}, expected {expected!r}.")

@@ -22,7 +22,7 @@ from kpg.config import Config
 from kpg.errors import Corrupt, WorkerLost
 
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 5  # at one call, if workers are lost each time
+MAX_ATTEMPTS = 5  # of one call that loses a worker each time
 MAX_RECOVERIES = 1000  # in the life of a db; more indicate a fault that recovery cannot repair
 
 

@@ -26,7 +26,7 @@ from kpg.service import Limits, Service
 
 Report = Callable[[str], object]
 MAX_ROUNDS = 10_000  # of one recursion; one that diverges blocks all clients for about ten seconds
-WAITING_ROWS = 10_000  # unread changes of an interest above which they are consolidated
+MAX_UNREAD_ROWS = 10_000  # unread changes of an interest above which they are consolidated
 
 
 def default_memory_limit() -> int | None:
@@ -45,7 +45,7 @@ class Settings:
     token_file: Path | None = None
     open_to_all: bool = False  # without any token; every client is admin
     session_limits: SessionLimits = field(default_factory=SessionLimits)
-    limits: Limits = field(default_factory=lambda: Limits(rounds=MAX_ROUNDS, waiting_rows=WAITING_ROWS))
+    limits: Limits = field(default_factory=lambda: Limits(rounds=MAX_ROUNDS, waiting_rows=MAX_UNREAD_ROWS))
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     history: int | None = 0
     memory: int | None = field(default_factory=lambda: default_memory_limit())  # bytes

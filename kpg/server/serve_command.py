@@ -93,7 +93,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             hint="Leave out --workers; kpg.open(workers=N) runs several without a server.",
         )  # fmt: skip
     from kpg.server.listener import ListenAddress
-    from kpg.server.running_server import MAX_ROUNDS, WAITING_ROWS, Settings, default_memory_limit
+    from kpg.server.running_server import MAX_ROUNDS, MAX_UNREAD_ROWS, Settings, default_memory_limit
     from kpg.server.session_limits import SessionLimits
     from kpg.service import Limits
 
@@ -110,7 +110,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         open_to_all=arguments.no_token,
         session_limits=session_limits,
         limits=Limits(
-            queries=session_limits.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=WAITING_ROWS
+            queries=session_limits.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=MAX_UNREAD_ROWS
         ),
         sinks=arguments.sinks,
         history=arguments.history,

@@ -31,8 +31,8 @@ from kpg.spark.task_client import client_of
 if TYPE_CHECKING:
     from kpg.spark.data_source import KpgSource
 
-LEASE_SECONDS = 600  # that the tasks of a planned read may still begin
-BATCH_ROWS = 1 << 16  # of an Arrow batch
+LEASE_SECONDS = 600  # a planned read holds its history for this long; a task that begins later may fail
+BATCH_ROWS = 1 << 16  # rows of an Arrow batch
 MAX_LOOKUP_KEYS = 10_000  # for more, a scan is cheaper
 
 Key = tuple[Any, ...]

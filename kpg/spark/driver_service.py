@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 MAX_REMEMBERED = 10_000  # transactions, for monitoring
 CLOSE_POLL_SECONDS = 1.0  # between two checks whether the db is still open
-MAX_EPOCHS = 10_000  # that are counted when a reader asks how far to read
+MAX_EPOCHS = 10_000  # the maximum number of epochs with updates that one read spans
 
 
 class SparkTransaction(NamedTuple):

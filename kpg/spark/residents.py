@@ -1,4 +1,4 @@
-"""Ranks as residents of Spark: one ordinary job of one task for each, submitted from a thread of its own.
+"""Residents: ranks that run in Spark. Each is one ordinary job with one task, submitted from a thread of its own.
 
 Each rank is a job of its own, not a task of a barrier stage: when one is lost, the others stay, and it is submitted
 again as often as needed. Each has a job group, so that one can be cancelled. A rank refuses Spark's own retries of its

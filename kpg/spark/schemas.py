@@ -53,18 +53,18 @@ def check_fits(placement: RelationPlacement, kind: RowKind, struct: StructType) 
     """Refuse rows with other columns than a relation; nulls are checked row by row, later."""
     if not placement.writable:
         raise SchemaMismatch(f"{placement.name} is an answer; rows go into relations")
-    wanted, found = kind.columns(placement), kpg_schema(struct)
-    lacks = [name for name in wanted.names if name not in found.positions]
-    unknown = [name for name in found.names if name not in wanted.positions]
+    expected, actual = kind.columns(placement), kpg_schema(struct)
+    lacks = [name for name in expected.names if name not in actual.positions]
+    unknown = [name for name in actual.names if name not in expected.positions]
     other = [
-        f"{name} is {found.type_of(name)}, not {wanted.type_of(name)}"
-        for name in wanted.names
-        if name in found.positions and not wanted.type_of(name).same(found.type_of(name))
+        f"{name} is {actual.type_of(name)}, not {expected.type_of(name)}"
+        for name in expected.names
+        if name in actual.positions and not expected.type_of(name).same(actual.type_of(name))
     ]
     faults = [f"lacks {', '.join(lacks)}"] * bool(lacks) + [f"has unknown {', '.join(unknown)}"] * bool(unknown) + other
     if faults:
         raise SchemaMismatch(
             f"rows do not fit {placement.name}: {'; '.join(faults)}",
-            detail=f"The columns are {wanted!r}.",
+            detail=f"The columns are {expected!r}.",
             hint="Select, rename or cast columns.",
         )
