@@ -113,8 +113,8 @@ def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine(serve
     engine = server.hub.engine
     gate = threading.Event()
     engine.run(lambda service: gate.wait())  # so that it cannot be done with the first before that is cancelled
-    assert engine.run_at(10**9, 0.0, lambda service: None).cancel()
-    waits = engine.run_at(10**9, 0.1, lambda service: None)  # due after that one
+    assert engine.run_as_of(10**9, 0.0, lambda service: None).cancel()
+    waits = engine.run_as_of(10**9, 0.1, lambda service: None)  # due after that one
     gate.set()
     with pytest.raises(kpg.TimeNotReached):
         waits.result(PATIENCE)
