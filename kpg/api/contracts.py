@@ -218,6 +218,20 @@ class Database(ABC):
         self.close()
 
 
+class Releasable(ABC):
+    """Something that holds state until it is released; as a context manager it is released at the end of the block."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Drop everything that this holds; may be repeated."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()
+
+
 class SourceCollection(Collection, ABC):
     """A collection that no query computes."""
 
@@ -287,7 +301,7 @@ class Input(SourceCollection):
         return f"Input({self.name!r}, {self.schema!r})"
 
 
-class Output(ABC):
+class Output(Releasable):
     """An installed answer, kept up to date."""
 
     db: Database
@@ -348,17 +362,11 @@ class Output(ABC):
     def release(self) -> None:
         """Drop the answer and everything that it holds; may be repeated."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.release()
-
     def __repr__(self) -> str:
         return f"Output({self.name!r}, {self.schema!r})"
 
 
-class Arrangement(Collection, ABC):
+class Arrangement(Collection, Releasable):
     """A collection with an index by `keys`."""
 
     label = "Arrangement"
@@ -397,12 +405,6 @@ class Arrangement(Collection, ABC):
     @abstractmethod
     def release(self) -> None:
         """Give up this handle; the index is freed when no query uses it either. May be repeated."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.release()
 
 
 class Probe(ABC):

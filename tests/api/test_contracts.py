@@ -52,7 +52,8 @@ def test_every_contract_has_two_implementations():
         value for value in vars(contracts).values()
         if inspect.isclass(value) and value.__module__ == contracts.__name__ and issubclass(value, ABC)
     }  # fmt: skip
-    assert declared == {*IMPLEMENTATIONS, contracts.SourceCollection}
+    parts = {contracts.SourceCollection, contracts.Releasable}  # shared parts of contracts
+    assert declared == {*IMPLEMENTATIONS, *parts}
 
 
 @pytest.mark.parametrize(("contract", "implementation"), PAIRS, ids=lambda each: each.__name__)

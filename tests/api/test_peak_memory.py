@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROWS = 4_000_000
 pytestmark = [
     pytest.mark.jit,
-    pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak is told by Linux"),
+    pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak memory"),
 ]
 
 SCRIPT = """
