@@ -80,7 +80,7 @@ ONLY_IN = {
     "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
 }
-REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich"}  # always installed; extras are imported on use
+REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich", "pcpp"}  # always installed; extras are imported on use
 VAGUE_NAMES = re.compile(r"(utils?|common|helpers?|base|core|misc)|.*_(v\d+|old|new|neu|legacy)")
 
 

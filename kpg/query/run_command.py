@@ -79,12 +79,28 @@ def add_explain(commands: Any) -> None:
 def add_query_options(command: argparse.ArgumentParser) -> None:
     """Add the options that both commands have."""
     command.add_argument(
+        "-I", "--include-dir", type=Path, action="append", default=[], metavar="DIR",
+        help="directory to search for included files; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "-M", "--macro", type=macro, action="append", default=[], metavar="NAME[=VALUE]",
+        help="define a macro for the C preprocessor; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
         "--query", action="append", default=[], metavar="ATOM",
         help="answer only this query and compute only what it needs: 'path(1, _)'; may be repeated",
     )  # fmt: skip
     command.add_argument(
         "--insert-only", action="store_true", help="facts are never removed: recursion is faster and uses less memory"
     )
+
+
+def macro(text: str) -> tuple[str, str]:
+    """Parse NAME=VALUE; a name alone stands for 1, as in C compilers."""
+    name, equals, value = text.partition("=")
+    if not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value if equals else "1"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -99,6 +115,8 @@ def run(options: argparse.Namespace) -> int:
             out=Path(".") if to_stdout else Path(options.output_dir),
             to_stdout=to_stdout,
             changes=options.changes,
+            include_dirs=options.include_dir,
+            macros=dict(options.macro),
             queries=options.query,
             insert_only=options.insert_only,
             max_rounds=options.max_rounds,
@@ -117,7 +135,7 @@ def explain(options: argparse.Namespace) -> int:
     from kpg.query.explain_program import explain as explain_program
     from kpg.query.ir.compile import compile
 
-    program = parse_file(options.program)
+    program = parse_file(options.program, options.include_dir, dict(options.macro))
     if options.query:
         asked = questions(program, options.query)
         magic = magic_sets_together(asked.program, asked.bound)

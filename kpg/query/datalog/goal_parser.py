@@ -11,7 +11,7 @@ the attribute `:person/name`, and an atom without arguments may omit its parenth
 from __future__ import annotations
 
 from kpg.query.datalog.declarations import DeclaredTypes
-from kpg.query.datalog.lexer import GOAL_LEXEME
+from kpg.query.datalog.lexer import GOAL_LEXEME, tokens
 from kpg.query.datalog.rule_parser import RuleParser
 from kpg.query.ir.literals import Atom, Formula
 from kpg.query.source_text import SourceText
@@ -19,7 +19,7 @@ from kpg.query.source_text import SourceText
 
 def parse_atoms(text: str, name: str = "goal") -> list[Atom]:
     """Parse one or more atoms, separated by commas. `name` is what errors call the text."""
-    parser = GoalParser(SourceText(name, text), DeclaredTypes(), GOAL_LEXEME)
+    parser = GoalParser(list(tokens(SourceText(name, text), GOAL_LEXEME)), DeclaredTypes())
     atoms = [parser.goal()]
     while parser.take(","):
         atoms.append(parser.goal())
@@ -29,7 +29,7 @@ def parse_atoms(text: str, name: str = "goal") -> list[Atom]:
 
 def parse_atom(text: str, name: str = "goal") -> Atom:
     """Parse exactly one atom."""
-    parser = GoalParser(SourceText(name, text), DeclaredTypes(), GOAL_LEXEME)
+    parser = GoalParser(list(tokens(SourceText(name, text), GOAL_LEXEME)), DeclaredTypes())
     atom = parser.goal()
     parser.expect("end", "the end, because a question is one atom")
     return atom
@@ -37,7 +37,7 @@ def parse_atom(text: str, name: str = "goal") -> Atom:
 
 def parse_body(text: str, name: str = "goal") -> Formula:
     """Parse the body of a rule, without the full stop."""
-    parser = GoalParser(SourceText(name, text), DeclaredTypes())
+    parser = GoalParser(list(tokens(SourceText(name, text))), DeclaredTypes())
     formula = parser.disjunction()
     parser.expect("end", "',' or ';' and more of the body, or the end")
     return formula

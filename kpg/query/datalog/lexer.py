@@ -11,8 +11,8 @@ malformed lexeme. Both take one pass over the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from kpg.errors import ParseError
 from kpg.query.source_text import Position, SourceText, failure
@@ -28,8 +28,8 @@ LEXEME = re.compile(
     | (?P<float>[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_?]))
     | (?P<number>(?:0x[0-9A-Fa-f]+|0b[01]+|[0-9]+)u?(?![A-Za-z0-9_?]))
     | (?P<malformed_number>[0-9][A-Za-z0-9_?]*)
-    | (?P<directive>\.(?:decl|type|number_type|symbol_type|input|output|printsize|include|pragma|plan|comp|init
-                        |override|functor|limitsize|lattice)(?![A-Za-z0-9_?]))
+    | (?P<directive>\.(?:decl|type|number_type|symbol_type|input|output|printsize|include|once|pragma|plan|comp
+                        |init|override|functor|limitsize|lattice)(?![A-Za-z0-9_?(.]))
     | (?P<name>[A-Za-z_?][A-Za-z0-9_?]*)
     | (?P<string>"(?:[^"\\\n]|\\[^\n])*+")
     | (?P<unclosed_string>"[^\n]*)
@@ -61,6 +61,9 @@ class Token(NamedTuple):
     at: Position
 
 
+Locate: TypeAlias = Callable[[int, int], Position]  # (offset, length) -> position
+
+
 class Lexeme(NamedTuple):
     """A piece of text with its kind, the name of a group of `LEXEME`. The pieces of a text add up to the text."""
 
@@ -75,8 +78,11 @@ def lexemes(text: str, start: int = 0) -> Iterator[Lexeme]:
         yield Lexeme(str(match.lastgroup), match.start(), match.end())
 
 
-def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME) -> Iterator[Token]:
-    """Yield the tokens of a text, an end token last; raise ParseError at the first malformed one."""
+def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME, locate: Locate | None = None) -> Iterator[Token]:
+    """Yield the tokens of a text, an end token last; raise ParseError at the first malformed one.
+
+    `locate` gives the positions in a text that a preprocessor has expanded.
+    """
     line, line_start = 1, 0
     for match in pattern.finditer(source.text):
         kind, text = str(match.lastgroup), match[0]
@@ -87,6 +93,8 @@ def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME) -> Iterator[To
             line_start = max(line_start, source.text.rfind("\n", match.start(), match.end()) + 1)
         elif kind not in ("space", "comment"):
             at = Position(source, line, match.start() - line_start + 1, len(text))
+            if locate is not None:
+                at = locate(match.start(), len(text))
             if kind == "string":
                 yield Token(kind, string_value(text, at), at)
             elif kind == "relation":
@@ -95,7 +103,8 @@ def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME) -> Iterator[To
                 raise malformed(kind, text, at)
             else:
                 yield Token(kind, text, at)
-    yield Token("end", "", Position(source, line, len(source.text) - line_start + 1, 1))
+    end = Position(source, line, len(source.text) - line_start + 1, 1)
+    yield Token("end", "", end if locate is None else locate(len(source.text), 1))
 
 
 def string_value(text: str, at: Position) -> str:

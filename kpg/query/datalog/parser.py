@@ -4,59 +4,69 @@
     parse_file(path)       a program from a file, and the files it includes
 
 Every ParseError has line and column, shows the line, and says what to write instead. Constructs that Soufflé has and
-kpg does not (components, records, inlining, ...) are recognised and refused by name.
+kpg does not (records, lattices, ...) are recognised and refused by name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from kpg.errors import BadPlan, ParseError, Unavailable
+from kpg.errors import BadPlan, ParseError
+from kpg.query.datalog.component_parser import parse_component, parse_instantiation, parse_override
+from kpg.query.datalog.components import Component, ComponentExpansion, Instantiation
 from kpg.query.datalog.declarations import DeclaredTypes
 from kpg.query.datalog.lexer import Token
+from kpg.query.datalog.names import AS_WRITTEN, Names
 from kpg.query.datalog.rule_parser import RuleParser, unsupported
+from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.terms import ConstantTerm
 from kpg.query.join_strategy import check_hint
-from kpg.query.source_text import NOWHERE, Position, SourceText, did_you_mean, failure
+from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
 DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
-REFUSED_DIRECTIVES = {
-    ".comp": "components", ".init": "components", ".override": "components", ".functor": "user-defined functors",
-    ".limitsize": "size limits", ".lattice": "lattices",
-}  # fmt: skip
-IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic", "overridable"}
+REFUSED_DIRECTIVES = {".functor": "user-defined functors", ".limitsize": "size limits", ".lattice": "lattices"}
+IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic"}
 QUALIFIERS = {"input", "output", "printsize"}
 REFUSED_QUALIFIERS = {
     "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
     "eqrel": ("equivalence relations are", "State reflexivity, symmetry and transitivity as rules."),
 }
-MAX_INCLUDE_DEPTH = 64  # each level takes several Python frames
 INSERT_ONLY = "insert-only"
 
 
 def parse(text: str, name: str = "program", includes: bool = True) -> Program:
-    """Parse a program. Without `includes`, refuse a text that includes files; no file is opened then."""
-    builder = ProgramBuilder(includes)
-    builder.read(SourceText(name, text), Path("."))
-    return builder.program()
+    """Parse a program. Without `includes`, refuse preprocessor lines and includes; no file is opened then."""
+    files = SourceFiles(allowed=includes)
+    return read_program(files, files.tokens(SourceText(name, text)))
 
 
-def parse_file(path: str | PathLike[str]) -> Program:
-    """Parse the program in a file."""
-    builder = ProgramBuilder()
-    builder.read_file(Path(path), None)
+def parse_file(
+    path: str | PathLike[str],
+    directories: Sequence[str | PathLike[str]] = (),
+    macros: Mapping[str, str] | None = None,
+) -> Program:
+    """Parse the program in a file; `directories` are searched for included files."""
+    files = SourceFiles(directories=tuple(map(Path, directories)), macros=macros or {})
+    return read_program(files, files.main(Path(path)))
+
+
+def read_program(files: SourceFiles, tokens: list[Token]) -> Program:
+    """Build a program from the tokens of its main file."""
+    builder = ProgramBuilder(files)
+    ProgramParser(tokens, builder).statements()
     return builder.program()
 
 
 class ProgramBuilder:
     """Collects the statements of one file and of the files it includes, then builds the program."""
 
-    def __init__(self, includes: bool = True) -> None:
-        self.includes = includes
+    def __init__(self, files: SourceFiles) -> None:
+        self.files = files
         self.types = DeclaredTypes()
         self.relations: list[Relation] = []
         self.rules: list[Rule] = []
@@ -65,11 +75,14 @@ class ProgramBuilder:
         self.directives: list[Directive] = []
         self.insert_only = False
         self.joins = ""  # the join strategy of the pragma
-        self.open_files: list[Path] = []
-        self.read_files: set[Path] = set()
+        self.components: dict[str, Component] = {}
+        self.instantiations: list[Instantiation] = []
+        self.overridable: set[str] = set()  # relations of a component whose rules may be overridden
+        self.overrides: dict[str, Position] = {}  # relations of which a component leaves out the inherited rules
 
     def program(self) -> Program:
         """Build the program. Types and arities are resolved here, since declarations may follow their uses."""
+        ComponentExpansion(self).run()
         relations = tuple(self.with_kinds(relation) for relation in self.relations)
         arities = {relation.name: relation.arity for relation in relations}
         rules, facts = list(self.rules), list[Fact]()
@@ -91,37 +104,33 @@ class ProgramBuilder:
         )
         return replace(relation, columns=tuple(columns))
 
-    def read_file(self, path: Path, at: Position | None) -> None:
-        """Read a file, included at a position; skip an included file that was read before."""
-        try:
-            resolved = path.resolve()
-            if resolved in self.read_files and at is not None:
-                return
-            text = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            if at is not None:
-                raise failure(ParseError, f"cannot include {str(path)!r}", at, detail=f"{error}") from None
-            raise Unavailable(f"cannot read {path}", detail=str(error)) from None
-        if len(self.open_files) >= MAX_INCLUDE_DEPTH:
-            what = f"files are included more than {MAX_INCLUDE_DEPTH} deep"
-            raise failure(ParseError, what, at or NOWHERE, hint="Include files from fewer levels.")
-        self.read_files.add(resolved)
-        self.open_files.append(resolved)
-        self.read(SourceText(str(path), text), path.parent)
-        self.open_files.pop()
-
-    def read(self, source: SourceText, folder: Path) -> None:
-        """Read a text; included files are relative to `folder`."""
-        ProgramParser(source, self, folder).statements()
+    def read_instance(self, body: list[Token], names: Names, overridden: set[str]) -> None:
+        """Read the body of a component as an instance of it, without the rules of the overridden relations."""
+        instance = ProgramBuilder(self.files)
+        instance.types = self.types
+        ProgramParser(body, instance, names).statements()
+        self.relations += instance.relations
+        self.directives += instance.directives
+        self.type_positions |= instance.type_positions
+        self.facts += [fact for fact in instance.facts if fact.relation not in overridden]
+        for rule in instance.rules:
+            heads = tuple(head for head in rule.heads if head.relation not in overridden)
+            self.rules += [replace(rule, heads=heads)] if heads else []
 
 
 class ProgramParser(RuleParser):
     """Parses the statements of one text into a builder."""
 
-    def __init__(self, source: SourceText, builder: ProgramBuilder, folder: Path) -> None:
-        super().__init__(source, builder.types)
+    def __init__(
+        self,
+        tokens: list[Token],
+        builder: ProgramBuilder,
+        names: Names = AS_WRITTEN,
+        component: Component | None = None,
+    ) -> None:
+        super().__init__(tokens, builder.types, names)
+        self.component = component  # whose body this is, if any
         self.builder = builder
-        self.folder = folder
 
     def statements(self) -> None:
         """Parse statements up to the end of the text."""
@@ -129,7 +138,7 @@ class ProgramParser(RuleParser):
             if self.token.kind == "directive":
                 self.directive()
             elif self.token.kind == "preprocessor":
-                self.preprocessor()
+                raise self.preprocessor()
             elif self.token.text == "." and self.is_followed_by_adjacent_name():
                 raise self.unknown_directive()
             else:
@@ -146,16 +155,24 @@ class ProgramParser(RuleParser):
             case ".type":
                 self.type_declaration()
             case ".number_type" | ".symbol_type":
-                name = self.expect_name("a type")
+                name = self.expect_new_type()
                 self.types.declare(name.text, "subtype", [(token.text[1:].removesuffix("_type"), token.at)], name.at)
             case ".input" | ".output" | ".printsize":
                 self.input_or_output(token)
             case ".include":
-                self.include(self.expect("string", "a file in quotes"))
+                self.include()
+            case ".once":
+                pass  # every file is read once
             case ".pragma":
                 self.pragma()
             case ".plan":
                 self.skip_plan()
+            case ".comp":
+                parse_component(self, token)
+            case ".init":
+                parse_instantiation(self)
+            case ".override":
+                parse_override(self)
             case _:
                 raise unsupported(REFUSED_DIRECTIVES[token.text], token.at, token.text)
 
@@ -188,6 +205,7 @@ class ProgramParser(RuleParser):
         while self.take(","):
             names.append(self.expect_name("a relation"))
         columns = self.columns()
+        names = [name._replace(text=self.names.declared(name.text)) for name in names]
         self.builder.relations += [Relation(name.text, columns, name.at) for name in names]
         while self.token.kind == "name" and not self.is_followed_by("(", ",", ":-", "."):
             self.qualifier(self.advance(), names)
@@ -210,21 +228,19 @@ class ProgramParser(RuleParser):
         """Consume the name of a type."""
         if self.token.text == "[":
             raise unsupported("records", self.token.at)
-        name = self.expect_name("a type")
-        self.refuse_component(name)
-        return name
+        return super().expect_type()
 
-    def refuse_component(self, name: Token) -> None:
-        """Raise ParseError for `component.name`, without white space in between."""
-        at, dot = name.at, self.token.at
-        is_adjacent = (dot.line, dot.column) == (at.line, at.column + at.length)
-        if self.token.text == "." and is_adjacent and self.is_followed_by_adjacent_name():
-            raise unsupported("components", name.at)
+    def expect_new_type(self) -> Token:
+        """Consume the name of a type that is declared here."""
+        name = self.expect_name("a type")
+        return name._replace(text=self.names.declared(name.text))
 
     def qualifier(self, word: Token, names: list[Token]) -> None:
         """Apply a qualifier behind a declaration."""
         if word.text in QUALIFIERS:
             self.builder.directives += [Directive(word.text, name.text, (), word.at) for name in names]
+        elif word.text == "overridable":
+            self.builder.overridable.update(name.text for name in names)
         elif word.text in REFUSED_QUALIFIERS:
             what, hint = REFUSED_QUALIFIERS[word.text]
             raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
@@ -236,7 +252,7 @@ class ProgramParser(RuleParser):
 
     def type_declaration(self) -> None:
         """Parse `.type A <: symbol`, `.type A = symbol` or `.type A = B | C`."""
-        name = self.expect_name("a type")
+        name = self.expect_new_type()
         if self.take("<:"):
             supertype = self.expect_type()
             self.types.declare(name.text, "subtype", [(supertype.text, supertype.at)], name.at)
@@ -257,10 +273,9 @@ class ProgramParser(RuleParser):
     def input_or_output(self, token: Token) -> None:
         """Parse `.input edge(filename="edges.csv", delimiter=","), node`."""
         while True:
-            name = self.expect_name("a relation")
-            self.refuse_component(name)
+            name = self.expect_qualified_name("a relation")
             options = self.options() if self.take("(") else ()
-            self.builder.directives.append(Directive(token.text[1:], name.text, options, name.at))
+            self.builder.directives.append(Directive(token.text[1:], self.names.relation(name.text), options, name.at))
             if not self.take(","):
                 return
 
@@ -277,20 +292,17 @@ class ProgramParser(RuleParser):
             options.append((key.text, self.advance().text))
         return tuple(options)
 
-    def include(self, token: Token) -> None:
-        """Read another file at this position; its path is relative to this file."""
-        if not self.builder.includes:
-            hint = "Send the text of the file itself."
-            raise failure(ParseError, "files are not included here", token.at, hint=hint)
-        self.builder.read_file(self.folder / token.text, token.at)
+    def include(self) -> None:
+        """Replace `.include "file"` by the tokens of the file, so that an instance of a component does not read it."""
+        name = self.expect("string", "a file in quotes")
+        included = self.builder.files.included(name)
+        self.tokens[self.index - 2 : self.index] = included
+        self.index -= 2
 
-    def preprocessor(self) -> None:
-        """Parse `#include "file"`; refuse all other preprocessor lines."""
-        token = self.advance()
-        if token.text.replace(" ", "").replace("\t", "") != "#include":
-            hint = "There is no C preprocessor: only includes."
-            raise failure(ParseError, f"{token.text} is not supported", token.at, hint=hint)
-        self.include(self.expect("string", "a file in quotes"))
+    def preprocessor(self) -> ParseError:
+        """Return the error for a preprocessor line in a text that is not preprocessed."""
+        hint = "Send the text after preprocessing."
+        return failure(ParseError, f"{self.token.text} is not accepted here", self.token.at, hint=hint)
 
     def skip_plan(self) -> None:
         """Skip `.plan 0: (1, 2), ...`: kpg's planner orders the joins."""
@@ -326,9 +338,7 @@ class ProgramParser(RuleParser):
         """Parse an atom in the head of a rule."""
         if self.token.kind != "name":
             raise self.unexpected("a rule, fact or directive")
-        name = self.advance()
-        self.refuse_component(name)
-        return self.atom(name)
+        return self.atom(self.expect_qualified_name("a relation"))
 
 
 def constant_fact(head: Atom, arities: dict[str, int]) -> Fact | None:

@@ -11,11 +11,10 @@ limited to MAX_NESTING, so that no text exhausts Python's stack.
 
 from __future__ import annotations
 
-import re
-
 from kpg.errors import ParseError
 from kpg.query.datalog.declarations import DeclaredTypes
-from kpg.query.datalog.lexer import LEXEME, Token, tokens
+from kpg.query.datalog.lexer import Token
+from kpg.query.datalog.names import AS_WRITTEN, Names, qualified
 from kpg.query.ir.functors import FUNCTORS, TESTS
 from kpg.query.ir.literals import (
     Atom,
@@ -28,7 +27,7 @@ from kpg.query.ir.literals import (
     Truth,
 )
 from kpg.query.ir.terms import AGGREGATES, AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
-from kpg.query.source_text import Position, SourceText, did_you_mean, failure
+from kpg.query.source_text import Position, did_you_mean, failure
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 # Binary operators of Soufflé by precedence, the loosest first; "^" binds tighter and associates to the right.
@@ -41,7 +40,6 @@ SINGLE_TOKEN_TERMS = ("number", "string", "name", "float")  # kinds of tokens th
 MAX_NESTING = 100  # each level takes several Python frames, one for each level of precedence
 # Constructs of Soufflé that kpg does not have, and what to write instead.
 UNSUPPORTED = {
-    "components": "Write their rules out, with names of their own.",
     "records": "Use one column for each field.",
     "records and algebraic types": "Use one column for each field.",
     "algebraic types and counters": "Use one column for each field, and insert identifiers as data.",
@@ -56,10 +54,11 @@ MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers 
 class RuleParser:
     """A recursive-descent parser over the tokens of one text. `token` is the next unread token."""
 
-    def __init__(self, source: SourceText, types: DeclaredTypes, lexeme: re.Pattern[str] = LEXEME) -> None:
-        self.tokens = list(tokens(source, lexeme))
+    def __init__(self, tokens: list[Token], types: DeclaredTypes, names: Names = AS_WRITTEN) -> None:
+        self.tokens = tokens
         self.index = 0
         self.types = types
+        self.names = names
         self.depth = 0
 
     # Tokens
@@ -102,6 +101,19 @@ class RuleParser:
     def expect_name(self, what: str) -> Token:
         """Consume a name."""
         return self.expect("name", f"the name of {what}")
+
+    def expect_qualified_name(self, what: str) -> Token:
+        """Consume `relation` or `instance.relation`, and return it as one token."""
+        token = self.expect_name(what)
+        while self.token.text == "." and self.token.at.line == token.at.line and self.is_followed_by_adjacent_name():
+            self.advance()
+            token = qualified(token, self.advance())
+        return token
+
+    def expect_type(self) -> Token:
+        """Consume the name of a type, and return it as the program declares it."""
+        name = self.expect_qualified_name("a type")
+        return name._replace(text=self.names.type(name.text))
 
     def expect_symbol(self, text: str, what: str) -> Token:
         """Consume this symbol, or raise ParseError that `what` was expected."""
@@ -165,15 +177,9 @@ class RuleParser:
             if self.is_followed_by("(") and token.text not in FUNCTORS and token.text not in (*AGGREGATES, "as"):
                 self.advance()
                 return self.atom(token)
-            if self.is_followed_by(".") and self.is_qualified():
-                raise unsupported("components", token.at)
+            if self.is_followed_by("."):  # a condition is no name, so this is the relation of a component
+                return self.atom(self.expect_qualified_name("a relation"))
         return self.comparison()
-
-    def is_qualified(self) -> bool:
-        """Return whether a name, a '.' and a name stand right beside each other, as in component.relation."""
-        dot = self.tokens[min(self.index + 1, len(self.tokens) - 1)].at
-        after = self.tokens[min(self.index + 2, len(self.tokens) - 1)]
-        return after.kind == "name" and (after.at.line, after.at.column) == (dot.line, dot.column + 1)
 
     def is_term_in_parentheses(self) -> bool:
         """Return whether the next '(' begins a term, not a formula: an operator follows the matching ')' of a term."""
@@ -201,7 +207,7 @@ class RuleParser:
 
     def atom(self, name: Token) -> Atom:
         """Parse the arguments behind a relation's name: `edge(x, y)`."""
-        return Atom(name.text, self.arguments(), name.at)
+        return Atom(self.names.relation(name.text), self.arguments(), name.at)
 
     def arguments(self) -> tuple[Term, ...]:
         """Parse `(x, 3, y + 1)`."""
@@ -283,6 +289,10 @@ class RuleParser:
         self.advance()
         if token.text == "_":
             return WildcardTerm(token.at)
+        if token.text == "__FILE__":
+            return ConstantTerm(token.at.source.name, "symbol", token.at)
+        if token.text == "__LINE__":
+            return ConstantTerm(token.at.line, None, token.at)
         if token.text == "nil":
             raise unsupported("records", token.at)
         if not (self.token.text == "(" and self.token.kind == "symbol"):
@@ -297,7 +307,7 @@ class RuleParser:
         self.expect_symbol("(", "'('")
         inner = self.term()
         self.expect_symbol(",", "',' and a type")
-        name = self.expect_name("a type")
+        name = self.expect_type()
         self.expect_symbol(")", "')'")
         kind = self.types.kind(name.text, name.at)
         functor = {"number": "to_number", "unsigned": "to_unsigned", "float": "to_float", "symbol": "cat"}

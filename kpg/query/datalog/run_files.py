@@ -10,7 +10,7 @@ output has a file for every commit, possibly an empty one. At the end out/REL.cs
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -129,6 +129,8 @@ def run(
     facts: Path,
     out: Path,
     changes: Path | None = None,
+    include_dirs: Sequence[Path] = (),
+    macros: Mapping[str, str] | None = None,
     queries: Sequence[str] = (),
     insert_only: bool = False,
     max_rounds: int | None = None,
@@ -142,8 +144,9 @@ def run(
 
     With queries such as `path("a", _)`, answer only those, and compute only what they need.
     """
-    asked = questions(parse_file(path), list(queries)) if queries else None
-    program = compile(parse_file(path) if asked is None else asked.program)
+    parsed = parse_file(path, include_dirs, macros)
+    asked = questions(parsed, list(queries)) if queries else None
+    program = compile(parsed if asked is None else asked.program)
     for directive in program.directives:
         check_options(directive)
     program = write_to_stdout(program) if to_stdout else program
