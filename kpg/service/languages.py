@@ -21,7 +21,7 @@ from kpg.query.edn.queries import EdnQueryParser
 from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.infer_column_kinds import infer_column_kinds
-from kpg.query.ir.literals import Atom, Conjunction, Formula, Negation, Truth
+from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth
 from kpg.query.ir.program import AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
@@ -266,6 +266,6 @@ def rename_in_formula(formula: Formula, names: Mapping[str, str]) -> Formula:
             return replace(formula, relation=names.get(formula.relation, formula.relation))
         case Negation():
             return replace(formula, formula=rename_in_formula(formula.formula, names))
-        case Conjunction():
+        case Conjunction() | Disjunction():
             return replace(formula, parts=tuple(rename_in_formula(part, names) for part in formula.parts))
     return formula

@@ -5,27 +5,33 @@
     (not ...)  (or ...)        a generated relation, of the variables shared with the clauses around it
 
 A variable is a symbol with or without a leading `?`: `b` and `?b` are the same. `_` is any value, `<x>` the parameter
-x, and `...` as the last argument stands for all omitted arguments. To add a function, see kpg/query/ir/functors.py,
-then add its EDN name to `FUNCTIONS`.
+x, and `...` as the last argument stands for all omitted arguments. `$`, the database, is accepted and ignored. To add a
+function, see kpg/query/ir/functors.py, then add its EDN name to `FUNCTIONS`; to add a predicate, see
+kpg/query/edn/predicates.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from kpg.errors import ParseError, UndefinedName
+from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.edn.edn_reader import Form
+from kpg.query.edn.predicates import PREDICATES
 from kpg.query.ir.body_variables import bound_by
-from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, variables
+from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Negation, variables
 from kpg.query.ir.program import Relation, RelationColumn, Rule
-from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import NUMBERS, CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
 from kpg.query.source_text import did_you_mean, failure
 
+CHAINED = ("<", "<=", ">", ">=", "=", "==")  # may compare more than two values, each with the next
 COMPARE = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "==": "=", "!=": "!=", "not=": "!=", "<>": "!="}
 FUNCTIONS = {
     "+": "+", "-": "-", "*": "*", "/": "/", "quot": "/", "rem": "%", "min": "min", "max": "max", "str": "cat",
     "subs": "substr", "strlen": "strlen", "to-number": "to_number", "to-string": "to_string", "range": "range",
 }  # fmt: skip
+LISTED_ATTRIBUTES = 8  # attributes that an error lists
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class ClauseParser:
             return self.vector_clause(form)
         if form.kind == "list" and form.value and form.value[0].kind == "symbol":
             name, arguments = form.value[0], form.value[1:]
-            if name.value in COMPARE:
+            if name.value in COMPARE and name.value not in self.rules:
                 return self.comparison(name, arguments)
             return self.rule_atom(name, arguments)
         hint = "A clause is [?e :attribute ?v], (rule ?x) or (not ...)."
@@ -68,17 +74,53 @@ class ClauseParser:
     def vector_clause(self, form: Form) -> Formula:
         """Parse a data pattern, a predicate or a function."""
         items: tuple[Form, ...] = form.value
+        if items and items[0].is_symbol("$"):
+            items = items[1:]
         if items and items[0].kind == "list":
             return self.call_clause(form, items)
-        if not 2 <= len(items) <= 3 or items[1].kind != "keyword":
+        if len(items) > 3:
+            hint = "A pattern is [?entity :attribute ?value]; transactions are not kept as data."
+            raise failure(ParseError, f"a data pattern of {len(items)} parts", form.at, hint=hint)
+        if len(items) < 2 or items[1].kind not in ("keyword", "symbol"):
             hint = "A pattern is [?entity :attribute ?value]."
             raise failure(ParseError, "not a data pattern", form.at, hint=hint)
-        name = items[1]
-        if name.value not in self.attributes:
-            nearest = did_you_mean(name.value, self.attributes)
-            raise failure(UndefinedName, f"no attribute is called {name.value}", name.at, hint=nearest)
         value = self.term(items[2]) if len(items) == 3 else WildcardTerm(form.at)
-        return Atom(name.value, (self.term(items[0]), value), form.at)
+        if items[1].kind == "symbol":
+            return self.any_attribute(form, self.term(items[0]), items[1], value)
+        return Atom(self.attribute(items[1]), (self.term(items[0]), value), form.at)
+
+    def attribute(self, form: Form) -> str:
+        """Return the attribute that a keyword names, with or without its colon."""
+        name = attribute_name(str(form.value), self.attributes) if form.kind == "keyword" else None
+        if name is None:
+            nearest = did_you_mean(str(form.value), self.attributes)
+            raise failure(UndefinedName, f"no attribute is called {form.value}", form.at, hint=nearest)
+        return name
+
+    def any_attribute(self, form: Form, entity: Term, attribute: Form, value: Term) -> Formula:
+        """Parse `[?e ?attribute ?v]`: the facts of all attributes with the kinds that the other terms allow."""
+        named = self.term(attribute)
+        if isinstance(named, ConstantTerm):
+            return Atom(self.attribute(Form("keyword", str(named.value), attribute.at)), (entity, value), form.at)
+        candidates = [
+            name
+            for name, (entities, values) in self.attributes.items()
+            if fits(entity, entities) and fits(value, values)
+        ]
+        if isinstance(value, VariableTerm) and len({self.attributes[name][1] for name in candidates}) > 1:
+            kinds = ", ".join(f"{name}: {self.attributes[name][1]}" for name in candidates[:LISTED_ATTRIBUTES])
+            hint = "Name the attribute, or write _ for the value."
+            raise failure(TypeMismatch, "the values of these attributes have several kinds", form.at, detail=kinds,
+                          hint=hint)  # fmt: skip
+        if not candidates:
+            raise failure(UndefinedName, "no attribute fits this pattern", form.at, hint="Create an attribute first.")
+        terms = {term.name: term for term in (entity, named, value) if isinstance(term, VariableTerm)}
+        bodies = []
+        for name in candidates:
+            equation = [Comparison("=", named, ConstantTerm(name, "symbol", attribute.at), attribute.at)]
+            parts = (Atom(name, (entity, value), form.at), *(equation if isinstance(named, VariableTerm) else []))
+            bodies.append(Conjunction(parts, form.at))
+        return self.relation_of("any", list(terms), bodies, form)
 
     def call_clause(self, form: Form, items: tuple[Form, ...]) -> Formula:
         """Parse `[(< ?a ?b)]` or `[(+ ?a ?b) ?c]`."""
@@ -87,26 +129,70 @@ class ClauseParser:
             hint = "Write [(< ?a ?b)] or [(+ ?a 1) ?b]."
             raise failure(ParseError, "not a predicate or function", form.at, hint=hint)
         name = call.value[0]
+        arguments = tuple(argument for argument in call.value[1:] if not argument.is_symbol("$"))
         if len(items) == 1:
-            if name.value in COMPARE:
-                return self.comparison(name, call.value[1:])
-            raise failure(UndefinedName, f"no predicate is called {name.value!r}", name.at,
-                          hint=did_you_mean(name.value, COMPARE))  # fmt: skip
-        if name.value in ("ground", "identity") and len(call.value) == 2:
-            return Comparison("=", self.term(items[1]), self.term(call.value[1]), form.at)
+            return self.predicate(name, arguments)
+        if name.value in ("ground", "identity") and len(arguments) == 1:
+            return self.ground(arguments[0], items[1], form)
+        if name.value == "get-else":
+            return self.get_else(name, arguments, items[1])
         if name.value not in FUNCTIONS:
-            nearest = did_you_mean(name.value, FUNCTIONS)
+            nearest = did_you_mean(name.value, [*FUNCTIONS, "ground", "get-else"])
             raise failure(UndefinedName, f"no function is called {name.value!r}", name.at, hint=nearest)
-        arguments = tuple(map(self.term, call.value[1:]))
-        return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], arguments, None, call.at), form.at)
+        terms = tuple(map(self.term, arguments))
+        return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], terms, None, call.at), form.at)
+
+    def predicate(self, name: Form, arguments: tuple[Form, ...]) -> Formula:
+        """Parse `(< ?a ?b)`, `(missing? $ ?e :attribute)` or `(clojure.string/starts-with? ?s "a")`."""
+        if name.value in COMPARE:
+            return self.comparison(name, arguments)
+        if name.value == "missing?":
+            if len(arguments) != 2:
+                hint = "Write (missing? $ ?e :name)."
+                raise failure(ParseError, "not a test for a missing value", name.at, hint=hint)
+            atom = Atom(self.attribute(arguments[1]), (self.term(arguments[0]), WildcardTerm(name.at)), name.at)
+            return Negation(atom, name.at)
+        word = name.value.rpartition("/")[2] or name.value
+        if word not in PREDICATES:
+            nearest = did_you_mean(name.value, [*COMPARE, *PREDICATES, "missing?"])
+            raise failure(UndefinedName, f"no predicate is called {name.value!r}", name.at, hint=nearest)
+        predicate = PREDICATES[word]
+        if len(arguments) != predicate.arguments:
+            raise failure(ParseError, f"{word} takes {predicate.arguments} values, not {len(arguments)}", name.at)
+        return predicate.formula(tuple(map(self.term, arguments)), name.at)
 
     def comparison(self, name: Form, arguments: tuple[Form, ...]) -> Formula:
-        """Parse `(< ?a ?b)`."""
-        if len(arguments) != 2:
+        """Parse `(< ?a ?b)`, or `(< 1 ?a 9)`: each value with the next."""
+        if len(arguments) < 2 or (len(arguments) > 2 and name.value not in CHAINED):
             raise failure(
                 ParseError, f"{name.value} compares two values, not {len(arguments)}", name.at, hint="Write (< ?a ?b)."
             )
-        return Comparison(COMPARE[name.value], self.term(arguments[0]), self.term(arguments[1]), name.at)
+        terms = tuple(map(self.term, arguments))
+        parts = [Comparison(COMPARE[name.value], left, right, name.at) for left, right in pairwise(terms)]
+        return parts[0] if len(parts) == 1 else Conjunction(tuple(parts), name.at)
+
+    def ground(self, values: Form, target: Form, form: Form) -> Formula:
+        """Parse `[(ground 7) ?x]`, or `[(ground [1 2]) [?x ...]]`: each of the values."""
+        if target.kind != "vector":
+            return Comparison("=", self.term(target), self.term(values), form.at)
+        if values.kind != "vector" or len(target.value) != 2 or not target.value[1].is_symbol("..."):
+            raise failure(ParseError, "not a list of values", form.at, hint="Write [(ground [1 2 3]) [?x ...]].")
+        variable = VariableTerm(variable_name(target.value[0]), target.at)
+        equations = [Comparison("=", variable, self.term(value), value.at) for value in values.value]
+        bodies = [Conjunction((equation,), form.at) for equation in equations]
+        if not bodies:
+            raise failure(ParseError, "an empty list of values", values.at, hint="Give at least one value.")
+        return self.relation_of("ground", [variable.name], bodies, form)
+
+    def get_else(self, name: Form, arguments: tuple[Form, ...], target: Form) -> Formula:
+        """Parse `[(get-else $ ?e :attribute default) ?v]`: the value, or the default if the entity has none."""
+        if len(arguments) != 3:
+            raise failure(ParseError, "not a value with a default", name.at, hint="Write (get-else $ ?e :age 0).")
+        entity, value, default = self.term(arguments[0]), self.term(target), self.term(arguments[2])
+        attribute = self.attribute(arguments[1])
+        missing = Negation(Atom(attribute, (entity, WildcardTerm(name.at)), name.at), name.at)
+        otherwise = Conjunction((missing, Comparison("=", value, default, name.at)), name.at)
+        return Disjunction((Atom(attribute, (entity, value), name.at), otherwise), name.at)
 
     def rule_atom(self, name: Form, arguments: tuple[Form, ...]) -> Atom:
         """Parse `(knows ?a ?b)`; `...` stands for wildcards."""
@@ -161,7 +247,7 @@ class ClauseParser:
                 return ConstantTerm(form.value, None, form.at)
             case "float":
                 return ConstantTerm(form.value, "float", form.at)
-            case "string" | "keyword":
+            case "string" | "keyword" | "regex":
                 return ConstantTerm(form.value, "symbol", form.at)
             case "bool":
                 return ConstantTerm(form.value, "bool", form.at)
@@ -182,6 +268,19 @@ class ClauseParser:
         value = self.parameters[name]
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
         return ConstantTerm(value, "float" if isinstance(value, float) else kind, form.at)
+
+
+def attribute_name(name: str, attributes: Collection[str]) -> str | None:
+    """Return the attribute of this name, with or without the colon before it; None if there is none."""
+    other = name.removeprefix(":") if name.startswith(":") else f":{name}"
+    return name if name in attributes else other if other in attributes else None
+
+
+def fits(term: Term, kind: Kind) -> bool:
+    """Return whether a value of a kind can equal a term; a variable can equal any."""
+    if not isinstance(term, ConstantTerm):
+        return True
+    return term.kind == kind if term.kind is not None else kind in NUMBERS
 
 
 def is_group(form: Form) -> bool:

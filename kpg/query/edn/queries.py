@@ -21,17 +21,17 @@ from typing import Any
 from kpg.errors import BadPlan, ParseError, ProgramError, UnsafeRule
 from kpg.query.edn.clauses import ClauseParser, names_in, variable_name
 from kpg.query.edn.edn_reader import Form, read_forms
+from kpg.query.edn.find_section import read_find
+from kpg.query.edn.result_rules import ResultRules, columns
 from kpg.query.edn.structure import arities, is_query, position_of, rules_in, sections_of
-from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.infer_column_kinds import infer_column_kinds
 from kpg.query.ir.literals import Atom, Conjunction, Formula
-from kpg.query.ir.program import PARAMETER, AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
-from kpg.query.ir.terms import Kind, Term, Value, VariableTerm, WildcardTerm
+from kpg.query.ir.program import PARAMETER, AggregateReduction, Directive, Fact, Program, Relation, Rule
+from kpg.query.ir.terms import Kind, Term, Value, VariableTerm
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import did_you_mean, failure
 
 QUERY = "query"
-AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean", "mean": "mean"}
 KINDS_OF_TYPES: dict[Any, Kind] = {int: "number", float: "float", str: "symbol", bool: "bool"}
 
 
@@ -153,16 +153,13 @@ class EdnQueryParser:
             raise failure(ParseError, "a query without :where", form.at, hint="A query is [:find ?x :where ...].")
         body = self.clauses.conjunction(tuple(clauses), form, set())
         body = Conjunction((*body.parts, *self.bindings), body.at)
-        results = self.expand_results(sections[":find"], body)
+        find = read_find(sections[":find"], form, names_in(body), list(self.attributes))
         for variable in sections.get(":with", []):
             self.check_bound(variable, body)
-        if any(result.kind == "list" for result in results):
-            self.add_aggregates(results, body, form)
-            return
-        terms = tuple(self.clauses.term(result) for result in results)
-        head = Atom(self.name, terms, form.at)
-        self.relations.append(Relation(self.name, columns(len(terms), unique_names(results)), form.at, bag=True))
-        self.rules.append(Rule((head,), body, form.at))
+        results = ResultRules(self.name, self.attributes, body, form).add(find, self.clauses.term)
+        self.relations += results.relations
+        self.rules += results.rules
+        self.reductions += results.reductions
 
     def add_parameters(self, forms: list[Form]) -> None:
         """Add `:in $ ?x [?y ...] [[?a ?b]]`: values, lists of values, lists of rows."""
@@ -198,62 +195,11 @@ class EdnQueryParser:
         self.relations.append(Relation(relation, columns(len(names), tuple(names)), form.at))
         self.bindings.append(Atom(relation, tuple(VariableTerm(name, form.at) for name in names), form.at))
 
-    def expand_results(self, results: list[Form], body: Conjunction) -> list[Form]:
-        """Return the results of `:find`; `...` stands for all variables that are not named, in order."""
-        if not results:
-            raise failure(ParseError, "a query that finds nothing", body.at, hint="Name variables behind :find.")
-        named = {variable_name(result) for result in results if result.kind == "symbol"}
-        others = [name for name in names_in(body) if name not in named]
-        expanded: list[Form] = []
-        for result in results:
-            is_rest = result.is_symbol("...")
-            expanded += [Form("symbol", name, result.at) for name in others] if is_rest else [result]
-        return expanded
-
     def check_bound(self, form: Form, body: Conjunction) -> None:
         """Raise UnsafeRule if a variable behind :with does not occur in the clauses."""
         if variable_name(form) not in names_in(body):
             hint = "Use it in a clause of :where, or leave it out."
             raise failure(UnsafeRule, f"variable {form.value} behind :with is not bound", form.at, hint=hint)
-
-    def add_aggregates(self, results: list[Form], body: Conjunction, form: Form) -> None:
-        """Group the solutions by the variables of `:find`; join several aggregates on their group."""
-        keys = list(dict.fromkeys(variable_name(result) for result in results if result.kind == "symbol"))
-        formula = name_wildcards(body)
-        others = [name for name in names_in(formula) if name not in keys and name in bound_by(formula.parts)]
-        solutions = [*keys, *others]
-        source = f"@solutions of {self.name}"
-        self.relations.append(Relation(source, columns(len(solutions), tuple(solutions)), form.at, generated=True))
-        self.rules.append(Rule((Atom(source, variables_of(solutions, form), form.at),), formula, form.at))
-        terms: list[Term] = []
-        atoms: list[Formula] = []
-        for number, result in enumerate(results):
-            if result.kind == "symbol":
-                terms.append(VariableTerm(variable_name(result), result.at))
-                continue
-            op, column = self.aggregate(result, solutions)
-            name, value = f"@{op} {number} of {self.name}", VariableTerm(f"{op}#{number}", result.at)
-            self.relations.append(Relation(name, columns(len(keys) + 1), result.at, generated=True))
-            self.reductions.append(AggregateReduction(name, source, len(keys), op, column, result.at))
-            atoms.append(Atom(name, (*variables_of(keys, form), value), result.at))
-            terms.append(value)
-        self.relations.append(Relation(self.name, columns(len(terms), unique_names(results)), form.at, bag=True))
-        self.rules.append(Rule((Atom(self.name, tuple(terms), form.at),), Conjunction(tuple(atoms), form.at), form.at))
-
-    def aggregate(self, form: Form, solutions: list[str]) -> tuple[str, int | None]:
-        """Parse `(sum ?x)` into an operation and the column of its variable."""
-        if len(form.value) != 2 or form.value[0].kind != "symbol":
-            raise failure(ParseError, "not an aggregate", form.at, hint="Write (sum ?x).")
-        word, variable = form.value
-        if word.value not in AGGREGATES:
-            hint = did_you_mean(word.value, AGGREGATES)
-            raise failure(ParseError, f"no aggregate is called {word.value!r}", word.at, hint=hint)
-        name = variable_name(variable)
-        if name not in solutions:
-            hint = "Use it in a clause of :where."
-            raise failure(UnsafeRule, f"variable ?{name} of the {word.value} is not bound", variable.at, hint=hint)
-        op = AGGREGATES[word.value]
-        return op, None if op == "count" else solutions.index(name)
 
 
 def joins_of(forms: list[Form]) -> str:
@@ -265,36 +211,3 @@ def joins_of(forms: list[Form]) -> str:
     except BadPlan as error:
         raise failure(ParseError, error.what, forms[0].at, hint=error.hint) from None
     return " ".join(words)
-
-
-def columns(size: int, names: tuple[str, ...] = ()) -> tuple[RelationColumn, ...]:
-    """Return columns with kinds that are not inferred yet."""
-    return tuple(RelationColumn(names[number] if names else f"c{number}", "", "number") for number in range(size))
-
-
-def unique_names(results: list[Form]) -> tuple[str, ...]:
-    """Return a unique name for each result of `:find`."""
-    names: list[str] = []
-    for result in results:
-        name = variable_name(result) if result.kind == "symbol" else " ".join(str(part.value) for part in result.value)
-        names.append(name if name not in names else f"{name} {len(names)}")
-    return tuple(names)
-
-
-def variables_of(names: list[str], form: Form) -> tuple[VariableTerm, ...]:
-    """Return variables with these names, at the position of a form."""
-    return tuple(VariableTerm(name, form.at) for name in names)
-
-
-def name_wildcards(body: Conjunction) -> Conjunction:
-    """Return a body with variables in place of wildcards in atoms, because each solution counts."""
-    parts: list[Formula] = []
-    for number, part in enumerate(body.parts):
-        if isinstance(part, Atom):
-            terms = (
-                VariableTerm(f"_{number}.{column}", term.at) if isinstance(term, WildcardTerm) else term
-                for column, term in enumerate(part.arguments)
-            )
-            part = Atom(part.relation, tuple(terms), part.at)
-        parts.append(part)
-    return Conjunction(tuple(parts), body.at)

@@ -12,7 +12,7 @@ SECTIONS = (":find", ":with", ":in", ":where", ":rules", ":joins")
 
 def is_query(form: Form) -> bool:
     """Return whether a form is a query, not a rule."""
-    return form.kind == "vector" and bool(form.value) and form.value[0].kind == "keyword"
+    return form.kind in ("vector", "map") and bool(form.value) and form.value[0].kind == "keyword"
 
 
 def rules_in(form: Form) -> list[Form]:
@@ -62,7 +62,9 @@ def position_of(rules: list[Form], name: str) -> Position:
 
 
 def sections_of(form: Form) -> dict[str, list[Form]]:
-    """Return the forms behind each keyword of a query."""
+    """Return the forms behind each keyword of a query; in a map they are in a vector each."""
+    if form.kind == "map":
+        form = flattened(form)
     sections: dict[str, list[Form]] = {}
     current: list[Form] = []
     for item in form.value:
@@ -78,3 +80,16 @@ def sections_of(form: Form) -> dict[str, list[Form]]:
     if ":find" not in sections:
         raise failure(ParseError, "a query without :find", form.at, hint="A query is [:find ?x :where ...].")
     return sections
+
+
+def flattened(form: Form) -> Form:
+    """Return the query `{:find [?x] :where [...]}` as `[:find ?x :where ...]`."""
+    items: list[Form] = []
+    if len(form.value) % 2:
+        raise failure(ParseError, "a map with a key and no value", form.at)
+    for key, section in zip(form.value[::2], form.value[1::2], strict=True):
+        if key.kind != "keyword" or section.kind != "vector":
+            hint = "A query is {:find [?x] :where [...]}."
+            raise failure(ParseError, "not a part of a query", section.at, hint=hint)
+        items += [key, *section.value]
+    return Form("vector", tuple(items), form.at)

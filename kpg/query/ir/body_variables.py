@@ -1,14 +1,25 @@
 """The literals of bodies, and the variables that they bind.
 
 A positive atom binds the variables among its arguments. An equation binds the variable on one side if the variables of
-the other side are bound. The head, negations and other comparisons use variables without binding them.
+the other side are bound. A disjunction binds the variables that each alternative binds. The head, negations and other
+comparisons use variables without binding them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Literal, Negation, Test, variables
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Formula,
+    Literal,
+    Negation,
+    Test,
+    variables,
+)
 from kpg.query.ir.program import Rule
 from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, subterms
 from kpg.query.ir.terms import variables as variables_of_term
@@ -55,9 +66,17 @@ def bound_by(body: Iterable[Formula], already: Iterable[str] = ()) -> set[str]:
             for variable, term in definitions(literal)
             if variable.name not in bound and is_computable(term, bound)
         }
+        for literal in body:
+            if isinstance(literal, Disjunction):
+                defined |= set.intersection(*(bound_by(parts_of(part), bound) for part in literal.parts)) - bound
         if not defined:
             return bound
         bound |= defined
+
+
+def parts_of(formula: Formula) -> tuple[Formula, ...]:
+    """Return the parts of a conjunction; any other formula is its only part."""
+    return formula.parts if isinstance(formula, Conjunction) else (formula,)
 
 
 def variable_names(literal: Literal) -> set[str]:

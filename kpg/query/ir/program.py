@@ -81,7 +81,8 @@ class AggregateReduction:
     """A relation computed from another: it groups `source` by its first `keys` columns and appends one value.
 
     The value is `op` over column `value` of the group's rows, or the number of rows if `value` is None. The rows of
-    `source` are the solutions of the aggregate's body, each once.
+    `source` are the solutions of the aggregate's body, each once. With a `limit`, min and max have one row for each of
+    the first values, at most `limit` rows in a group.
     """
 
     relation: str
@@ -90,6 +91,7 @@ class AggregateReduction:
     op: str
     value: int | None
     at: Position = field(default=NOWHERE, compare=False, repr=False)
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

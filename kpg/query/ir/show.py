@@ -70,7 +70,10 @@ def show_rule(rule: Rule) -> str:
 def show_reduction(reduction: AggregateReduction) -> str:
     """Return a reduction in words."""
     of = "" if reduction.value is None else f" of column {reduction.value}"
-    return f"{reduction.relation} = {reduction.op}{of} of {reduction.source} by its first {reduction.keys} columns."
+    first = f" {reduction.limit}" if reduction.limit else ""
+    return (
+        f"{reduction.relation} = {reduction.op}{first}{of} of {reduction.source} by its first {reduction.keys} columns."
+    )
 
 
 def show_relation(relation: Relation) -> str:

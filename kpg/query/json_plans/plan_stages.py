@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from kpg.errors import UndefinedName
+from kpg.query.edn.clauses import attribute_name
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, map_terms, variables
 from kpg.query.ir.program import AggregateReduction, Relation, RelationColumn, Rule
 from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
@@ -71,12 +72,17 @@ class StageTranslator:
 
     def pattern(self, name: Json, terms: tuple[Term, Term]) -> StageResult:
         """Translate an atom of an attribute, or of a rule with two columns."""
-        bound_names = {*self.attributes, *(rule for rule, arity in self.rules.items() if arity == 2)}
-        if name.text() not in bound_names:
-            hint = did_you_mean(name.text(), bound_names)
-            raise failure(UndefinedName, f"no attribute is called {name.text()!r}", name.at, hint=hint)
         names = list(dict.fromkeys(term.name for term in terms if isinstance(term, VariableTerm)))
-        return StageResult(names, Conjunction((Atom(name.text(), terms, name.at),), name.at))
+        return StageResult(names, Conjunction((Atom(self.attribute(name), terms, name.at),), name.at))
+
+    def attribute(self, json: Json) -> str:
+        """Return the attribute, or the rule with two columns, of a name with or without a colon before it."""
+        bound_names = {*self.attributes, *(rule for rule, arity in self.rules.items() if arity == 2)}
+        name = attribute_name(json.text(), bound_names)
+        if name is None:
+            hint = did_you_mean(json.text(), bound_names)
+            raise failure(UndefinedName, f"no attribute is called {json.text()!r}", json.at, hint=hint)
+        return name
 
     def term(self, json: Json, fixed: bool) -> Term:
         """Return a constant or a variable."""

@@ -259,6 +259,10 @@ class LoweredProgram:
                 result = group.sum(**{"= value": value})
             case "mean":
                 result = group.avg(**{"= value": value})
+            case "min" | "max" if reduction.limit:
+                values = group.collection.select(*keys, **{"= value": col(value)}).distinct()
+                sign = "" if reduction.op == "min" else "-"
+                result = values.group_by(*keys).first(reduction.limit, f"{sign}= value")
             case "min":
                 result = group.min(value, "= value")
             case _:
