@@ -75,7 +75,7 @@ def kind_of(term: Term, kinds: dict[str, Kind]) -> Kind | None:
             return kinds.get(term.name)
         case ConstantTerm():
             return term.kind or "number"
-        case CallTerm():
+        case CallTerm() if term.functor in FUNCTORS:  # check_names reports others
             results = {result for _, result in FUNCTORS[term.functor].alternatives}
             if len(results) == 1:
                 return next(iter(results))
