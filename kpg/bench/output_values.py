@@ -28,12 +28,13 @@ def counts_after(changes: Iterable[Changes], space: int, names: Ints | None = No
 
     With `names`, the changes have 62-bit keys (`key_streams.wide`).
     """
-    from kpg.bench.data.key_streams import dense
+    from kpg.bench.data.key_streams import DenseKeys
 
+    dense = None if names is None else DenseKeys(names)
     total, present = np.zeros(space, np.int64), np.zeros(space, np.int64)
     for step in changes:
         (keys, counts), diffs = columns(step)
-        keys = keys if names is None else dense(keys, names)
+        keys = keys if dense is None else dense.of(keys)
         np.add.at(total, keys, counts * diffs)
         np.add.at(present, keys, diffs)
     if not (((present == 1) == (total != 0)).all() and (present >= 0).all() and (present <= 1).all()):

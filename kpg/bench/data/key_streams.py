@@ -51,10 +51,16 @@ def wide(rows: Ints, names: Ints) -> Ints:
     return np.concatenate([names[rows[..., :1]], rows[..., 1:]], axis=-1)
 
 
-def dense(keys: Ints, names: Ints) -> Ints:
-    """Return the dense key of each 62-bit number."""
-    order = np.argsort(names)
-    return order[np.searchsorted(names[order], keys)]
+class DenseKeys:
+    """The dense keys of 62-bit numbers. The numbers are sorted once."""
+
+    def __init__(self, names: Ints) -> None:
+        self._order = np.argsort(names)
+        self._sorted = names[self._order]
+
+    def of(self, keys: Ints) -> Ints:
+        """Return the dense key of each 62-bit number."""
+        return self._order[np.searchsorted(self._sorted, keys)]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def measure(run: Run, case: str, keys: Ints, distinct: int, names: Ints | None =
     cpu = cpu_stopwatch(case)
     for _ in range(REPEATS):
         changes = load(keys, cpu)
-    dense = keys if names is None else key_streams.dense(keys, names)
+    dense = keys if names is None else key_streams.DenseKeys(names).of(keys)
     expected = numpy_recompute.counts(dense, space=distinct)
     run.check((counts_after([changes], distinct, names) == expected).all(), f"the counts, {case}")
     sorting = Reference("np.sort of the same keys", least_cpu_seconds(lambda: np.sort(keys)))
