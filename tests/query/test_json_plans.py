@@ -69,10 +69,42 @@ def both(left, right, on):
         {"Constant": {"variable": 2, "value": {"Number": 41}}},
         {"Not": {"binding": {"Attribute": {"variables": [1, 0], "source_attribute": ":knows"}}}},
         {"BinaryPredicate": {"variables": [0, 1], "predicate": "LT"}}]}}, [(3, 4)]),
+    ({"MatchA": [0, "age", 1]}, [(1, 30), (2, 20), (3, 41)]),
+    ({"PullLevel": {"variables": [], "pull_variable": 0, "plan": {"MatchAV": [0, ":knows", 3]},
+                    "pull_attributes": ["name", "age"], "path_attributes": [], "cardinality_many": False}},
+     [(2, ":age", "20"), (2, ":name", "bob")]),
+    ({"PullLevel": {"pull_variable": 0, "plan": {"MatchAV": [0, ":knows", 3]}, "pull_attributes": [":age"]}},
+     [(2, ":age", 20)]),
+    ({"PullLevel": {"pull_variable": 1, "plan": KNOWS, "pull_attributes": [":age"], "path_attributes": [":knows"]}},
+     [(1, ":knows", 2, ":age", 20), (2, ":knows", 3, ":age", 41), (3, ":knows", 1, ":age", 30)]),
+    ({"Pull": {"variables": [0], "paths": [
+        {"PullLevel": {"pull_variable": 0, "plan": {"MatchAV": [0, ":age", 41]}, "pull_attributes": [":name"]}},
+        {"pull_variable": 1, "plan": both({"MatchAV": [0, ":age", 41]}, KNOWS, [0]), "pull_attributes": [":name"],
+         "path_attributes": [":knows"]}]}},
+     [(3, ":knows 1 :name", "ann"), (3, ":name", "cyd")]),
 ])  # fmt: skip
 def test_stages(plan, rows):
     """A8.1, A8.2: leaf patterns and stages."""
     assert play(plan) == rows
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(("interval", "length", "origin"), [
+    (None, HOUR, 0), (":minute", 60_000, 0), (":day", 24 * HOUR, 0), ("week", 168 * HOUR, 96 * HOUR),
+])  # fmt: skip
+def test_instants_are_truncated_to_intervals(interval, length, origin):
+    instants = [1_540_048_515_500, 1_540_048_515_616, 0, -1, -HOUR, 345_600_000, 345_599_999]
+    stage = {"variables": [1], "result_variable": 2, "plan": {"MatchA": [0, ":at", 1]}, "function": "TRUNCATE",
+             "constants": [None, interval]}  # fmt: skip
+    program = compile(parse_plans({"rules": [{"name": "q", "plan": {"Transform": stage}}]}, {":at": (int, int)}))
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.inputs[":at"].insert(list(enumerate(instants)))
+        db.advance()
+        assert {(at, start) for _, at, start in installed.rows("q")} == {
+            (at, (at - origin) // length * length + origin) for at in instants
+        }
 
 
 def test_rules_refer_to_each_other_and_themselves():
@@ -118,6 +150,17 @@ def test_errors_contain_the_path(plan, kind, words):
     with pytest.raises(kpg.KpgError) as caught:
         play(plan)
     assert type(caught.value) is kind and all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_a_pull_names_what_is_wrong_with_it():
+    level = {"pull_variable": 5, "plan": KNOWS, "pull_attributes": [":age"]}
+    for change, words in [
+        ({}, "variable 5 is not bound"), ({"pull_variable": 0, "pull_attributes": []}, "a pull of no attributes"),
+        ({"pull_variable": 0, "pull_attributes": [":agee"]}, "no attribute is called ':agee'"),
+        ({"pull_variable": 0, "path_attributes": [":a", ":b"]}, "2 path attributes between 2 entities"),
+    ]:  # fmt: skip
+        with pytest.raises(kpg.ProgramError, match=words):
+            play({"PullLevel": level | change})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rules": 3}', '{"rules": [{"name": "q"}]}', "[" * 100_000])

@@ -67,13 +67,13 @@ def register_and_read(service: Service, text: str, language: str) -> bool:
     return True
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.lists(st.sampled_from(EDN_WORDS), max_size=3), st.lists(st.sampled_from(EDN_WORDS), max_size=5))
 def test_any_query_in_edn(service, results, clauses):
     register_and_read(service, f"[:find {' '.join(results)} :where [?x :knows ?y] {' '.join(clauses)}]", "edn")
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     st.lists(st.sampled_from(DATALOG_WORDS), min_size=1, max_size=5), st.sampled_from(["x", "z", "s", "x, z", "x + z"])
 )
@@ -122,7 +122,7 @@ LEAVES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.recursive(LEAVES, stages, max_leaves=5))
 def test_any_plan_in_json(service, plan):
     register_and_read(service, json.dumps({"rules": [{"name": "planned", "plan": plan}]}), "plan")

@@ -20,6 +20,7 @@ from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.edn.edn_reader import Form
 from kpg.query.edn.predicates import PREDICATES
 from kpg.query.ir.body_variables import bound_by
+from kpg.query.ir.instants import MILLISECONDS, truncated
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Negation, variables
 from kpg.query.ir.program import Relation, RelationColumn, Rule
 from kpg.query.ir.terms import NUMBERS, CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
@@ -136,8 +137,10 @@ class ClauseParser:
             return self.ground(arguments[0], items[1], form)
         if name.value == "get-else":
             return self.get_else(name, arguments, items[1])
+        if name.value in ("truncate", "interval"):
+            return self.truncate(name, arguments, items[1])
         if name.value not in FUNCTIONS:
-            nearest = did_you_mean(name.value, [*FUNCTIONS, "ground", "get-else"])
+            nearest = did_you_mean(name.value, [*FUNCTIONS, "ground", "get-else", "truncate"])
             raise failure(UndefinedName, f"no function is called {name.value!r}", name.at, hint=nearest)
         terms = tuple(map(self.term, arguments))
         return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], terms, None, call.at), form.at)
@@ -183,6 +186,14 @@ class ClauseParser:
         if not bodies:
             raise failure(ParseError, "an empty list of values", values.at, hint="Give at least one value.")
         return self.relation_of("ground", [variable.name], bodies, form)
+
+    def truncate(self, name: Form, arguments: tuple[Form, ...], target: Form) -> Formula:
+        """Parse `[(truncate ?t :day) ?d]`: the beginning of an instant's day; without an interval, of its hour."""
+        unit = str(arguments[1].value).removeprefix(":") if len(arguments) == 2 else "hour"
+        if not 1 <= len(arguments) <= 2 or unit not in MILLISECONDS:
+            hint = f"Write (truncate ?t :hour); the intervals are {', '.join(MILLISECONDS)}."
+            raise failure(ParseError, f"cannot {name.value} to {unit!r}", name.at, hint=hint)
+        return Comparison("=", self.term(target), truncated(self.term(arguments[0]), unit, name.at), name.at)
 
     def get_else(self, name: Form, arguments: tuple[Form, ...], target: Form) -> Formula:
         """Parse `[(get-else $ ?e :attribute default) ?v]`: the value, or the default if the entity has none."""

@@ -23,6 +23,7 @@ from kpg.query.ir.terms import Kind, VariableTerm
 from kpg.query.join_strategy import check_hint
 from kpg.query.json_plans.json_access import Json
 from kpg.query.json_plans.plan_stages import StageTranslator, columns
+from kpg.query.json_plans.pull_stages import PULL_RESULTS, level_variables
 from kpg.query.source_text import failure
 
 Kinds = Mapping[str, tuple[Kind, ...]]
@@ -138,6 +139,11 @@ def result_variables(plan: Json) -> list[str]:
             return result_variables(inner)
         case "Union":
             return list(dict.fromkeys(inner.member("variables").variables()))
+        case "PullLevel":
+            path = inner.optional("path_attributes")
+            return level_variables(result_variables(inner.member("plan")), len(path.items()) if path is not None else 0)
+        case "Pull":
+            return list(PULL_RESULTS)
         case "Project" | "Hector" | "Aggregate":
             return inner.member("variables").variables()
     return []  # the translation reports the error

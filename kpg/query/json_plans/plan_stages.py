@@ -15,10 +15,12 @@ from itertools import count
 
 from kpg.errors import UndefinedName
 from kpg.query.edn.clauses import attribute_name
+from kpg.query.ir.instants import MILLISECONDS, truncated
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, map_terms, variables
 from kpg.query.ir.program import AggregateReduction, Relation, RelationColumn, Rule
-from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.json_plans.json_access import Json
+from kpg.query.json_plans.pull_stages import build_level, build_pull
 from kpg.query.source_text import did_you_mean, failure
 
 PREDICATES = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "=", "NEQ": "!="}
@@ -184,15 +186,27 @@ class StageTranslator:
     def transform(self, json: Json) -> StageResult:
         """Translate a stage with one more, computed variable."""
         part = self.stage(json.member("plan"))
-        functor = self.word(json.member("function"), FUNCTIONS, "function")
-        first, *rest = self.arguments(json, part, None)
-        for term in rest:
-            first = CallTerm(functor, (first, term), None, json.at)
+        function = json.member("function")
+        arguments = self.arguments(json, part, None)
+        first = self.truncate(json, arguments) if function.value == "TRUNCATE" else arguments[0]
+        if function.value != "TRUNCATE":
+            functor = self.word(function, FUNCTIONS, "function")
+            for term in arguments[1:]:
+                first = CallTerm(functor, (first, term), None, json.at)
         result = json.member("result_variable", "result_sym")
         if result.variable() in part.names:
             raise result.wrong(f"variable {result.variable()} is bound already")
         equation = Comparison("=", VariableTerm(result.variable(), result.at), first, json.at)
         return StageResult([*part.names, result.variable()], Conjunction((*part.formula.parts, equation), json.at))
+
+    def truncate(self, json: Json, arguments: list[Term]) -> Term:
+        """Translate TRUNCATE: the beginning of an instant's hour, or of the interval that a second argument names."""
+        instant, *rest = arguments
+        unit = rest[0].value if rest and isinstance(rest[0], ConstantTerm) else ":hour"
+        name = str(unit).removeprefix(":")
+        if len(rest) > 1 or name not in MILLISECONDS:
+            raise json.wrong(f"cannot truncate to {unit!r}", f"The intervals are {', '.join(MILLISECONDS)}.")
+        return truncated(instant, name, json.at)
 
     def arguments(self, json: Json, part: StageResult, size: int | None) -> list[Term]:
         """Return the arguments of a function or predicate: constants where given, variables at the other positions."""
@@ -322,4 +336,6 @@ BUILDERS: dict[str, Callable[[StageTranslator, Json], StageResult]] = {
     "Transform": StageTranslator.transform,
     "Aggregate": StageTranslator.aggregate,
     "Hector": StageTranslator.hector,
+    "PullLevel": build_level,
+    "Pull": build_pull,
 }
