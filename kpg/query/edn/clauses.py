@@ -118,9 +118,10 @@ class ClauseParser:
         terms = {term.name: term for term in (entity, named, value) if isinstance(term, VariableTerm)}
         bodies = []
         for name in candidates:
-            equation = [Comparison("=", named, ConstantTerm(name, "symbol", attribute.at), attribute.at)]
-            parts = (Atom(name, (entity, value), form.at), *(equation if isinstance(named, VariableTerm) else []))
-            bodies.append(Conjunction(parts, form.at))
+            parts: list[Formula] = [Atom(name, (entity, value), form.at)]
+            if isinstance(named, VariableTerm):
+                parts.append(Comparison("=", named, ConstantTerm(name, "symbol", attribute.at), attribute.at))
+            bodies.append(Conjunction(tuple(parts), form.at))
         return self.relation_of("any", list(terms), bodies, form)
 
     def call_clause(self, form: Form, items: tuple[Form, ...]) -> Formula:
