@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
+from kpg.operators.components import evaluate_components
 from kpg.operators.iterate import Feedback
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
 from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def reads_index(node: nodes.ReduceNode) -> bool:
     """Return whether a reduction reads an index of its input by its keys; otherwise it arranges the stream itself."""
     match node.reduction.kind:
-        case "presence" | "function":
+        case "presence" | "function" | "components":
             return True
         case "count":
             return has_index(node.input, node.keys)
@@ -52,6 +53,8 @@ def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
             return render_sums(renderer, node)
         case "first":
             return _first(renderer, node)
+        case "components":
+            return _components(renderer, node)
         case "function":
             return _function(renderer, node)
     raise AssertionError(f"unknown reduction {node.reduction.kind}")
@@ -139,6 +142,13 @@ def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Gro
         return ReplayTactic(by_rank, values)
     general = ReplayTactic(ignoring_keys(partial(corrections.evaluate_first, limit, copies)), values)
     return OnePassTactic(FIRST, 1, values, values, 1, general) if limit == 1 and not copies else general
+
+
+def _components(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
+    arrangement = renderer.arranged(node.input, node.keys)
+    return maintain_reduction(
+        renderer, node, arrangement, node.schema, "components", None, ReplayTactic(evaluate_components, 2)
+    )
 
 
 def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:

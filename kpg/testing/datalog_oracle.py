@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -28,6 +29,7 @@ from kpg.query.ir.literals import (
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
 from kpg.query.ir.terms import variables as term_variables
+from kpg.testing.special_relations import aggregates_of, meaning, without_aggregates
 
 Rows = set[tuple[Any, ...]]
 Env = dict[str, Any]
@@ -42,51 +44,81 @@ def evaluate(program: Program, inputs: Mapping[str, Iterable[tuple[Any, ...]]]) 
     db: dict[str, Rows] = {relation.name: set(inputs.get(relation.name, ())) for relation in program.relations}
     for fact in program.facts:
         db[fact.relation].add(convert_row(program, fact.relation, fact.values))
-    levels = levels_of(program)
-    for level in sorted(set(levels.values())):
-        rules = [rule for rule in program.rules if levels[rule.heads[0].relation] == level]
-        fixpoint(program, rules, db)
+    given = {name: set(rows) for name, rows in db.items()}
+    rules = [without_aggregates(replace(rule, heads=(head,))) for rule in program.rules for head in rule.heads]
+    program = replace(
+        program, rules=tuple(replace(rule, heads=(head,)) for rule in program.rules for head in rule.heads)
+    )
+    for names in strata_of(program):
+        recursive = any(name in names for rule in rules_of(rules, names) for name, _ in reads_of(rule))
+        fixpoint(program, names, rules_of(rules, names), given, db, recursive)
     return db
 
 
-def fixpoint(program: Program, rules: list[Rule], db: dict[str, Rows]) -> None:
-    """Apply rules until no new row appears."""
-    while True:
-        derived = [row for rule in rules for row in derive(rule, db)]
-        new = [(name, convert_row(program, name, row)) for name, row in derived]
-        before = sum(map(len, db.values()))
-        for name, row in new:
-            db[name].add(row)
-        if sum(map(len, db.values())) == before:
+def rules_of(rules: list[Rule], names: set[str]) -> list[Rule]:
+    """Return the rules of some relations, without those that only drop rows."""
+    return [rule for rule in rules if rule.head.relation in names and not rule.subsumes]
+
+
+def fixpoint(
+    program: Program, names: set[str], rules: list[Rule], given: dict[str, Rows], db: dict[str, Rows], recursive: bool
+) -> None:
+    """Replace some relations by what their rules derive from the current relations, until nothing changes.
+
+    In a recursion with aggregates in heads or subsumption, relations also keep the rows that they have.
+    """
+    keep = recursive and any(is_replaced(program, name) for name in names)
+    for _ in range(10_000):
+        derived = {name: set(given[name]) for name in names}
+        for name, row in [row for rule in rules for row in derive(rule, db)]:
+            derived[name].add(convert_row(program, name, row))
+        new = {
+            name: meaning(
+                program, name, rows | (db[name] if keep else set()), lambda body: any(solve([body], {}, db, set()))
+            )
+            for name, rows in derived.items()
+        }
+        if all(db[name] == rows for name, rows in new.items()):
             return
+        db.update(new)
+    raise ValueError(f"no fixed point: {names}")
+
+
+def is_replaced(program: Program, name: str) -> bool:
+    """Return whether rows of a relation give way to others: it has aggregates in its heads, or subsumption."""
+    return any(rule.head.relation == name and (rule.subsumes or aggregates_of(rule)) for rule in program.rules)
+
+
+def reads_of(rule: Rule) -> list[tuple[str, bool]]:
+    """Return the relations that a rule reads, and whether each must be complete before."""
+    columns = aggregates_of(rule)
+    strict = int(any(op not in ("min", "max") for op in columns.values()))
+    inside = relations_read_by_aggregates(rule.head)
+    return [(name, bool(blocking)) for name, blocking in (*relations_read(rule.body, strict), *inside)]
+
+
+def strata_of(program: Program) -> list[set[str]]:
+    """Return the sets of relations that depend on each other, each after what it reads."""
+    reach = {relation.name: {relation.name} for relation in program.relations}
+    while True:
+        before = sum(map(len, reach.values()))
+        for rule in program.rules:
+            for name, _ in reads_of(rule):
+                reach[rule.head.relation] |= reach[name]
+        if sum(map(len, reach.values())) == before:
+            break
+    for rule in program.rules:
+        for name, blocking in reads_of(rule):
+            if blocking and rule.head.relation in reach[name]:
+                raise ValueError("not stratified")
+    strata = {frozenset(other for other in names if name in reach[other]) for name, names in reach.items()}
+    return [set(names) for names in sorted(strata, key=lambda names: len(reach[next(iter(names))]))]
 
 
 def convert_row(program: Program, name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row with floats where the relation has float columns."""
     kinds = [column.kind for column in program.by_name()[name].columns]
     return tuple(float(value) if kind == "float" else value for value, kind in zip(row, kinds, strict=True))
-
-
-def levels_of(program: Program) -> dict[str, int]:
-    """Return, for each relation, the number of negations and aggregates that must be complete before it.
-
-    The heads of a rule share one level.
-    """
-    levels = {relation.name: 0 for relation in program.relations}
-    for _ in range(len(levels) * len(levels) + 1):
-        changed = False
-        for rule in program.rules:
-            needed = max((levels[name] + strict for name, strict in relations_read(rule.body, 0)), default=0)
-            needed = max([needed, *(levels[head.relation] for head in rule.heads)])
-            needed = max(
-                [needed, *(levels[n] + s for head in rule.heads for n, s in relations_read_by_aggregates(head))]
-            )
-            for head in rule.heads:
-                if levels[head.relation] < needed:
-                    levels[head.relation], changed = needed, True
-        if not changed:
-            return levels
-    raise ValueError("not stratified")
 
 
 def relations_read(formula: Formula, strict: int) -> Iterator[tuple[str, int]]:

@@ -20,6 +20,7 @@ from kpg.query.datalog.components import Component, ComponentExpansion, Instanti
 from kpg.query.datalog.declarations import DeclaredTypes
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import AS_WRITTEN, Names
+from kpg.query.datalog.relation_qualifiers import subsumptive_rule, with_kind
 from kpg.query.datalog.rule_parser import RuleParser, unsupported
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.ir.literals import Atom, Conjunction, Truth
@@ -32,9 +33,9 @@ DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
 REFUSED_DIRECTIVES = {".functor": "user-defined functors", ".limitsize": "size limits", ".lattice": "lattices"}
 IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic"}
 QUALIFIERS = {"input", "output", "printsize"}
+SPECIAL_QUALIFIERS = {"eqrel", "choice"}
 REFUSED_QUALIFIERS = {
     "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
-    "eqrel": ("equivalence relations are", "State reflexivity, symmetry and transitivity as rules."),
 }
 INSERT_ONLY = "insert-only"
 
@@ -244,10 +245,13 @@ class ProgramParser(RuleParser):
         elif word.text in REFUSED_QUALIFIERS:
             what, hint = REFUSED_QUALIFIERS[word.text]
             raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
-        elif word.text == "choice":
-            raise unsupported("choice domains", word.at, word.text)
+        elif word.text in SPECIAL_QUALIFIERS:
+            before = self.index
+            for number in range(-len(names), 0):  # all names of a declaration have the same columns
+                self.index = before
+                self.builder.relations[number] = with_kind(self.builder.relations[number], word, self)
         elif word.text not in IGNORED_QUALIFIERS:
-            nearest = did_you_mean(word.text, QUALIFIERS | IGNORED_QUALIFIERS)
+            nearest = did_you_mean(word.text, QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS)
             raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
 
     def type_declaration(self) -> None:
@@ -326,13 +330,14 @@ class ProgramParser(RuleParser):
         if self.take("."):
             self.builder.facts += heads
             return
-        if self.token.text == "<=":
-            hint = "Select the best rows with min or max in a rule of their own."
-            raise failure(ParseError, "subsumption is not supported (<=)", self.token.at, hint=hint)
+        dominating = self.head() if self.take("<=") else None
         self.expect_symbol(":-", "':-', ',' or '.'")
         body = self.disjunction()
         self.expect_symbol(".", "',' or ';' and more of the body, or '.' at its end")
-        self.builder.rules.append(Rule(tuple(heads), body, start))
+        if dominating is not None:
+            self.builder.rules.append(subsumptive_rule(heads, dominating, body, start))
+        else:
+            self.builder.rules.append(Rule(tuple(heads), body, start))
 
     def head(self) -> Atom:
         """Parse an atom in the head of a rule."""

@@ -46,7 +46,6 @@ UNSUPPORTED = {
     "user-defined functors": "Use the built-in functors, or compute the values before you insert them.",
     "size limits": "Leave the directive out.",
     "lattices": "Select the best rows with min or max.",
-    "choice domains": "Select one row with min or max.",
 }
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 

@@ -98,6 +98,9 @@ def rewrite(
     reasons = dict.fromkeys(unbound, "no argument is bound")
     needed_in_full, unchanged = {*keep, *unbound}, with_dependencies(program, recursions_with_aggregates(program))
     reasons |= dict.fromkeys(unchanged, "it aggregates inside its recursion")
+    special = with_dependencies(program, special_relations(program))
+    reasons |= dict.fromkeys(special - unchanged, "its rows depend on rows that no rule connects them to")
+    unchanged |= special
     while True:
         rewritten = MagicSetRewrite(program, frozenset(unchanged), frozenset(needed_in_full))
         for name in needed_in_full:
@@ -125,6 +128,11 @@ def recursions_with_aggregates(program: Program) -> set[str]:
     relations = program.by_name()
     recursions = [stratum.relations for stratum in program.strata if stratum.recursive]
     return {name for names in recursions if any(relations[name].generated for name in names) for name in names}
+
+
+def special_relations(program: Program) -> set[str]:
+    """Return the relations that are not just what their rules derive, and the parts that rewrites made of them."""
+    return {relation.name for relation in program.relations if relation.kind != "plain" or relation.input_of}
 
 
 def with_dependencies(program: Program, names: set[str]) -> set[str]:
@@ -183,6 +191,9 @@ def assemble(
         names[name] = adorned.arguments, answer
     inputs = [directive for directive in program.directives if directive.kind == "input"]
     originals = program.by_name()
+    for relation in list(relations.values()):
+        if relation.input_of:
+            relations.setdefault(relation.input_of, originals[relation.input_of])
     for directive in inputs:
         relations.setdefault(directive.relation, originals[directive.relation])
     outputs = [

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kpg.query.ir.program import Program
+from kpg.query.ir.rewrites.aggregate_heads import aggregate_heads
 from kpg.query.ir.rewrites.blank_unused import blank_unused
 from kpg.query.ir.rewrites.check_names import check_names
 from kpg.query.ir.rewrites.check_safety import check_safety
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.expand_disjunction import expand_disjunction
+from kpg.query.ir.rewrites.expand_equivalence import expand_equivalence
+from kpg.query.ir.rewrites.expand_subsumption import expand_subsumption
 from kpg.query.ir.rewrites.find_witnesses import find_witnesses
 from kpg.query.ir.rewrites.flatten_arguments import flatten_arguments
 from kpg.query.ir.rewrites.infer_types import infer_types
@@ -28,9 +31,12 @@ from kpg.query.ir.rewrites.stratify import stratify
 from kpg.query.ir.verify import verify
 
 REWRITES: tuple[Callable[[Program], Program], ...] = (
+    aggregate_heads,
     check_names,
+    expand_subsumption,
     single_head,
     separate_scopes,
+    expand_equivalence,
     expand_disjunction,
     infer_types,
     find_witnesses,

@@ -8,11 +8,19 @@ from the rows of another relation. All values are immutable.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kpg.query.ir.literals import Atom, Formula
 from kpg.query.ir.terms import Kind, Value
 from kpg.query.source_text import NOWHERE, Position
 
+# What the rows of a relation mean, besides "the rows that its rules derive". Rewrites that restrict a relation to some
+# of its rows must leave all kinds but "plain" alone: a row of the others depends on rows that no rule connects it to.
+#   equivalence   the least equivalence relation that contains the derived pairs (eqrel)
+#   subsumed      the derived rows that no other row subsumes
+#   aggregated    one row for each group of the derived rows (an aggregate in the head)
+#   choice        some of the derived rows: at most one for each value of a choice domain
+RelationKind = Literal["plain", "equivalence", "subsumed", "aggregated", "choice"]
 PARAMETER = "@in."  # prefix of the relations that hold the parameters of a query
 
 
@@ -39,11 +47,19 @@ class Relation:
     generated: bool = False  # by a parser or rewrite; users do not see it
     bag: bool = False
     functional: tuple[int, ...] = ()
+    kind: RelationKind = "plain"
+    domains: tuple[tuple[int, ...], ...] = ()  # the columns of each choice domain
+    input_of: str = ""  # a relation whose rows from outside belong to this one instead
 
     @property
     def arity(self) -> int:
         """The number of columns."""
         return len(self.columns)
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether a recursion carries the relation from one round to the next; others are computed within a round."""
+        return not self.generated or (self.kind == "equivalence" and self.input_of != "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,7 @@ class Rule:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     kinds: tuple[tuple[str, Kind], ...] = field(default=(), repr=False)
     joins: str = ""  # the join hint of this rule, if any: see kpg.query.join_strategy
+    subsumes: bool = False  # the row of the head is dropped where the body holds; the body begins with the other row
 
     @property
     def head(self) -> Atom:
@@ -82,7 +99,8 @@ class AggregateReduction:
 
     The value is `op` over column `value` of the group's rows, or the number of rows if `value` is None. The rows of
     `source` are the solutions of the aggregate's body, each once. With a `limit`, min and max have one row for each of
-    the first values, at most `limit` rows in a group.
+    the first values, at most `limit` rows in a group. The op "class" is no aggregate: `source` are pairs, and the
+    relation has each value of a pair with the least value that pairs connect it to.
     """
 
     relation: str
@@ -92,6 +110,7 @@ class AggregateReduction:
     value: int | None
     at: Position = field(default=NOWHERE, compare=False, repr=False)
     limit: int = 0
+    monotone: bool = False  # may be part of a recursion: its value moves in one direction only
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +173,13 @@ class Program:
     def with_rules(self, rules: tuple[Rule, ...]) -> Program:
         """Return the program with other rules."""
         return replace(self, rules=rules)
+
+
+def part_of(name: str, part: str) -> str:
+    """Return the name of a generated relation that is a part of another one."""
+    return f"@{name}.{part}"
+
+
+def written_name(name: str) -> str:
+    """Return the name that the user knows a relation by: that of the relation which a generated one is a part of."""
+    return name[1:].rpartition(".")[0] or name if name.startswith("@") else name

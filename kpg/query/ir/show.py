@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from kpg.query.ir.literals import (
     Atom,
@@ -64,11 +65,16 @@ def show_rule(rule: Rule) -> str:
     """Return a rule as text."""
     heads = ", ".join(map(show, rule.heads))
     body = show(rule.body)
+    if rule.subsumes and isinstance(rule.body, Conjunction):
+        condition = show(replace(rule.body, parts=rule.body.parts[1:]))
+        return f"{heads} <= {show(rule.body.parts[0])} :- {condition}."
     return f"{heads} :- {body}." if body and body != "true" else f"{heads}."
 
 
 def show_reduction(reduction: AggregateReduction) -> str:
     """Return a reduction in words."""
+    if reduction.op == "class":
+        return f"{reduction.relation} = the class of each element of {reduction.source}."
     of = "" if reduction.value is None else f" of column {reduction.value}"
     first = f" {reduction.limit}" if reduction.limit else ""
     return (
@@ -78,7 +84,12 @@ def show_reduction(reduction: AggregateReduction) -> str:
 
 def show_relation(relation: Relation) -> str:
     """Return the declaration of a relation."""
-    return f".decl {relation.name}({', '.join(f'{column.name}: {column.type}' for column in relation.columns)})"
+    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    domains = ["(" + ", ".join(relation.columns[column].name for column in domain) + ")" for domain in relation.domains]
+    qualifier = (
+        " eqrel" if relation.kind == "equivalence" else f" choice-domain {', '.join(domains)}" if domains else ""
+    )
+    return f".decl {relation.name}({columns}){qualifier}"
 
 
 def show_program(program: Program) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpg.errors import TypeMismatch
 from kpg.query.ir.literals import atoms
-from kpg.query.ir.program import NamedType, Relation, Rule
+from kpg.query.ir.program import NamedType, Relation, Rule, written_name
 from kpg.query.ir.terms import VariableTerm
 from kpg.query.source_text import failure
 
@@ -33,7 +33,7 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
                         TypeMismatch,
                         f"{term.written} is of type {' or '.join(sorted(body_types))}, not {column.type}",
                         term.at,
-                        detail=f"It is used as {column.name} of {head.relation}.",
+                        detail=f"It is used as {column.name} of {written_name(head.relation)}.",
                         hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
                     )
 

@@ -14,6 +14,8 @@ from kpg.query.ir.terms import CallTerm, ConstantTerm, VariableTerm, WildcardTer
 def verify(program: Program, done: tuple[str, ...]) -> None:
     """Assert that a program is consistent, and in the normal forms of the rewrites named in `done`."""
     relations = program.by_name()
+    if "check_names" not in done:
+        return
     assert len(relations) == len(program.relations), "a relation is declared twice"
     for rule in program.rules:
         for atom in atoms_of(rule):

@@ -20,9 +20,10 @@ from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.query.binary_joins import is_set
 from kpg.query.ir.literals import atoms
-from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule, Stratum
+from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule, Stratum, written_name
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.join_strategy import NO_CONTEXT, PlanningContext, RulePlan, check_hint, plan_rule, planning_context
+from kpg.query.lower.equivalence_classes import equivalence_classes
 from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_deltas import build_pipelines
 from kpg.query.lower.lower_recursion import (
@@ -93,23 +94,30 @@ class LoweredProgram:
     def _add_loop(self, stratum: Stratum) -> None:
         """Add a loop: each relation starts empty, and each round applies all rules once."""
         loop = self.db.loop(self._name(stratum), self.max_rounds)
-        own = [name for name in stratum.relations if not self._relations[name].generated]
+        own = [name for name in stratum.relations if self._relations[name].is_carried]
         variables = {}
         for name in own:
             variables[name] = self.collections[name] = loop.variable(schema_of(self._relations[name]))
         for name in self._generated_relations(stratum):
             self.collections[name] = self._definition(name, recursive=False)
         definitions = {name: self._definition(name, recursive=True) for name in own}
+        if any(self._relations[name].kind in ("subsumed", "aggregated") for name in own):
+            definitions |= {  # a row derived from a row that is replaced later stays, so the rounds come to an end
+                name: definitions[name].concat(variables[name]).distinct()
+                for name in own
+                if self._relations[name].kind == "plain"
+            }
         for name, definition in definitions.items():
             variables[name].set(definition)
-        for name, definition in definitions.items():
-            self.collections[name] = loop.leave(definition)
+        for name in stratum.relations:
+            self.collections[name] = loop.leave(definitions.get(name, self.collections[name]))
 
     def _name(self, stratum: Stratum) -> str:
         """Return the name of a recursion for error messages, with the position of its first rule."""
         rules = [rule for name in stratum.relations for rule in self.program.rules_of(name)]
         first = min((rule.at for rule in rules), key=lambda at: (at.line, at.column))
-        return f"the recursion of {', '.join(stratum.relations)} ({first})"
+        names = dict.fromkeys(map(written_name, stratum.relations))
+        return f"the recursion of {', '.join(names)} ({first})"
 
     def _add_recursion_operator(self, stratum: Stratum) -> bool:
         """Add one operator for a recursion if its rules allow it; return whether they do.
@@ -147,7 +155,7 @@ class LoweredProgram:
         read = self._unconsolidated_rows if repeat else self.collections.__getitem__
         context = RuleContext(read, self._keys_of, self._relations, self._unit)
         rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
-        parts: list[Collection] = [] if name not in self.inputs else [self._input_rows(name)]
+        parts = self._outside_rows(name)
         planning = replace(self._planning, joins="binary") if repeat else self._planning
         parts += [self._rule_rows(rule, context, planning) for rule in rules]
         if not parts:
@@ -167,7 +175,7 @@ class LoweredProgram:
         An aggregate's value must be visible in the round that asks for it: one round later, a rule that reads its
         absence as zero would already have used the zero.
         """
-        graph: dict[str, list[str]] = {name: [] for name in stratum.relations if self._relations[name].generated}
+        graph: dict[str, list[str]] = {name: [] for name in stratum.relations if not self._relations[name].is_carried}
         for edge in dependencies(self.program):
             if edge.reader in graph and edge.read in graph:
                 graph[edge.reader].append(edge.read)
@@ -175,7 +183,7 @@ class LoweredProgram:
 
     def _definition(self, name: str, recursive: bool) -> Collection:
         """Return the rows of a relation from its input, its rules and its reduction."""
-        parts: list[Collection] = [] if name not in self.inputs else [self._input_rows(name)]
+        parts = self._outside_rows(name)
         rules = self.program.rules_of(name)
         context = RuleContext(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
         parts += [self._rule_rows(rule, context, self._planning) for rule in rules]
@@ -188,7 +196,8 @@ class LoweredProgram:
         if self._relations[name].bag:
             return all_rows
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
-        return all_rows if single and not recursive else all_rows.distinct()
+        reduced = self._relations[name].kind in ("subsumed", "aggregated")  # its rule has a set for its body
+        return all_rows if single and (reduced or not recursive) else all_rows.distinct()
 
     def _rule_rows(self, rule: Rule, context: RuleContext, planning: PlanningContext) -> Collection:
         """Return the rows that a rule derives, by the join strategy chosen for it."""
@@ -217,6 +226,12 @@ class LoweredProgram:
         }
         derived = {rule.head.relation for rule in self.program.rules}
         return frozenset(closed - derived)
+
+    def _outside_rows(self, name: str) -> list[Collection]:
+        """Return the rows of a relation from outside, unless another relation has them; at most one collection."""
+        source = self._relations[name].input_of or name
+        taken = source == name and any(relation.input_of == name for relation in self._relations.values())
+        return [] if taken or source not in self.inputs else [self._input_rows(source)]
 
     def _input_rows(self, name: str) -> Collection:
         source = self.inputs[name]
@@ -247,6 +262,9 @@ class LoweredProgram:
 
     def _reduction_rows(self, reduction: AggregateReduction) -> Collection:
         """Return the groups of a relation, each with its aggregated value."""
+        if reduction.op == "class":
+            element, of_class = (column.name for column in self._relations[reduction.relation].columns)
+            return equivalence_classes(self.collections[reduction.source], element, of_class)
         source = [column.name for column in self._relations[reduction.source].columns]
         result_columns = [column.name for column in self._relations[reduction.relation].columns]
         keys = source[: reduction.keys]

@@ -35,6 +35,7 @@ from kpg.testing.kernel_twins.partition_rows_twin import mix64, owner_of_key, pa
 from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, offsets, rows, sorted_rows, updates
 from kpg.testing.kernel_twins.sort_rows_twin import count_tied_rows, lane_bounds, pack_words, rank_words, sort_columns
 from kpg.testing.kernel_twins.sweep_totals_twin import presence_changes, running_totals, sums_changes
+from kpg.testing.kernel_twins.union_find_twin import connect
 
 __all__ = [
     "advance_times",
@@ -42,6 +43,7 @@ __all__ = [
     "closure",
     "collection",
     "columns",
+    "connect",
     "consolidate",
     "copies",
     "correct_output",

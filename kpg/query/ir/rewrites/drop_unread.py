@@ -24,7 +24,7 @@ def drop_unread(program: Program) -> Program:
         queue += [other for other in reads.get(name, ()) if other not in needed]
         needed |= reads.get(name, set())
     inputs = {directive.relation for directive in program.directives if directive.kind == "input"}
-    keep = needed | inputs
+    keep = needed | inputs | {relation.input_of for relation in program.relations if relation.name in needed}
     strata = [
         Stratum(
             tuple(name for name in stratum.relations if name in keep),

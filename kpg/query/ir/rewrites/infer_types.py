@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from kpg.errors import TypeMismatch
 from kpg.query.ir.functors import FUNCTORS, TESTS
 from kpg.query.ir.literals import Comparison, Formula, Test, aggregates, atoms, subformulas
-from kpg.query.ir.program import NamedType, Program, Relation, Rule
+from kpg.query.ir.program import NamedType, Program, Relation, Rule, written_name
 from kpg.query.ir.resolve_kinds import (
     PREFERRED,
     KindResolver,
@@ -118,7 +118,7 @@ class Inference:
         """Narrow the arguments of all atoms to the kinds of their columns, including atoms inside aggregates."""
         for atom, _ in atoms(formula):
             for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
-                self.narrow(term, frozenset({column.kind}), f"as {column.name} of {atom.relation}")
+                self.narrow(term, frozenset({column.kind}), f"as {column.name} of {written_name(atom.relation)}")
         for aggregate in aggregates(formula):
             self.visit_atoms(aggregate.body, relations)
 

@@ -25,6 +25,7 @@ class Dependency:
     read: str
     blocking: str  # "" for a positive atom; else how the reader uses all rows of `read`: "negates", ...
     at: Position
+    monotone: bool = False  # may be part of a cycle although it is blocking
 
 
 def stratify(program: Program) -> Program:
@@ -46,21 +47,28 @@ def check_stratified(edges: list[Dependency], graph: dict[str, list[str]], progr
     without_seeds = {name: [] if name.endswith(SEED) else read for name, read in graph.items()}
     numbers = {name: number for number, names in enumerate(strongly_connected(without_seeds)) for name in names}
     for edge in edges:
-        if edge.blocking and numbers[edge.reader] == numbers[edge.read]:
+        if edge.blocking and not edge.monotone and numbers[edge.reader] == numbers[edge.read]:
             raise not_stratified(edge, without_seeds, program)
 
 
 def dependencies(program: Program) -> list[Dependency]:
     """Return the edges of the dependency graph."""
     edges = [
-        Dependency(reduction.relation, reduction.source, f"takes the {reduction.op} of", reduction.at)
+        Dependency(
+            reduction.relation, reduction.source, f"takes the {reduction.op} of", reduction.at, reduction.monotone
+        )
         for reduction in program.reductions
     ]
+    subsumed = {relation.name for relation in program.relations if relation.kind == "subsumed"}
+    parts = {relation.name for relation in program.relations if relation.generated} & subsumed
     edges += [
-        Dependency(rule.head.relation, atom.relation, "" if positive else "negates", atom.at)
+        Dependency(
+            rule.head.relation, atom.relation, "" if positive else "negates", atom.at,
+            monotone=rule.head.relation in subsumed and atom.relation in parts,
+        )
         for rule in program.rules
         for atom, positive in atoms(rule.body)
-    ]
+    ]  # fmt: skip
     return edges
 
 

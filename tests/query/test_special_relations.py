@@ -1,0 +1,104 @@
+"""Equivalence relations, subsumption and aggregates in heads: random programs under random changes, and their cost."""
+
+import re
+
+import pytest
+from hypothesis import Phase, assume, given, note, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.errors import NotStratified
+from kpg.query.datalog import parse
+from kpg.query.installed_program import InstalledProgram
+from kpg.query.ir.compile import compile
+from kpg.query.lower.lower_program import LoweredProgram
+from kpg.testing.datalog_oracle import evaluate
+from kpg.testing.simulated_workers import SimulatedCluster
+from tests.query.random_programs import RandomProgram, programs
+
+QUICK = {"deadline": None, "phases": [Phase.explicit, Phase.reuse, Phase.generate]}
+CONDITIONS = ("b < a", "d < c", "a <= b, c <= d", "b <= a", "a != b, d <= c", "a(b), c = d", "!b(a, b)", "b < a; c < d")
+
+
+@st.composite
+def special_programs(draw) -> RandomProgram:
+    """Draw a program in which some relations are special."""
+    program = draw(programs())
+    text = program.text
+    for name in draw(st.sets(st.sampled_from("qrt"), min_size=1, max_size=2)):
+        match draw(st.sampled_from(["eqrel", "subsumed", "compared", "aggregated"])):
+            case "eqrel":
+                text = text.replace(f".decl {name}(u: number, v: number)", f".decl {name}(u: number, v: number) eqrel")
+            case "subsumed":
+                text += f"\n{name}(a, c) <= {name}(b, d) :- {draw(st.sampled_from(CONDITIONS))}."
+            case "compared":
+                text += f"\n{name}(a, c) <= {name}(a, d) :- {draw(st.sampled_from(['c < d', 'd <= c', 'c > d']))}."
+            case "aggregated":
+                text = with_aggregates(text, name, draw(st.sampled_from(["min", "max", "count", "sum"])))
+    return RandomProgram(text, program.epochs)
+
+
+def with_aggregates(text: str, name: str, op: str) -> str:
+    """Return a program with an aggregate in each head of a relation."""
+    return re.sub(rf"^{name}\((.*), ((?:[^()]|\([^()]*\))*)\) :-", rf"{name}(\1, {op}(\2)) :-", text, flags=re.M)
+
+
+def changes(before, state):
+    """Return the rows to insert and remove."""
+    for name, rows in state.items():
+        yield from ((name, row, 1) for row in sorted(rows - before.get(name, set())))
+        yield from ((name, row, -1) for row in sorted(before.get(name, set()) - rows))
+
+
+def compiled(text):
+    """Compile a program; discard it if it is not stratified, as the oracle must say as well."""
+    program = parse(text)
+    try:
+        return program, compile(program)
+    except NotStratified:
+        with pytest.raises(ValueError, match="not stratified"):
+            evaluate(program, {})
+        assume(False)
+
+
+@settings(max_examples=25, **QUICK)
+@given(special_programs(), st.integers(0, 2))
+def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_program, batch):
+    note(random_program.text)
+    program, ready = compiled(random_program.text)
+    with kpg.open() as db, InstalledProgram(db, ready, max_rounds=100) as installed:
+        before: dict[str, set] = {}
+        for number, state in enumerate(random_program.epochs):
+            for name, row, diff in changes(before, state):
+                installed.inputs[name].insert([row]) if diff > 0 else installed.inputs[name].remove([row])
+            before = state
+            if batch and number % batch:
+                db.push_to(db.epoch + 1)  # several epochs before any step
+                continue
+            db.advance()
+            expected = evaluate(program, state)
+            for name in installed.answers:
+                assert sorted(installed.rows(name)) == sorted(expected[name]), name
+
+
+@settings(max_examples=8, **QUICK)
+@given(special_programs(), st.lists(st.integers(0, 1), max_size=20))
+def test_two_workers_agree_with_the_oracle(random_program, schedule):
+    note(random_program.text)
+    program, ready = compiled(random_program.text)
+
+    def build(db):
+        lowered = LoweredProgram(db, ready, max_rounds=100)
+        output = lowered.collections["t"].output("t")
+        for source in lowered.inputs.values():
+            source.base()
+        return output
+
+    cluster = SimulatedCluster(2, build)
+    before: dict[str, set] = {}
+    for state in random_program.epochs:
+        for number, (name, row, diff) in enumerate(changes(before, state)):
+            cluster.insert(number % 2, name, row, diff)
+        before = state
+        cluster.advance(schedule)
+        assert cluster.answer() == dict.fromkeys(evaluate(program, state)["t"], 1)
