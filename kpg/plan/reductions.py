@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
-from kpg.operators.components import evaluate_components
+from kpg.operators.connected_components import evaluate_components
 from kpg.operators.iterate import Feedback
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
 from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage

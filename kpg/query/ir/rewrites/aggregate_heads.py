@@ -105,7 +105,9 @@ def reduce_columns(program: Program, name: str, operations: Operations, kind: st
         columns = (*rows.columns[: len(keys)], relation.columns[column])
         generated.append(Relation(part, columns, at, generated=True))
         reductions.append(
-            AggregateReduction(part, rows.name, len(keys), op, None if op == "count" else value, at, monotone=op in MONOTONE)
+            AggregateReduction(
+                part, rows.name, len(keys), op, None if op == "count" else value, at, monotone=op in MONOTONE
+            )
         )
         atoms.append(Atom(part, tuple(variable_of(relation, key) for key in (*keys, column)), at))
     head = Atom(name, tuple(variable_of(relation, column) for column in range(relation.arity)), relation.at)
