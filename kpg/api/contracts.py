@@ -41,6 +41,7 @@ from kpg.trace.merge_policy import IDLE_CALL_FUEL
 if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.changes import Change, Changes
+    from kpg.api.time_domain import TimeDomain
     from kpg.storage.named_readers import NamedReader
     from kpg.storage.record import Origin
 
@@ -129,6 +130,15 @@ class Database(ABC):
 
         A db on several workers keeps every input on disk.
         """
+
+    def domain(self, name: str, *, start: int = 0) -> TimeDomain:
+        """Create a domain: sources that advance independently, through times of their own from `start` on.
+
+        On a durable db it continues at the time that it had reached.
+        """
+        from kpg.api.time_domain import TimeDomain
+
+        return TimeDomain(self, name, start)
 
     def _check_name_is_free(self, name: str) -> None:
         self.check()
@@ -276,6 +286,10 @@ class Input(SourceCollection):
     @abstractmethod
     def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
         """Add rows at one time or at a time each, with one diff or a diff each; every time must still be open."""
+
+    @abstractmethod
+    def check_rows(self, rows: Any) -> None:
+        """Raise if rows cannot be inserted; insert nothing."""
 
     @abstractmethod
     def upsert(self, rows: Any) -> None:

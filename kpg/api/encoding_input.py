@@ -92,6 +92,9 @@ class EncodingInput(Input):
             )
         self.replace_lanes(last_row_of_each_key(self._encode(rows), [self.schema.index(name) for name in self.key]))
 
+    def check_rows(self, rows: Any) -> None:
+        self._encode(rows)
+
     def set_insert_only(self) -> None:
         self.insert_only = True
 
