@@ -67,15 +67,18 @@ def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "dis
     return Call(lambda id: requests.CreateAttributeRequest(id, name, type_name(value), semantics), time_of)
 
 
-def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None) -> Call[int]:
-    """Apply changes at one time, all or none: (relation, row) or (relation, row, diff). Return that time."""
+def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None, at: int | None = None) -> Call[int]:
+    """Apply changes at one time, all or none: (relation, row) or (relation, row, diff). Return that time.
+
+    With `at`, a later time, the changes take effect when that time is closed.
+    """
     triples = [change if len(change) == 3 else (*change, 1) for change in changes]
     blocks = tuple(
         parts.BlockSpec(relation, tuple(tuple(row) for _, row, _ in group), diff)
         for (relation, diff), group in groupby(triples, key=lambda change: (change[0], change[2]))
     )
     source = parts.OriginSpec(*origin) if origin is not None else None
-    return Call(lambda id: requests.TransactRequest(id, blocks, source), lambda answers: int(answers[-1].time))
+    return Call(lambda id: requests.TransactRequest(id, blocks, source, at), lambda answers: int(answers[-1].time))
 
 
 def insert(relation: str, rows: Any) -> Call[int]:

@@ -61,10 +61,14 @@ class CreateAttributeRequest(Request):
 
 @message("transact", REQUESTS)
 class TransactRequest(Request):
-    """Apply changes at one time, all or none. `done` gives the time, which is complete by then."""
+    """Apply changes at one time, all or none. `done` gives the time, which is complete by then.
+
+    With `at`, a later time, the changes are kept and take effect when that time is closed.
+    """
 
     changes: tuple[BlockSpec, ...]
     origin: OriginSpec | None = None
+    at: Count | None = None
 
 
 @message("register", REQUESTS)

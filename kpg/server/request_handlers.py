@@ -112,7 +112,7 @@ def transact(context: RequestContext, request: requests.TransactRequest) -> repl
     """Apply changes at one time."""
     changes = [Change(block.relation, row, block.diff) for block in request.changes for row in block.rows]
     origin = (request.origin.writer, request.origin.batch) if request.origin else None
-    return replies.DoneReply(request.id, context.service.transact(changes, origin=origin))
+    return replies.DoneReply(request.id, context.service.transact(changes, at=request.at, origin=origin))
 
 
 @handles(requests.RegisterRequest)

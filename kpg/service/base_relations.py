@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
-from kpg.columns.table_rows import encode
+from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import Closed, InUse, SchemaMismatch, UndefinedName
@@ -159,6 +160,10 @@ class BaseRelation:
         if not self.declaration.columns and isinstance(rows, list):
             rows = [row or (0,) for row in rows]
         return encode(self._change_schema, rows, self.db.symbols)
+
+    def decode(self, data: Ints) -> pa.Table:
+        """Return the rows of encoded changes as an Arrow table."""
+        return decode(self._change_schema, data, self.db.symbols)
 
     def apply(self, data: Ints, diffs: Ints) -> None:
         """Apply encoded changes at the open time."""

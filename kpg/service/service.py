@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.errors import InUse, NameTaken, ProgramError
+from kpg.errors import InUse, NameTaken, ProgramError, TimeTooEarly
 from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
@@ -35,6 +35,7 @@ from kpg.service.limits import Limits
 from kpg.service.one_shot import OneShotQueries, explain
 from kpg.service.relation_declarations import DeclarationStore, RelationDeclaration, declare_attribute, declare_relation
 from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
+from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.subscription import Interest
 
@@ -77,6 +78,7 @@ class Service:
         for number, language, source, name in self._store.texts():
             text = read_rules(language, source, name, self.relations())
             self._system.require(self.rules.add(language, source, name, text, number).reads)
+        self._scheduled = ScheduledChanges(self.catalog)
 
     # Relations
 
@@ -127,9 +129,20 @@ class Service:
 
     # Time and data
 
-    def transact(self, changes: Sequence[Change], *, origin: tuple[str, int] | None = None) -> int:
-        """Apply changes at one time and return that time; if one of them is wrong, none is applied."""
-        return self.catalog.transact(self.catalog.encode_changes(changes), origin)
+    def transact(
+        self, changes: Sequence[Change], *, at: int | None = None, origin: tuple[str, int] | None = None
+    ) -> int:
+        """Apply changes at one time and return that time; if one of them is wrong, none is applied.
+
+        The time is the open one, or the later one that `at` names.
+        """
+        encoded = self.catalog.encode_changes(changes)
+        if at is None or at == self.time:
+            return self.catalog.transact(encoded, origin)
+        if at < self.time:
+            raise TimeTooEarly(f"cannot change relations at {at}", detail=f"The open time is {self.time}.")
+        self._scheduled.add(encoded, at, origin)
+        return at
 
     def put(self, relation: str, rows: Any, diff: int = 1, *, origin: tuple[str, int] | None = None) -> int:
         """Apply many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
@@ -139,6 +152,8 @@ class Service:
         """Close the open time, or all times before `to`; return the last closed time."""
         if to is None:
             return self.db.advance()
+        while (scheduled := self._scheduled.next_time) is not None and self.time < scheduled < to:
+            self.db.advance_to(scheduled)
         self.db.advance_to(to)
         return to - 1
 

@@ -1,0 +1,71 @@
+"""Changes for later times take effect at their time, also after a restart."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kpg
+from kpg.service import Change, Service
+
+WRITES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 9)), max_size=8)  # (delay, e, v)
+
+
+@given(WRITES)
+def test_the_last_write_for_a_time_wins_whenever_it_arrives(writes):
+    with kpg.open(history=None) as db:
+        service = Service(db)
+        service.create_attribute(":speed", int, semantics="cardinality-one")
+        model: dict[int, list[tuple[int, int]]] = {}  # by time: writes, scheduled ones first
+        for delay, entity, value in writes:
+            start = service.time
+            if delay:
+                at = service.transact([Change(":speed", (entity, value))], at=start + delay)
+                assert at == start + delay
+                model.setdefault(at, []).append((entity, value))
+            else:
+                model.setdefault(service.transact([Change(":speed", (entity, value))]), []).append((entity, value))
+        end = service.advance(service.time + 5)
+        state: dict[int, int] = {}
+        for time in range(end + 1):
+            state |= dict(model.get(time, []))
+            rows = service.query(":speed", as_of=time).to_pylist()
+            assert {row["e"]: row["v"] for row in rows} == state
+
+
+def test_waiting_changes_survive_a_restart_and_are_applied_once(tmp_path):
+    with kpg.open(tmp_path / "db") as db:
+        service = Service(db)
+        service.create_relation("log", {"text": str, "n": int}, semantics="raw")
+        service.transact([Change("log", ("later", 1)), Change("log", ("later", 2))], at=5)
+        service.transact([Change("log", ("now", 0))])
+    for _ in range(2):
+        with kpg.open(tmp_path / "db") as db:
+            service = Service(db)
+            if service.time < 6:
+                service.advance(6)
+            rows = service.query("log").to_pylist()
+            assert sorted((row["text"], row["n"]) for row in rows) == [("later", 1), ("later", 2), ("now", 0)]
+
+
+def test_a_past_time_is_refused_and_wrong_changes_are_refused_at_once():
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int})
+        service.transact([Change("edge", (1,))])
+        with pytest.raises(kpg.TimeTooEarly, match="cannot change relations at 0"):
+            service.transact([Change("edge", (2,))], at=0)
+        with pytest.raises(kpg.SchemaMismatch):
+            service.transact([Change("edge", ("two",))], at=9)
+
+
+def test_an_interest_sees_the_change_at_its_time():
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register("loop(x) :- edge(x, x).")
+        interest = service.interest("loop")
+        service.transact([Change("edge", (1, 1))], at=3)
+        service.transact([Change("edge", (2, 2))])
+        assert [(row, time) for row, time, _ in interest.take()] == [((2,), 1)]
+        service.advance(4)
+        assert [(row, time) for row, time, _ in interest.take()] == [((1,), 3)]
