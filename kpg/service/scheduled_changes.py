@@ -1,9 +1,10 @@
 """Changes for later times: they wait, and take effect when the clock reaches their time.
 
-    service.transact([Change(":device/speed", (7, 80))], at=12)      closed with time 12, before other changes of time 12
+    service.transact([Change(":device/speed", (7, 80))], at=12)      applied before other changes of time 12
 
 A waiting change is a row of an input of its own, which holds the rows of the change as an Arrow stream. The
-transaction that applies the change also removes that row. So a durable db loses no waiting change and applies none twice.
+transaction that applies the change also removes that row. So a durable db loses no waiting change and applies none
+twice.
 Cost: as if the changes were made at their time, and a heap of the waiting ones.
 """
 
