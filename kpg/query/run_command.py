@@ -54,6 +54,12 @@ def add_run(commands: Any) -> None:
         "-D", "--output-dir", default=".", metavar="DIR", help="directory that .output writes to (.), or - for stdout"
     )
     parser.add_argument(
+        "-w",
+        "--no-warn",
+        action="store_true",
+        help="a fact file that does not exist holds no facts, instead of an error",
+    )
+    parser.add_argument(
         "--changes", type=Path, metavar="FILE", help="file with transactions to commit after the first answer"
     )
     add_query_options(parser)
@@ -117,6 +123,7 @@ def run(options: argparse.Namespace) -> int:
             changes=options.changes,
             include_dirs=options.include_dir,
             macros=dict(options.macro),
+            missing_facts_ok=options.no_warn,
             queries=options.query,
             insert_only=options.insert_only,
             max_rounds=options.max_rounds,

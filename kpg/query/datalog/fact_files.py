@@ -1,17 +1,18 @@
-"""Read and write relations in files, by Soufflé's conventions.
+"""Rows as text, by Soufflé's conventions: one row on each line, columns between delimiters.
 
-    .input edge        reads   edge.facts   one row on each line, columns separated by tabs, nothing quoted
-    .output path       writes  path.csv     the same, sorted by the columns from left to right
-    .printsize path    prints  path<tab>row count
+    read_text(relation, FactText("edge.facts", path), text_format)      tables of rows
+    lines_of(table, "\t")                                               lines of text
 
-Options: filename, delimiter, headers, rfc4180 (quotes), and IO, which is file, or stdout for output. Numbers sort by
-value; symbols sort by their first occurrence, as in Soufflé. A relation without columns is a line `()` or empty.
+Arrow reads well-formed files. Others are read line by line, to find the line and the column that are wrong. The row of
+a relation without columns is written as a line `()`; any line is read as it.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,13 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from kpg.errors import ProgramError, SchemaMismatch, Unavailable
-from kpg.query.ir.program import Directive, Relation
+from kpg.errors import SchemaMismatch, Unavailable
+from kpg.query.datalog.io_options import TextFormat
+from kpg.query.ir.program import Relation
 from kpg.query.ir.terms import Kind
 from kpg.query.lower.lower_rule import UNIT
-from kpg.query.source_text import did_you_mean, failure
 
-OPTIONS = {"IO", "filename", "delimiter", "headers", "rfc4180", "name", "operation", "attributeNames"}
 ARROW: dict[Kind, pa.DataType] = {
     "number": pa.int64(),
     "unsigned": pa.int64(),
@@ -36,108 +36,128 @@ ARROW: dict[Kind, pa.DataType] = {
 WRITE_BATCH_ROWS = 1_000_000  # bounds the memory for text to some hundred megabytes
 
 
-def check_options(directive: Directive) -> None:
-    """Raise ProgramError for unknown options and unsupported kinds of storage."""
-    for name, _ in directive.options:
-        if name not in OPTIONS:
-            raise failure(ProgramError, f"no option is called {name!r}", directive.at, hint=did_you_mean(name, OPTIONS))
-    io = directive.option("IO", "file")
-    allowed = ("file",) if directive.kind == "input" else ("file", "stdout", "stdoutprintsize")
-    if io not in allowed:
-        hint = f"IO is {' or '.join(allowed)} here."
-        raise failure(ProgramError, f"IO={io} is not supported for .{directive.kind}", directive.at, hint=hint)
-    if not directive.option("delimiter", "\t"):
-        raise failure(ProgramError, "the delimiter is empty", directive.at, hint='As in .input r(delimiter=",").')
+@dataclass(frozen=True, slots=True)
+class FactText:
+    """A text of facts: the name that errors give it, and its file or its bytes."""
 
+    name: str
+    source: Path | bytes
 
-def file_of(directive: Directive, folder: Path, suffix: str) -> Path:
-    """Return the file of a directive; a relative name is relative to the folder."""
-    return folder / directive.option("filename", directive.relation + suffix)
+    def is_empty(self) -> bool:
+        """Return whether the text has no characters."""
+        return not (self.source if isinstance(self.source, bytes) else self.source.stat().st_size)
+
+    def for_arrow(self) -> Any:
+        """Return what Arrow reads."""
+        return pa.BufferReader(self.source) if isinstance(self.source, bytes) else self.source
+
+    def open(self) -> IO[str]:
+        """Return the text as a stream of lines."""
+        if isinstance(self.source, bytes):
+            return io.TextIOWrapper(io.BytesIO(self.source), encoding="utf-8", newline="")
+        return self.source.open(encoding="utf-8", newline="")
+
+    def read(self) -> str:
+        """Return the whole text."""
+        with self.open() as file:
+            return file.read()
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_relation(relation: Relation, directive: Directive, folder: Path) -> Iterator[pa.Table]:
-    """Yield the rows of a relation's file as tables."""
-    path = file_of(directive, folder, ".facts")
-    if not path.is_file():
-        raise Unavailable(
-            f"cannot read the facts of {relation.name}: the file {path} does not exist",
-            hint="Name the directory with -F, or the file with .input r(filename=...). An empty file means no facts.",
-        )
-    delimiter = directive.option("delimiter", "\t")
-    quoted = directive.option("rfc4180", "false") == "true"
-    headers = directive.option("headers", "false") == "true"
+def read_text(relation: Relation, text: FactText, form: TextFormat) -> Iterator[pa.Table]:
+    """Yield the rows of a text as tables."""
     try:
-        if len(delimiter) == 1 and relation.arity and (relation.arity > 1 or path.stat().st_size):
-            yield from read_by_arrow(relation, path, delimiter, quoted, headers)
+        if len(form.delimiter) == 1 and relation.arity and (relation.arity > 1 or not text.is_empty()):
+            yield from read_by_arrow(relation, text, form)
             return
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError):
-        pass  # a row is malformed, or has more columns: read line by line to find it
+        pass  # a row is malformed: read line by line to find it
     try:
-        yield read_by_line(relation, path, delimiter, quoted, headers)
+        yield read_by_line(relation, text, form)
     except UnicodeDecodeError as error:
         hint = "Convert the file to UTF-8."
-        raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error), hint=hint) from None
+        raise SchemaMismatch(f"{text.name} is not UTF-8 text", detail=str(error), hint=hint) from None
     except OSError as error:
-        raise Unavailable(f"cannot read {path}", detail=str(error)) from None
+        raise Unavailable(f"cannot read {text.name}", detail=str(error)) from None
 
 
-def read_by_arrow(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> Iterator[pa.Table]:
-    """Yield the file as a table, read by Arrow; raise an Arrow error if a row is malformed."""
-    if path.stat().st_size == 0:
+def read_by_arrow(relation: Relation, text: FactText, form: TextFormat) -> Iterator[pa.Table]:
+    """Yield the text as a table, read by Arrow; raise an Arrow error if a row is malformed."""
+    if text.is_empty():
         return
-    names = [column.name for column in relation.columns]
+    selected = [f"f{number}" for number in form.columns[: relation.arity]]
+    types = {name: ARROW[column.kind] for name, column in zip(selected, relation.columns, strict=True)}
     table = arrow_csv.read_csv(
-        path,
-        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=int(headers)),
+        text.for_arrow(),
+        read_options=arrow_csv.ReadOptions(autogenerate_column_names=True, skip_rows=int(form.headers)),
         parse_options=arrow_csv.ParseOptions(
-            delimiter=delimiter,
-            quote_char='"' if quoted else False,
-            double_quote=quoted,
+            delimiter=form.delimiter,
+            quote_char='"' if form.quoted else False,
+            double_quote=form.quoted,
             escape_char=False,
-            newlines_in_values=quoted,
+            newlines_in_values=form.quoted,
             ignore_empty_lines=False,
         ),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={column.name: ARROW[column.kind] for column in relation.columns},
+            column_types=types,
+            include_columns=selected,
             null_values=[],
             strings_can_be_null=False,
             quoted_strings_can_be_null=False,
         ),
-    )
+    ).rename_columns([column.name for column in relation.columns])
     for column in relation.columns:
         if column.kind == "unsigned" and table.num_rows and pc.min(table.column(column.name)).as_py() < 0:
             raise pa.ArrowInvalid("negative")
     yield table
 
 
-def read_by_line(relation: Relation, path: Path, delimiter: str, quoted: bool, headers: bool) -> pa.Table:
-    """Read the file line by line; raise SchemaMismatch with the line and column of a malformed value."""
-    columns: list[list[Any]] = [[] for _ in range(max(1, relation.arity))]
-    with path.open(encoding="utf-8", newline="") as file:
+def read_by_line(relation: Relation, text: FactText, form: TextFormat) -> pa.Table:
+    """Read the text line by line; raise SchemaMismatch with the line and column of a malformed value."""
+    rows: list[list[str]] = []
+    needed = max(form.columns[: relation.arity], default=-1) + 1
+    with text.open() as file:
         lines: Any = (
-            csv.reader(file, delimiter=delimiter)
-            if quoted
-            else (line.rstrip("\n").removesuffix("\r").split(delimiter) for line in file)
+            quoted_rows(file, form.delimiter, text.name)
+            if form.quoted
+            else (line.rstrip("\n").removesuffix("\r").split(form.delimiter) for line in file)
         )
         for number, fields in enumerate(lines, 1):
-            if headers and number == 1:
+            if form.headers and number == 1:
                 continue
-            if relation.arity == 0:
-                columns[0] += [0] if fields == ["()"] else []
-                continue
-            if len(fields) < relation.arity:
+            if len(fields) < needed:
                 raise SchemaMismatch(
-                    f"{path}:{number}: values are missing",
-                    detail=f"Found {len(fields)} of {relation.arity} values, separated by {delimiter!r}.",
+                    f"{text.name}:{number}: values are missing",
+                    detail=f"Found {len(fields)} of {needed} values, separated by {form.delimiter!r}.",
                     hint="If the file has another delimiter, name it: .input r(delimiter=...).",
                 )
-            for position, column in enumerate(relation.columns):
-                columns[position].append(read_value(fields[position], column.kind, f"{path}:{number}", column.name))
+            rows.append([fields[position] for position in form.columns[: relation.arity]])
+    return table_of(relation, rows, text.name, 1 + form.headers)
+
+
+def quoted_rows(file: IO[str], delimiter: str, name: str) -> Iterator[list[str]]:
+    """Yield the rows of a text that is quoted by RFC 4180."""
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    try:
+        for fields in reader:
+            yield fields or [""]
+    except csv.Error as error:
+        raise SchemaMismatch(f"{name}:{reader.line_num}: cannot read the line", detail=str(error)) from None
+
+
+def table_of(relation: Relation, rows: list[list[str]], name: str, first: int = 1) -> pa.Table:
+    """Return rows of texts as a table; raise SchemaMismatch with the number of a malformed row, from `first` on."""
     if relation.arity == 0:
-        return pa.table({UNIT: pa.array(columns[0][:1], pa.int64())})
+        return pa.table({UNIT: pa.array([0] * min(1, len(rows)), pa.int64())})
+    columns = [
+        [
+            read_value(fields[position], column.kind, f"{name}:{number}", column.name)
+            for number, fields in enumerate(rows, first)
+        ]
+        for position, column in enumerate(relation.columns)
+    ]
     return pa.table({
         column.name: pa.array(columns[position], ARROW[column.kind]) for position, column in enumerate(relation.columns)
     })  # fmt: skip
@@ -188,6 +208,11 @@ def text_column(column: Any, delimiter: str, quoted: bool) -> Any:
     return column.cast(pa.large_string())
 
 
+def text_values(column: Any) -> Iterator[str]:
+    """Yield the values of a column as text."""
+    yield from text_column(column, "\t", False).to_pylist()
+
+
 def large_text(text: str) -> Any:
     """Return a text as a scalar with 64-bit offsets, for columns of any size."""
     return pa.scalar(text, pa.large_string())
@@ -210,29 +235,3 @@ def line_bytes(text_column: Any) -> bytes:
     offsets, data = text_column.buffers()[1:3]
     bounds = memoryview(offsets).cast("q")
     return bytes(memoryview(data)[bounds[text_column.offset] : bounds[text_column.offset + len(text_column)]])
-
-
-def write_relation(relation: Relation, directive: Directive, table: pa.Table, folder: Path, out: IO[str]) -> None:
-    """Write a relation to the destination of its directive."""
-    delimiter, names = directive.option("delimiter", "\t"), [column.name for column in relation.columns]
-    quoted = directive.option("rfc4180", "false") == "true"
-    header = delimiter.join(names) if directive.option("headers", "false") == "true" else None
-    match "stdoutprintsize" if directive.kind == "printsize" else directive.option("IO", "file"):
-        case "stdoutprintsize":
-            out.write(f"{relation.name}\t{table.num_rows}\n")
-        case "stdout":
-            out.write(f"---------------\n{relation.name}\n" + (f"{header}\n" if header else "") + "===============\n")
-            for lines in lines_of(table, delimiter, quoted):
-                out.write(lines.decode())
-            out.write("===============\n")
-        case _:
-            path = file_of(directive, folder, ".csv")
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as file:
-                    if header:
-                        file.write(f"{header}\n".encode())
-                    for lines in lines_of(table, delimiter, quoted):
-                        file.write(lines)
-            except OSError as error:
-                raise Unavailable(f"cannot write {path}", detail=str(error)) from None

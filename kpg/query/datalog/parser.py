@@ -10,6 +10,7 @@ kpg does not (records, lattices, ...) are recognised and refused by name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -107,12 +108,9 @@ class ProgramBuilder:
 
     def read_instance(self, body: list[Token], names: Names, overridden: set[str]) -> None:
         """Read the body of a component as an instance of it, without the rules of the overridden relations."""
-        instance = ProgramBuilder(self.files)
-        instance.types = self.types
+        instance = copy(self)  # everything is added here, except what may be overridden
+        instance.facts, instance.rules = [], []
         ProgramParser(body, instance, names).statements()
-        self.relations += instance.relations
-        self.directives += instance.directives
-        self.type_positions |= instance.type_positions
         self.facts += [fact for fact in instance.facts if fact.relation not in overridden]
         for rule in instance.rules:
             heads = tuple(head for head in rule.heads if head.relation not in overridden)
@@ -275,12 +273,18 @@ class ProgramParser(RuleParser):
         self.types.declare(name.text, form, [(part.text, part.at) for part in parts], name.at)
 
     def input_or_output(self, token: Token) -> None:
-        """Parse `.input edge(filename="edges.csv", delimiter=","), node`."""
+        """Parse `.input edge, node(filename="facts.csv", delimiter=",")`; options apply to all names before them."""
+        names: list[Token] = []
         while True:
-            name = self.expect_qualified_name("a relation")
+            names.append(self.expect_qualified_name("a relation"))
             options = self.options() if self.take("(") else ()
-            self.builder.directives.append(Directive(token.text[1:], self.names.relation(name.text), options, name.at))
-            if not self.take(","):
+            is_last = not self.take(",")
+            if options or is_last:
+                self.builder.directives += [
+                    Directive(token.text[1:], self.names.relation(name.text), options, name.at) for name in names
+                ]
+                names = []
+            if is_last:
                 return
 
     def options(self) -> tuple[tuple[str, str], ...]:

@@ -21,9 +21,11 @@ import pyarrow.compute as pc
 
 from kpg.errors import UndefinedName
 from kpg.query.datalog.change_files import FileTransaction, read_changes
-from kpg.query.datalog.fact_files import check_options, file_of, lines_of, read_relation, write_relation
+from kpg.query.datalog.fact_files import lines_of
+from kpg.query.datalog.io_options import ON_TERMINAL, check_options, file_of, io_of
 from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
+from kpg.query.datalog.relation_files import read_relation, write_relation
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Directive, Program
@@ -48,6 +50,7 @@ class FileRun:
     out: Path
     stdout: IO[str]
     progress: Progress = no_progress
+    missing_facts_ok: bool = False
 
     def load(self, installed: InstalledProgram) -> None:
         """Insert the facts of the program and of its files, each row once."""
@@ -58,7 +61,8 @@ class FileRun:
         tables: dict[str, list[pa.Table]] = {}
         for number, directive in enumerate(inputs):
             self.progress(f"reading {directive.relation}", number, len(inputs))
-            for table in read_relation(relations[directive.relation], directive, self.facts):
+            relation = relations[directive.relation]
+            for table in read_relation(relation, directive, self.facts, self.missing_facts_ok):
                 tables.setdefault(directive.relation, []).append(table)
         for name, parts in tables.items():
             table = pa.concat_tables(parts)
@@ -74,11 +78,7 @@ class FileRun:
         relations = self.program.by_name()
         outputs = [directive for directive in self.program.directives if directive.kind != "input"]
         if files_only:
-            outputs = [
-                directive
-                for directive in outputs
-                if directive.kind == "output" and directive.option("IO", "file") == "file"
-            ]
+            outputs = [directive for directive in outputs if io_of(directive) not in ON_TERMINAL]
         for number, directive in enumerate(outputs):
             self.progress(f"writing {directive.relation}", number, len(outputs))
             table = installed.table(directive.relation)
@@ -131,6 +131,7 @@ def run(
     changes: Path | None = None,
     include_dirs: Sequence[Path] = (),
     macros: Mapping[str, str] | None = None,
+    missing_facts_ok: bool = False,
     queries: Sequence[str] = (),
     insert_only: bool = False,
     max_rounds: int | None = None,
@@ -148,12 +149,12 @@ def run(
     asked = questions(parsed, list(queries)) if queries else None
     program = compile(parsed if asked is None else asked.program)
     for directive in program.directives:
-        check_options(directive)
+        check_options(directive, program.by_name()[directive.relation])
     program = write_to_stdout(program) if to_stdout else program
     from kpg.opening import open as open_database
 
     with open_database(memory_limit=memory_limit) as db:
-        file_run = FileRun(program, facts, out, stdout or sys.stdout, progress)
+        file_run = FileRun(program, facts, out, stdout or sys.stdout, progress, missing_facts_ok)
         installed = InstalledProgram(
             db,
             program,
@@ -174,10 +175,10 @@ def run(
 
 
 def write_to_stdout(program: Program) -> Program:
-    """Return the program with all file outputs redirected to stdout."""
+    """Return the program with all outputs redirected to stdout, under header lines as in Soufflé."""
     directives = tuple(
-        replace(directive, options=(*directive.options, ("IO", "stdout")))
-        if directive.kind == "output" and directive.option("IO", "file") == "file"
+        replace(directive, options=(*directive.options, ("IO", "stdout"), ("headers", "true")))
+        if directive.kind == "output"
         else directive
         for directive in program.directives
     )
@@ -220,7 +221,7 @@ def write_changes(file_run: FileRun, directive: Directive, output: Output, numbe
         columns = {"row": pa.array(["()"] * table.num_rows)}
     changes = pa.table({**columns, "_sign": signed})
     changes = changes.sort_by([(name, "ascending") for name in columns])
-    path = file_of(directive, file_run.out, ".csv")
+    path = file_of(directive, file_run.out)
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f"{directive.relation}_t{number}.csv").open("wb") as file:
         for lines in lines_of(changes, "\t"):
