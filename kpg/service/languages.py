@@ -167,6 +167,10 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
     if len(parsed.rules) > MAX_RULES:
         hint = f"The maximum is {MAX_RULES:,}; insert facts with transact."
         raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
+    for directive in parsed.directives:
+        if directive.options:
+            what = f"options of .{directive.kind} are not accepted here: no files are read or written"
+            raise failure(ParseError, what, directive.at, hint="Leave the options out.")
     program = single_head(replace(parsed, rules=(*parsed.rules, *facts_as_rules(parsed.facts)), facts=()))
     refuse_taken(program, existing)
     for relation in program.relations:

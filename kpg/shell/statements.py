@@ -2,6 +2,7 @@
 
 \\command ...          to the end of the line
 .decl e(x: number)    to the end of the line, brackets closed
+.comp C { ... }       to the end of the line with the closing brace
 watch path(1, x)      likewise
 path                  a name alone on its line
 [:find ...]           EDN, to its closing bracket
@@ -21,6 +22,7 @@ from kpg.query.datalog.lexer import RELATION_NAME, Lexeme, lexemes
 from kpg.query.edn.edn_reader import end_of_form
 
 NAME_ALONE = re.compile(rf"{RELATION_NAME.pattern}\s*[;?]?")
+COMPONENT = re.compile(r"\.comp\b")
 ENDS_WITH_LINE = re.compile(r"\.[A-Za-z]|watch\b")
 # White space and comments between statements. `;;` is a comment only here: inside Datalog `;` is a disjunction.
 GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|;;[^\n]*)*", re.DOTALL)
@@ -104,12 +106,18 @@ def end_of_statement(text: str, start: int) -> int | None:
         return end_of_form(text, start)
     ends_with_line = ENDS_WITH_LINE.match(text, start) is not None
     depth = 0
+    awaits_body = COMPONENT.match(text, start) is not None  # the brace of a component may stand on another line
     for lexeme in lexemes(text, start):
         if lexeme.kind == "symbol":
+            awaits_body = awaits_body and text[lexeme.start] != "{"
             depth += (text[lexeme.start] in "([{") - (text[lexeme.start] in ")]}")
-        if depth <= 0 and (lexeme.kind == "newline" if ends_with_line else is_terminator(text, lexeme)):
+        if (
+            depth <= 0
+            and not awaits_body
+            and (lexeme.kind == "newline" if ends_with_line else is_terminator(text, lexeme))
+        ):
             return lexeme.end
-    return len(text) if ends_with_line and depth <= 0 else None
+    return len(text) if ends_with_line and depth <= 0 and not awaits_body else None
 
 
 def is_terminator(text: str, lexeme: Lexeme) -> bool:

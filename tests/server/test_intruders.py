@@ -64,6 +64,19 @@ def test_a_text_of_a_client_reads_no_file_of_the_server(db, tmp_path, language):
         assert "the-secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("directive", [
+    '.input r(filename="FILE")', '.input r(IO=sqlite, dbname="FILE")', '.output p(filename="FILE")',
+    ".output p(IO=stdout)",
+    '.comp C { .decl s(x: symbol) .input s(filename="FILE") }\n.init c = C',
+])  # fmt: skip
+def test_a_text_of_a_client_names_no_file_of_the_server(db, tmp_path, directive):
+    file = tmp_path / "tokens.txt"
+    text = f".decl r(x: symbol)\n{directive.replace('FILE', str(file))}\n.decl p(x: symbol)\np(x) :- r(x).\n"
+    with pytest.raises(kpg.ParseError, match="no files are read or written"):
+        db.register(text)
+    assert not file.exists()
+
+
 def test_the_token_of_another_tenant_cannot_be_forged(db):
     with pytest.raises(kpg.SchemaMismatch, match="cannot be the name of a column"):
         db.create_relation("forged", {TOKEN: int, "x": int})

@@ -44,6 +44,15 @@ def test_an_interest_gets_the_rows_and_then_each_change(service):
     assert interest.columns == (("x", "number"), ("y", "number"))
 
 
+def test_a_text_may_have_components(service):
+    service.register(".comp C { .decl r(x: number) r(x) :- edge(x, _). }\n.init a = C\np(x) :- a.r(x), x > 1.")
+    put(service, (1, 2), (2, 3))
+    interest = service.interest("p")
+    assert [row for row, _, _ in interest.take()] == [(2,)]
+    with pytest.raises(ProgramError, match="#define is not accepted here"):
+        service.register("#define A 1\nq(x) :- edge(x, A).")
+
+
 def test_registering_builds_nothing(service):
     """A9.1: no dataflow and no index after it, however large the answer would be."""
     service.put("edge", [(x, x + 1) for x in range(1000)])

@@ -35,13 +35,26 @@ def test_a_script_is_split_where_statements_end():
 
 
 @pytest.mark.parametrize(
-    "typed", ["p(x, y) :-", "+edge(1,", '+name("a.', "[:find ?x", ".decl edge(x: number,", "p(x) :- e(x). p(y)", "/* x"]
+    "typed",
+    [
+        "p(x, y) :-",
+        "+edge(1,",
+        '+name("a.',
+        "[:find ?x",
+        ".decl edge(x: number,",
+        "p(x) :- e(x). p(y)",
+        "/* x",
+        ".comp C :\n B {\n",
+        ".comp C",
+    ],
 )
 def test_a_statement_without_its_end_waits_for_more(typed):
     assert not is_complete(typed)
 
 
-@pytest.mark.parametrize("typed", ["", "  ", "// only", "path", "path;", "\\d", "\\d path(1", "+e(1).", "e(x)?", "[x]"])
+@pytest.mark.parametrize(
+    "typed", ["", "  ", "// only", "path", "path;", "\\d", "\\d path(1", "+e(1).", "e(x)?", "[x]", ".comp C\n{ p(x). }"]
+)
 def test_a_complete_statement_runs_without_waiting(typed):
     assert is_complete(typed)
 

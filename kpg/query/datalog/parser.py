@@ -309,6 +309,9 @@ class ProgramParser(RuleParser):
 
     def preprocessor(self) -> ParseError:
         """Return the error for a preprocessor line in a text that is not preprocessed."""
+        if self.token.text.replace(" ", "").replace("\t", "") == "#include":
+            hint = "Send the text of the file itself."
+            return failure(ParseError, "files are not included here", self.token.at, hint=hint)
         hint = "Send the text after preprocessing."
         return failure(ParseError, f"{self.token.text} is not accepted here", self.token.at, hint=hint)
 
