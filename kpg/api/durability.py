@@ -122,12 +122,15 @@ class DurableStore:
                 self.storage.trouble = f"the last checkpoint failed: {error}"
                 self._next_checkpoint += max(1, self._checkpoint_bytes // 4)
 
-    def checkpoint(self, db: EmbeddedDatabase) -> int:
-        """Write the batches that are not in files yet, and a manifest; return the number of files."""
+    def checkpoint(self, db: EmbeddedDatabase, keep: Frontier | None = None) -> int:
+        """Write the batches that are not in files yet, and a manifest; return the number of files.
+
+        The checkpoint before stays readable; that is the last one, or the last one at the frontier `keep`.
+        """
         self.wait()
         arranged = {name: source for name, source in db.inputs.items() if source.on_disk and source.is_arranged}
         contents = {name: content(source.base()) for name, source in arranged.items()}
-        written = self.storage.checkpoint(contents, self._symbols)
+        written = self.storage.checkpoint(contents, self._symbols, keep)
         self._next_checkpoint = self._checkpoint_bytes
         return written
 

@@ -28,13 +28,14 @@ from kpg.cluster.cluster_output import ClusterOutput, all_rows
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
 from kpg.cluster.request_frames import RowBlock
+from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import Config
-from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, WorkerLost
+from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, UndefinedName, WorkerLost
 from kpg.plan.plan_values import write_schema
 from kpg.protocol.error_messages import error_of
 from kpg.storage.named_readers import NamedReader
@@ -69,10 +70,14 @@ class ClusterDatabase(Database):
         self.workers = workers
         self.directory = directory
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
+        self.coordinator.loss_hint = loss_hint(directory)
         self.generations = Generations(self.coordinator, config, directory)
         self.generations.after_recovery.append(self._discard_received_changes)
         self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
         self.installer = ClusterInstaller(self, output_class)
+        self.checkpoint_trouble: str | None = None  # why the last automatic checkpoint failed
+        self._next_checkpoint = 0 if directory is None else directory.checkpoint_bytes  # bytes of log
+        self._closing: list[str] = []  # inputs that were closed while they had pending rows
         self._closed = False
         try:
             if directory is not None:
@@ -100,9 +105,21 @@ class ClusterDatabase(Database):
         """Send a command to all workers and return their replies."""
         self.check()
         with self.coordinator.lock:
-            replies = self.generations.retrying(lambda: self.coordinator.ask(command, blocks))
+            try:
+                replies = self.generations.retrying(lambda: self.coordinator.ask(command, blocks))
+            except KpgError:
+                if self.coordinator.partly_done and RequestHistory.is_kept(command):
+                    self._undo_on_all()
+                raise
             self.generations.history.record(command)
             return replies
+
+    def _undo_on_all(self) -> None:
+        """Return to the state before a command that some workers performed and others refused."""
+        if self.directory is not None:
+            self.generations.recover()
+        else:
+            self.coordinator.fail("the workers do not agree", "Some performed a command, others refused it.")
 
     def tell(self, rank: int, command: commands.InsertCommand, blocks: Sequence[RowBlock] = ()) -> None:
         """Send rows to one worker, without waiting for it."""
@@ -168,9 +185,34 @@ class ClusterDatabase(Database):
         self.generations.now = frontier
         for index, name in enumerate(replies[0].value.changed):
             self.outputs[name].take([reply.blocks[index] for reply in replies])
-        log_bytes = max(reply.value.log_bytes for reply in replies)
-        if self.directory is not None and log_bytes > self.directory.checkpoint_bytes:
-            self.checkpoint()
+        self._close_inputs()
+        self._checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
+
+    def close_input(self, name: str) -> None:
+        """Close an input on all workers. Its pending rows are part of an epoch first: the log must have them once."""
+        self._closing.append(name)
+        if name not in self.pending:
+            self._close_inputs()
+
+    def forget_input(self, name: str) -> None:
+        """Drop everything about an input that the workers have dropped."""
+        self.pending.forget(name)
+        self.inputs.pop(name, None)
+        self._closing = [closing for closing in self._closing if closing != name]
+
+    def _close_inputs(self) -> None:
+        while self._closing:
+            self.ask(commands.CloseInputCommand(self._closing[-1]))
+            self._closing.pop()
+
+    def _checkpoint_if_due(self, log_bytes: int) -> None:
+        """Write a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
+        if self.directory is not None and log_bytes > self._next_checkpoint:
+            try:
+                self.checkpoint()
+            except StorageError as error:
+                self.checkpoint_trouble = f"the last checkpoint failed: {error}"
+                self._next_checkpoint = log_bytes + max(1, self.directory.checkpoint_bytes // 4)
 
     def _notify(self, replies: list[RankReply[commands.AdvanceResult]]) -> None:
         """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
@@ -198,7 +240,7 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             source = self.inputs[command.name]
-            self.ensure_arranged(source.name)
+            source.ensure_arranged()
             if self.pending:
                 self.advance()  # rows of other writers are a transaction of their own
             epoch = self.epoch
@@ -209,6 +251,7 @@ class ClusterDatabase(Database):
                 replies = self._try_advance(frontier, origins)
                 self._finish_advance(frontier, replies)
             except WorkerLost as error:
+                self.pending.discard()
                 if self.directory is not None:
                     self.generations.recover()  # without these rows
                 raise WorkerLost(
@@ -248,6 +291,7 @@ class ClusterDatabase(Database):
         """Drop all pending rows, here and on the workers."""
         self.pending.discard()
         self.ask(commands.TakeBackCommand())
+        self._close_inputs()
 
     def settle(self) -> None:
         self.ask(commands.SettleCommand())
@@ -261,7 +305,14 @@ class ClusterDatabase(Database):
     def checkpoint(self) -> int:
         if self.directory is None:
             raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
-        return sum(reply.value for reply in self.ask(commands.CheckpointCommand()))
+        with self.coordinator.lock:
+            self.check()
+            replies = self.generations.retrying(
+                lambda: self.coordinator.ask(commands.CheckpointCommand(self.generations.checkpoint.elements))
+            )
+            self.generations.checkpoint = self.time
+            self._next_checkpoint, self.checkpoint_trouble = self.directory.checkpoint_bytes, None
+        return sum(reply.value for reply in replies)
 
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
         relations = None if of is None else tuple(sorted(of))
@@ -269,6 +320,9 @@ class ClusterDatabase(Database):
         self._fetch_readers()
 
     def drop_reader(self, name: str) -> None:
+        self._fetch_readers()
+        if name not in self.readers:
+            raise UndefinedName(f"there is no reader {name!r}", detail=f"Readers: {sorted(self.readers)}.")
         self.ask(commands.DropReaderCommand(name))
         self._fetch_readers()
 
@@ -307,17 +361,13 @@ class ClusterDatabase(Database):
         self.inputs[name] = source
         return source
 
-    def ensure_arranged(self, name: str, keys: tuple[str, ...] | None = None) -> None:
-        """Make all workers arrange a relation, unless a query has made them do so."""
-        self.ask(commands.ArrangeInputCommand(name, keys))
-
     def frontier_of(self, command: commands.OutputFrontierCommand | commands.ProbeFrontierCommand) -> Frontier:
         """Return the times at which an output or probe may still change on some worker."""
         return Frontier(time for reply in self.ask(command) for time in reply.value)
 
     def release_on_workers(self, command: commands.Command[None]) -> None:
-        """Make the workers release a handle; do nothing if the db is closed or a worker is lost."""
-        if not self._closed and self.coordinator.failure is None:
+        """Make the workers release a handle; do nothing if the db is closed, or was in memory and has lost a worker."""
+        if not self._closed and (self.directory is not None or self.coordinator.failure is None):
             self.ask(command)
 
     # Introspection
@@ -341,6 +391,7 @@ class ClusterDatabase(Database):
             "inputs": sorted(self.inputs),
             "outputs": sorted(self.outputs),
             "epoch": self.epoch,
+            "trouble": self.checkpoint_trouble,
         }
 
     def _repr_html_(self) -> str:
@@ -364,3 +415,10 @@ class ClusterDatabase(Database):
             self.coordinator.close()
             if self.directory is not None:
                 self.directory.release()
+
+
+def loss_hint(directory: ClusterDirectory | None) -> str:
+    """Return what to do when a worker is lost and the call cannot continue."""
+    if directory is None:
+        return "Its rows are lost: close this db and open a new one. With a directory, rows survive their workers."
+    return f"Everything acknowledged is safe in {directory.path}. The next call starts the workers again."

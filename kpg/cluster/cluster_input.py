@@ -2,6 +2,9 @@
 
 Rows of an input with a key go to the worker that owns the key, which also holds the rows that an upsert replaces. Rows
 of other inputs go to the workers in turn, many of them in equal shares, and the workers exchange them.
+
+Rows are the only thing that a single worker gets. Whatever installs or restores an index needs all workers at the same
+point of the same command, so an upsert first makes all of them arrange the relation.
 """
 
 from __future__ import annotations
@@ -13,7 +16,12 @@ import numpy as np
 
 from kpg.algebra.order import Time
 from kpg.api.encoding_input import EncodingInput
-from kpg.cluster.rank_commands import CloseInputCommand, DropInputCommand, InsertCommand, MakeRowsCommand
+from kpg.cluster.rank_commands import (
+    ArrangeInputCommand,
+    DropInputCommand,
+    InsertCommand,
+    MakeRowsCommand,
+)
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, slice_updates
@@ -38,6 +46,7 @@ class ClusterInput(EncodingInput):
         super().__init__(db, name, schema, key)
         self._symbolic = symbolic_lanes(schema)
         self._next_worker = 0
+        self._is_arranged = False  # whether all workers have arranged it at the request of this process
 
     # Rows in
 
@@ -45,6 +54,7 @@ class ClusterInput(EncodingInput):
         self._send(updates, InsertCommand(self.name))
 
     def replace_lanes(self, data: Ints) -> None:
+        self.ensure_arranged()
         now = constant(self.db.time.elements[0])
         self._send(Updates(data, now, constant((1,))), InsertCommand(self.name, replacing=True))
 
@@ -60,8 +70,9 @@ class ClusterInput(EncodingInput):
         if not len(updates):
             return
         self.db.pending.add(self.name, tuple(updates.times.max(axis=1).tolist()))
-        for rank, part in self._parts(updates):
-            self.db.tell(rank, command, [RowBlock(part, self._symbolic)])
+        with self.db.pending.all_or_nothing():
+            for rank, part in self._parts(updates):
+                self.db.tell(rank, command, [RowBlock(part, self._symbolic)])
 
     def _parts(self, updates: Updates) -> list[tuple[int, Updates]]:
         """Divide rows among the workers."""
@@ -90,7 +101,13 @@ class ClusterInput(EncodingInput):
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)
-        self.db.ensure_arranged(self.name, keys)
+        self.ensure_arranged(keys)
+
+    def ensure_arranged(self, keys: tuple[str, ...] | None = None) -> None:
+        """Make all workers arrange the relation, unless a query has made them do so."""
+        if not self._is_arranged:
+            self.db.ask(ArrangeInputCommand(self.name, keys))
+            self._is_arranged = True
 
     def arrange(self, *keys: str) -> ClusterArrangement:
         self.schema.select(keys)
@@ -101,14 +118,12 @@ class ClusterInput(EncodingInput):
     def close(self) -> None:
         self.db.check()
         if not self.closed:
-            self.db.ask(CloseInputCommand(self.name, self.name in self.db.pending))
-            self.db.pending.take(self.name)
             self.closed = True
+            self.db.close_input(self.name)
 
     def drop(self) -> None:
         self.db.check()
         if not self.dropped:
             self.db.ask(DropInputCommand(self.name))
             self.closed = self.dropped = True
-            self.db.pending.forget(self.name)
-            self.db.inputs.pop(self.name, None)
+            self.db.forget_input(self.name)

@@ -134,6 +134,8 @@ def create_input(rank: RankGeneration, command: commands.CreateInputCommand, blo
 def insert(rank: RankGeneration, command: commands.InsertCommand, blocks: Blocks) -> None:
     """Insert rows."""
     relation = rank.find_input(command.name)
+    # This rank alone has the command: arranging the relation now would wait for the others forever.
+    assert relation.is_arranged or not command.replacing, f"{command.name} is not arranged on all ranks"
     for block in blocks:
         if command.replacing:
             relation.replace_lanes(block.data)
@@ -158,10 +160,7 @@ def arrange_input(rank: RankGeneration, command: commands.ArrangeInputCommand, b
 @HANDLERS.handles(commands.CloseInputCommand)
 def close_input(rank: RankGeneration, command: commands.CloseInputCommand, blocks: Blocks) -> None:
     """Close an input."""
-    relation = rank.find_input(command.name)
-    if relation.name in rank.db.pending or command.dirty:
-        relation.base()
-    relation.close()
+    rank.find_input(command.name).close()
     rank.settle()
 
 
@@ -169,6 +168,16 @@ def close_input(rank: RankGeneration, command: commands.CloseInputCommand, block
 def drop_input(rank: RankGeneration, command: commands.DropInputCommand, blocks: Blocks) -> None:
     """Drop an input."""
     rank.find_input(command.name).drop()
+
+
+@HANDLERS.handles(commands.DropStoredCommand)
+def drop_stored(rank: RankGeneration, command: commands.DropStoredCommand, blocks: Blocks) -> None:
+    """Drop relations from this rank's part of the directory, where they are there."""
+    assert rank.db.durable is not None
+    storage = rank.db.durable.storage
+    for name in command.names:
+        if name in storage.relations:
+            storage.drop(name)
 
 
 # Time
@@ -354,7 +363,8 @@ def probe_frontier(
 def checkpoint(rank: RankGeneration, command: commands.CheckpointCommand, blocks: Blocks) -> int:
     """Write a checkpoint."""
     rank.settle()
-    return rank.db.checkpoint()
+    assert rank.db.durable is not None
+    return rank.db.durable.checkpoint(rank.db, Frontier(command.keep))
 
 
 @HANDLERS.handles(commands.IsAppliedCommand)
@@ -378,8 +388,9 @@ def set_reader(rank: RankGeneration, command: commands.SetReaderCommand, blocks:
 
 @HANDLERS.handles(commands.DropReaderCommand)
 def drop_reader(rank: RankGeneration, command: commands.DropReaderCommand, blocks: Blocks) -> None:
-    """End what a named reader keeps."""
-    rank.db.drop_reader(command.name)
+    """End what a named reader keeps; may be repeated, since a rank may have done so before another was lost."""
+    if command.name in rank.db.readers:
+        rank.db.drop_reader(command.name)
 
 
 @HANDLERS.handles(commands.ReadersCommand)

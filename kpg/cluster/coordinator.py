@@ -23,7 +23,7 @@ from kpg.cluster.fair_lock import FairLock
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.frames import FrameSocket
 from kpg.cluster.hello_messages import DriverHello, Hello, RankBootstrap, RankHello
-from kpg.cluster.rank_commands import Command, FrontierSpec, MeetCommand, PrepareCommand, Recoverable, StopCommand
+from kpg.cluster.rank_commands import Command, MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,
@@ -127,6 +127,8 @@ class Coordinator:
         self.generation = 0
         self.lock = FairLock()
         self.failure: ClusterError | None = None  # why the current generation ended
+        self.loss_hint: str | None = None  # what the user can do about a lost rank
+        self.partly_done = False  # whether some ranks, but not all, performed the last command
         self.driver_service: Service | None = None  # serves connections that say DriverHello, each on a thread
         self._tokens: dict[int, str] = {}
         self._next_number = 0
@@ -215,8 +217,8 @@ class Coordinator:
         self._reset()
         return [reply.value for reply in self.ask(PrepareCommand(path, durability))]
 
-    def meet(self, config: Config, upto: Frontier | None = None, checkpoint: Frontier | None = None) -> FrontierSpec:
-        """Begin a generation: all ranks connect to each other and recover; return the open time."""
+    def meet(self, config: Config, upto: Frontier | None = None, checkpoint: Frontier | None = None) -> list[Met]:
+        """Begin a generation: all ranks connect to each other and recover; return the state of each."""
         self._reset()
         self.generation += 1
         command = MeetCommand(
@@ -226,7 +228,7 @@ class Coordinator:
             None if upto is None else upto.elements,
             None if checkpoint is None else checkpoint.elements,
         )
-        return self.ask(command)[0].value
+        return [reply.value for reply in self.ask(command)]
 
     def _reset(self) -> None:
         self.failure = None
@@ -249,9 +251,10 @@ class Coordinator:
                 if member.unreported_error is not None:
                     error, member.unreported_error = member.unreported_error, None
                     raise error
-            for reply in replies:
-                if reply.refused:
-                    raise self._lost_or(decode_refusal(reply.text))
+            refused = [reply for reply in replies if reply.refused]
+            self.partly_done = 0 < len(refused) < self.workers
+            for reply in refused:
+                raise self._lost_or(decode_refusal(reply.text))
             return [RankReply(decode_result(command, reply.text), reply.blocks) for reply in replies]
 
     def tell(self, rank: int, command: Command[object], blocks: Sequence[RowBlock] = ()) -> None:
@@ -275,6 +278,9 @@ class Coordinator:
         while number not in replies:
             if self.failure is not None:
                 raise self.failure
+            for member in self.members.values():
+                if member.connection.closed:
+                    raise self._lose(member.rank, Unreachable("its connection was closed"))
             ready = frames.wait([member.connection for member in self.members.values()], POLL_SECONDS)
             for member in tuple(self.members.values()):
                 if member.connection.fileno() in ready:
@@ -318,11 +324,7 @@ class Coordinator:
 
     def fail(self, what: str, detail: str | None) -> ClusterError:
         """End the generation: every call raises this error until a new one begins."""
-        self.failure = WorkerLost(
-            what,
-            detail=detail,
-            hint="The rows of that worker are lost: open the db again, on a directory if rows must survive.",
-        )
+        self.failure = WorkerLost(what, detail=detail, hint=self.loss_hint)
         return self.failure
 
     # End

@@ -140,12 +140,14 @@ class FrameSocket:
         except BlockingIOError:
             return False
         except OSError as error:
+            if frames:
+                return False
             self.close()
             raise Unreachable("the other end of a connection is gone", detail=str(error)) from None
         if count == 0:
-            self.close()
-            if frames:  # the frames before the end are delivered first
+            if frames:  # the frames before the end are delivered first; the next call finds the end again
                 return False
+            self.close()
             raise Unreachable("the other end of a connection is gone", detail="It was closed.")
         if self._body is not None:
             self._filled += count

@@ -4,12 +4,14 @@
     retrying(attempt)   call a function; if a worker is lost, begin again at the last acknowledged time and retry
 
 When a worker is lost on a directory, all workers go back to the last acknowledged time. They repeat the commands that
-are still in effect and get the unacknowledged rows again (`RequestHistory`). The caller sees a pause, not an error. A
-db in memory has no time to go back to: it raises `WorkerLost`.
+are still in effect and get the unacknowledged rows again (`RequestHistory`). The caller sees a pause, not an error. If
+workers are lost faster than they can begin again, the call raises `WorkerLost` after `RECOVERY_SECONDS`; nothing
+acknowledged is lost, and the next call tries again. A db in memory has no time to go back to: it raises at once.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import reduce
 from typing import TypeVar
@@ -17,13 +19,13 @@ from typing import TypeVar
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.coordinator import Coordinator
+from kpg.cluster.rank_commands import DropStoredCommand
 from kpg.cluster.request_history import ALL_RANKS, RequestHistory
 from kpg.config import Config
-from kpg.errors import Corrupt, WorkerLost
+from kpg.errors import ClusterError, Corrupt, WorkerLost
 
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 5  # of one call that loses a worker each time
-MAX_RECOVERIES = 1000  # in the life of a db; more indicate a fault that recovery cannot repair
+RECOVERY_SECONDS = 60.0  # that one call spends on recoveries; a recovery takes seconds, so more indicate a lasting fault
 
 
 class Generations:
@@ -32,6 +34,7 @@ class Generations:
     def __init__(self, coordinator: Coordinator, config: Config, directory: ClusterDirectory | None) -> None:
         self.history = RequestHistory()
         self.now = Frontier.start(config.coordinates)  # everything before it is acknowledged
+        self.checkpoint = self.now  # the frontier of the last checkpoint that all workers have
         self.recoveries = 0
         self.after_recovery: list[Callable[[], None]] = []  # called once the dataflows are installed again
         self._coordinator = coordinator
@@ -51,34 +54,52 @@ class Generations:
         usable = [frontier for frontier in common if frontier.precedes(upto)]
         if not usable:
             raise Corrupt(f"the workers' parts of {path} do not fit together")
-        checkpoint = max(usable, key=lambda frontier: frontier.elements)
-        self.now = Frontier(self._coordinator.meet(self._config, upto, checkpoint))
+        self.checkpoint = max(usable, key=lambda frontier: frontier.elements)
+        met = self._coordinator.meet(self._config, upto, self.checkpoint)
+        self.now = Frontier(met[0].time)
+        self._drop_partly_stored([set(rank.stored) for rank in met])
+
+    def _drop_partly_stored(self, stored: list[set[str]]) -> None:
+        """Finish drops, and undo declarations, that a lost worker kept the others from completing."""
+        partly = set.union(*stored) - set.intersection(*stored)
+        if partly:
+            self._coordinator.ask(DropStoredCommand(tuple(sorted(partly))))
 
     def retrying(self, attempt: Callable[[], Result]) -> Result:
-        """Call a function again until no worker is lost during the call."""
+        """Call a function again until no worker is lost during the call, or recovering has taken too long."""
         with self._coordinator.lock:
-            for _ in range(MAX_ATTEMPTS):
+            deadline: float | None = None
+            while True:
                 try:
                     return attempt()
-                except WorkerLost:
+                except WorkerLost as error:
                     if self._directory is None:
                         raise
-                self.recover()
-            return attempt()
+                    if deadline is not None and time.monotonic() > deadline:
+                        raise self._give_up(error) from None
+                deadline = deadline or time.monotonic() + RECOVERY_SECONDS
+                self.recover(deadline)
 
-    def recover(self) -> None:
-        """Begin a new generation at the last acknowledged time, however many workers are lost meanwhile."""
+    def recover(self, deadline: float | None = None) -> None:
+        """Begin a new generation at the last acknowledged time, although workers may be lost again, until a deadline."""
+        deadline = deadline or time.monotonic() + RECOVERY_SECONDS
         while True:
             self.recoveries += 1
             try:
                 self._begin_again()
                 return
-            except WorkerLost:
-                if self.recoveries > MAX_RECOVERIES:
-                    raise
+            except WorkerLost as error:
+                if time.monotonic() > deadline:
+                    raise self._give_up(error) from None
             except BaseException as error:  # the next call tries again
                 self._coordinator.fail("the workers could not go on", f"{type(error).__name__}: {error}")
                 raise
+
+    def _give_up(self, error: WorkerLost) -> ClusterError:
+        """End the generation; the next call tries to begin another."""
+        return self._coordinator.fail(
+            f"workers were lost again and again for {RECOVERY_SECONDS:.0f} s", f"At last: {error.what}."
+        )
 
     def _begin_again(self) -> None:
         """Start the lost workers, begin a generation, and repeat the commands that are still in effect."""

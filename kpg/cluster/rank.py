@@ -29,9 +29,9 @@ from kpg.cluster.hello_messages import BOOTSTRAPS, DataHello, Hello, PeerHello, 
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.rank_commands import (
     COMMANDS,
-    FrontierSpec,
     LifecycleCommand,
     MeetCommand,
+    Met,
     PrepareCommand,
     Recoverable,
     StopCommand,
@@ -224,8 +224,8 @@ class Rank:
             self.check_abandoned()
             time.sleep(0.05)
 
-    def _meet(self, command: MeetCommand) -> FrontierSpec:
-        """Begin a generation with its peers, from what is on disk if anything is; return the open time."""
+    def _meet(self, command: MeetCommand) -> Met:
+        """Begin a generation with its peers, from what is on disk if anything is."""
         storage, self.storage = self.storage, None
         self._end_generation()
         self.storage = storage
@@ -235,13 +235,11 @@ class Rank:
             self._end_generation()
             raise
 
-    def _begin_generation(self, command: MeetCommand) -> FrontierSpec:
+    def _begin_generation(self, command: MeetCommand) -> Met:
         ranks = len(command.peers)
         mesh = Mesh(self.rank, self.symbols)
         for rank in range(self.rank):
-            hello = PeerHello(self.rank, command.generation)
-            sock = handshake.connect(command.peers[rank], self.secret, hello, MEETING_TIMEOUT_SECONDS)
-            mesh.add(rank, FrameSocket(sock))
+            mesh.add(rank, self._connect_peer(command.peers[rank], rank, command.generation))
         missing = set(range(self.rank + 1, ranks))
         deadline = time.monotonic() + MEETING_TIMEOUT_SECONDS
         while missing:
@@ -254,7 +252,15 @@ class Rank:
         worker = Worker(self.rank, ranks, mesh if ranks > 1 else None, start)
         db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh))
         self.generation = RankGeneration(db, mesh, self._connections_while_settling, self.dictionary)
-        return db.time.elements
+        return Met(db.time.elements, () if self.storage is None else tuple(sorted(self.storage.relations)))
+
+    def _connect_peer(self, address: tuple[str, int], rank: int, generation: int) -> FrameSocket:
+        """Connect to a peer. One that refuses was killed after the coordinator learned its address."""
+        try:
+            hello = PeerHello(self.rank, generation)
+            return FrameSocket(handshake.connect(address, self.secret, hello, MEETING_TIMEOUT_SECONDS))
+        except ClusterError as error:
+            raise WorkerLost(f"worker {rank} cannot be reached by worker {self.rank}", detail=error.what) from None
 
     def _recover(self, command: MeetCommand, mesh: Mesh) -> RankDurable | None:
         if self.storage is None:

@@ -62,9 +62,17 @@ class PrepareCommand(LifecycleCommand[Recoverable]):
     durability: Durability
 
 
+@part("Met")
+class Met:
+    """The state in which a rank begins a generation: the open time, and the relations that it has on disk."""
+
+    time: FrontierSpec
+    stored: tuple[str, ...]
+
+
 @message("meet", COMMANDS)
-class MeetCommand(LifecycleCommand[FrontierSpec]):
-    """Begin a generation: connect to all peers and recover; the result is the open time."""
+class MeetCommand(LifecycleCommand[Met]):
+    """Begin a generation: connect to all peers and recover."""
 
     generation: int
     peers: tuple[tuple[str, int], ...]  # the address of each rank
@@ -121,10 +129,9 @@ class ArrangeInputCommand(StructuralCommand):
 
 @message("close_input", COMMANDS)
 class CloseInputCommand(StructuralCommand):
-    """Close an input; `dirty` says that some rank has rows for it at the open epoch."""
+    """Close an input that has no pending rows on any rank."""
 
     name: str
-    dirty: bool
 
 
 @message("drop_input", COMMANDS)
@@ -132,6 +139,13 @@ class DropInputCommand(Command[None]):
     """Drop an input and its rows."""
 
     name: str
+
+
+@message("drop_stored", COMMANDS)
+class DropStoredCommand(Command[None]):
+    """Drop relations that are on the disks of some ranks only; no input reads them yet. May be repeated."""
+
+    names: tuple[str, ...]
 
 
 # Time
@@ -297,6 +311,8 @@ class ProbeFrontierCommand(Command[FrontierSpec]):
 @message("checkpoint", COMMANDS)
 class CheckpointCommand(Command[int]):
     """Write a checkpoint; the result is the number of new files."""
+
+    keep: FrontierSpec  # of the last checkpoint that all ranks have: it stays until all have a newer one
 
 
 @message("applied", COMMANDS)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kpg.cluster import rank_commands as commands
 from kpg.cluster.rank_commands import Command
 from kpg.cluster.request_frames import RowBlock
+from kpg.plan import plan_document
 
 ALL_RANKS = -1
 
@@ -50,27 +51,44 @@ class RequestHistory:
                 self._remove(lambda past: isinstance(past, commands.InstallProbeCommand) and past.number == number)
             case commands.DropInputCommand(name):
                 self._drop_input(name)
+            case commands.ReleaseArrangementCommand():
+                self.structure.append(command)  # queries may still read the arrangement
+                self._remove(lambda past: False)
             case commands.StructuralCommand():
                 self.structure.append(command)
 
+    @staticmethod
+    def is_kept(command: Command[Any]) -> bool:
+        """Return whether a command changes what a new generation must repeat, so that all ranks or none must do it."""
+        return isinstance(command, (commands.StructuralCommand, commands.DropInputCommand))
+
     def _remove(self, undone: Callable[[Command[None]], bool]) -> None:
+        """Remove commands, and the arrangements that were released and that no command reads any more."""
         self.structure = [past for past in self.structure if not undone(past)]
+        while unused := self._unused_arrangements():
+            self.structure = [past for past in self.structure if arrangement_of(past) not in unused]
+
+    def _unused_arrangements(self) -> set[int | None]:
+        """Return the numbers of the released arrangements that no plan reads."""
+        released = {past.number for past in self.structure if isinstance(past, commands.ReleaseArrangementCommand)}
+        return released - {number for past in self.structure if released for number in arrangements_read(past)}
 
     def _drop_input(self, name: str) -> None:
-        """Remove an input, its rows, and the commands that make no sense without it."""
-        arrangements = {
-            past.number
-            for past in self.structure
-            if isinstance(past, commands.InstallArrangementCommand) and past.of == name
-        }
-
-        def depends_on_input(past: Command[None]) -> bool:
-            match past:
-                case commands.CreateInputCommand() | commands.CloseInputCommand() | commands.ArrangeInputCommand():
-                    return past.name == name
-                case commands.InstallArrangementCommand() | commands.ReleaseArrangementCommand():
-                    return past.number in arrangements
-            return False
-
-        self._remove(depends_on_input)
+        """Remove an input and its rows. No query reads it."""
+        about = (commands.CreateInputCommand, commands.CloseInputCommand, commands.ArrangeInputCommand)
+        self._remove(lambda past: isinstance(past, about) and past.name == name)
         self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]
+
+
+def arrangement_of(command: Command[Any]) -> int | None:
+    """Return the number of the arrangement that a command installs or releases."""
+    if isinstance(command, (commands.InstallArrangementCommand, commands.ReleaseArrangementCommand)):
+        return command.number
+    return None
+
+
+def arrangements_read(command: Command[Any]) -> set[int]:
+    """Return the numbers of the arrangements that the plan of a command reads."""
+    installs = (commands.InstallOutputCommand, commands.InstallArrangementCommand, commands.InstallProbeCommand)
+    references = plan_document.references(command.plan) if isinstance(command, installs) else []
+    return {number for kind, number in references if kind == "index"}

@@ -11,6 +11,7 @@ Rows that Spark has staged are not pending: they belong to no relation until the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kpg.algebra.order import Time, join, least
 from kpg.cluster.rank_commands import InsertCommand
@@ -38,6 +39,16 @@ class SentRows:
         if self._keep_copies:
             self._history.record_rows(rank, command, blocks)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Drop the copies of the rows that the block sent if it raises: the caller may send them again."""
+        before = len(self._history.open_rows)
+        try:
+            yield
+        except BaseException:
+            del self._history.open_rows[before:]
+            raise
+
     def latest(self, name: str) -> Time:
         """Return the join of all times at which an input ever had rows."""
         return self._latest.get(name, self._start)
@@ -46,10 +57,6 @@ class SentRows:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
         self._history.open_rows.clear()
-
-    def take(self, name: str) -> None:
-        """Note that the pending rows of an input are part of the open epoch."""
-        self._names.pop(name, None)
 
     def forget(self, name: str) -> None:
         """Drop everything about an input that no longer exists."""

@@ -154,6 +154,21 @@ class PlanWriter:
                 return {"owner": self.reference_of(value)}
 
 
+def references(document: dict[str, Any]) -> list[Any]:
+    """Return the references to relations and installed arrangements in a document, as `reference_of` made them."""
+    found: list[Any] = []
+    waiting: list[Any] = [document["nodes"]]
+    while waiting:
+        match waiting.pop():
+            case {"owner": [str(), _] as reference}:
+                found.append(reference)
+            case dict() as members:
+                waiting += members.values()
+            case list() as items:
+                waiting += items
+    return found
+
+
 # Reading
 
 

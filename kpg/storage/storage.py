@@ -226,11 +226,14 @@ class Storage:
         """The number of bytes written to the log since the last checkpoint."""
         return self.log.written_bytes - self._checkpointed_bytes
 
-    def checkpoint(self, contents: Mapping[str, RelationContent], symbols: Symbols) -> int:
+    def checkpoint(
+        self, contents: Mapping[str, RelationContent], symbols: Symbols, keep: Frontier | None = None
+    ) -> int:
         """Write the batches that have no file yet, and a manifest; return the number of files written.
 
         `contents` has the relations that changed since recovery, complete up to the durable frontier. The others stay
-        as they were recovered.
+        as they were recovered. The new manifest and one older remain: the last one, or the last one at the frontier
+        `keep`, which other workers have, too.
         """
         next_frame = self.log.end_segment()
         number = self._number + 1
@@ -242,7 +245,7 @@ class Storage:
             self._writer.abandon()
             raise
         self._number = number
-        previous = max(self._kept)
+        previous = max(n for n, kept in self._kept.items() if keep is None or kept.frontier == keep)
         self._kept = {previous: self._kept[previous], number: manifest}
         self._checkpointed_bytes = self.log.written_bytes
         self.trouble = None
