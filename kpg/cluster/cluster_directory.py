@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kpg.errors import Corrupt, ProgramError, SchemaMismatch, Unavailable
+from kpg.storage.local_files import make_private_directory, open_private
 from kpg.storage.lock import Lock
 from kpg.storage.transaction_log import Durability
 
@@ -31,9 +32,8 @@ class ClusterDirectory:
         """Lock the directory and check that it belongs to this number of workers; create it if needed."""
         if coordinates != 1:
             raise ProgramError("workers on a directory have times of one coordinate")
-        root = Path(self.path)
+        root = Path(make_private_directory(self.path))
         try:
-            root.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(str(root))
             note = root / NOTE
             if not note.exists():
@@ -42,7 +42,8 @@ class ClusterDirectory:
                         f"{self.path} is the directory of a db without workers", hint="Open it without workers=."
                     )
                 temporary = root / f"{NOTE}.new"
-                temporary.write_text(json.dumps({"format": "kpg cluster", "version": 1, "workers": workers}))
+                with open(temporary, "w", opener=open_private) as file:
+                    file.write(json.dumps({"format": "kpg cluster", "version": 1, "workers": workers}))
                 os.replace(temporary, note)
             written = json.loads(note.read_text())
         except OSError as error:

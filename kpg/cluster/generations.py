@@ -25,7 +25,9 @@ from kpg.config import Config
 from kpg.errors import ClusterError, Corrupt, WorkerLost
 
 Result = TypeVar("Result")
-RECOVERY_SECONDS = 60.0  # that one call spends on recoveries; a recovery takes seconds, so more indicate a lasting fault
+RECOVERY_SECONDS = (
+    60.0  # that one call spends on recoveries; a recovery takes seconds, so more indicate a lasting fault
+)
 
 
 class Generations:
@@ -81,7 +83,7 @@ class Generations:
                 self.recover(deadline)
 
     def recover(self, deadline: float | None = None) -> None:
-        """Begin a new generation at the last acknowledged time, although workers may be lost again, until a deadline."""
+        """Begin a new generation at the last acknowledged time; try again until a deadline if workers are lost."""
         deadline = deadline or time.monotonic() + RECOVERY_SECONDS
         while True:
             self.recoveries += 1

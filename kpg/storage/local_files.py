@@ -1,4 +1,7 @@
-"""The files of a directory on this machine. File data and directory entries are forced to disk; one process owns it."""
+"""The files of a directory on this machine. File data and directory entries are forced to disk; one process owns it.
+
+A new directory and all files are private: only the user that creates them can read them, whatever the umask is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from kpg.storage.flush import Flush, make_flush
 from kpg.storage.lock import Lock
 
 PARTIAL_SUFFIX = ".partial"  # suffix of a file that is not complete yet
+PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600  # modes of what is created here
 RESERVED_BYTES = 1 << 20  # zeros written ahead of the log, so that a small frame changes only its own bytes
 
 
@@ -21,24 +25,33 @@ class LocalFiles:
     can_append = True
 
     def __init__(self, path: str) -> None:
-        self.location = os.path.abspath(path)
+        self.location = make_private_directory(path)
         with unavailable_on_error(f"cannot open {self.location}"):
-            os.makedirs(self.location, exist_ok=True)
             self._directory = os.open(self.location, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
             with unavailable_on_error(f"cannot open {self.location}"):
                 self._lock = Lock(self.location)
-                os.fsync(self._directory)
         except BaseException:
             os.close(self._directory)
             raise
+        try:
+            with unavailable_on_error(f"cannot open {self.location}"):
+                self._remove_partial_files()
+                os.fsync(self._directory)
+        except BaseException:
+            self.close()
+            raise
 
-    def names(self) -> list[str]:
-        """Return the names of all files but the lock, sorted; remove files that a crash left incomplete."""
-        names = os.listdir(self.location)
-        for name in names:
+    def _remove_partial_files(self) -> None:
+        """Remove the files that a crash left incomplete."""
+        for name in os.listdir(self.location):
             if name.endswith(PARTIAL_SUFFIX):
                 self.remove(name)
+
+    def names(self) -> list[str]:
+        """Return the names of all files but the lock, sorted."""
+        with unavailable_on_error(f"cannot list {self.location}"):
+            names = os.listdir(self.location)
         return sorted(name for name in names if not name.endswith(PARTIAL_SUFFIX) and name != Lock.NAME)
 
     def read(self, name: str) -> bytes:
@@ -51,7 +64,7 @@ class LocalFiles:
         """Create a file, whole: force it under another name, rename it, then force the directory."""
         path, partial = self._path(name), self._path(name + PARTIAL_SUFFIX)
         with unavailable_on_error(f"cannot write {path}", undo=lambda: self.remove(name + PARTIAL_SUFFIX)):
-            with open(partial, "wb") as file:
+            with open(partial, "wb", opener=open_private) as file:
                 for part in parts:
                     file.write(part)
                 file.flush()
@@ -67,21 +80,28 @@ class LocalFiles:
 
     def truncate(self, name: str, size: int) -> None:
         """Keep the first `size` bytes of a file; remove it if that is 0."""
+        path = self._path(name)
         if size == 0:
             self.remove(name)
-            os.fsync(self._directory)
+            with unavailable_on_error(f"cannot remove {path}"):
+                os.fsync(self._directory)
             return
-        path = self._path(name)
         with unavailable_on_error(f"cannot truncate {path}"), open(path, "r+b") as file:
             file.truncate(size)
             os.fsync(file.fileno())
 
     def create_segment(self, name: str, head: bytes) -> LocalSegment:
-        """Create a segment of the log."""
-        path = self._path(name)
-        with unavailable_on_error(f"cannot write {path}", undo=lambda: self.remove(name)):
-            segment = LocalSegment(path, head)
-            os.fsync(self._directory)
+        """Create a segment of the log. One of the same name, which then has no frames, is replaced, not emptied."""
+        path, partial = self._path(name), self._path(name + PARTIAL_SUFFIX)
+        with unavailable_on_error(f"cannot write {path}", undo=lambda: self.remove(name + PARTIAL_SUFFIX)):
+            segment = LocalSegment(partial, head)
+            try:
+                os.rename(partial, path)
+                os.fsync(self._directory)
+            except BaseException:
+                segment.close()
+                raise
+        segment.path = path
         return segment
 
     def close(self) -> None:
@@ -93,6 +113,24 @@ class LocalFiles:
         return os.path.join(self.location, name)
 
 
+def make_private_directory(path: str) -> str:
+    """Create a directory that only its user can read, unless it exists; return its absolute path."""
+    if "\0" in path:
+        raise Unavailable(f"cannot open {path!r}", detail="A path cannot contain the character NUL.")
+    location = os.path.abspath(path)
+    with unavailable_on_error(f"cannot open {location}"):
+        if not os.path.isdir(location):
+            os.makedirs(os.path.dirname(location), exist_ok=True)
+            with suppress(FileExistsError):  # another process was faster; a file of that name is noticed later
+                os.mkdir(location, PRIVATE_DIRECTORY)
+    return location
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file; if that creates it, only its user can read it. For `open(opener=…)`."""
+    return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+
+
 class LocalSegment:
     """A local file that grows by frames.
 
@@ -102,8 +140,8 @@ class LocalSegment:
     """
 
     def __init__(self, path: str, head: bytes) -> None:
-        self._path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o644)
+        self.path = path
+        self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         self._flush: Flush = make_flush()
         self.broken = False
         self.end = self._reserved = 0  # bytes used, and bytes the file has
@@ -120,11 +158,11 @@ class LocalSegment:
         """Write a frame, given in parts; it is not on disk yet."""
         if self.broken:
             raise Unavailable(
-                f"cannot write {self._path} after an earlier failure", hint="Close the db and open it again."
+                f"cannot write {self.path} after an earlier failure", hint="Close the db and open it again."
             )
         size = sum(map(len, frame))
         offset = self.end
-        with unavailable_on_error(f"cannot write {self._path}", undo=self._undo_append):
+        with unavailable_on_error(f"cannot write {self.path}", undo=self._undo_append):
             self._reserve(size)
             for part in [b"".join(frame)] if size < RESERVED_BYTES else frame:
                 self._write_at(part, offset)
@@ -154,12 +192,12 @@ class LocalSegment:
 
     def begin_flush(self) -> None:
         """Start to force the appended frames to disk, without waiting."""
-        with unavailable_on_error(f"cannot force {self._path} to disk", undo=self._mark_broken):
+        with unavailable_on_error(f"cannot force {self.path} to disk", undo=self._mark_broken):
             self._flush.begin(self._fd)
 
     def wait_flush(self) -> None:
         """Wait until the frames appended before `begin_flush` are on disk."""
-        with unavailable_on_error(f"cannot force {self._path} to disk", undo=self._mark_broken):
+        with unavailable_on_error(f"cannot force {self.path} to disk", undo=self._mark_broken):
             self._flush.wait()
         self.forced = self.end
 

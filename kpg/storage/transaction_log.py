@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal
 
 from kpg.errors import Closed, Corrupt, KpgError, Unavailable
 from kpg.storage.file_store import Files, Segment
 from kpg.storage.framing import encode_frame, encode_head, scan_segment
+from kpg.storage.log_end import LogEnd, check_log_end, read_log_end, write_log_end
 
 Durability = Literal["commit", "relaxed"]
 SEGMENT_BYTES = 16 << 20  # a segment above this is full: recovery reads whole segments into memory
@@ -67,6 +69,7 @@ class TransactionLog:
         self._unwritten: CommitGroup | None = None
         self._unforced: CommitGroup | None = None  # written, perhaps not on disk
         self._closed = self._broken = False
+        self._noted_segment: int | None = None  # the first frame of the last segment that this log began
         self.next_frame = next_frame
         self.written_bytes = 0
         self.frames = 0  # frames written, each forced once
@@ -169,9 +172,21 @@ class TransactionLog:
         if self._segment is not None and (full or (not self._files.can_append and self.frames)):
             self._end_segment()
         if self._segment is None:
-            head, self._salt = encode_head(self.next_frame)
-            self._segment = self._files.create_segment(segment_name(self.next_frame), head)
+            self._segment = self._begin_segment(self.next_frame)
         return self._segment
+
+    def _begin_segment(self, first: int) -> Segment:
+        """Create a segment, and note that it exists before a frame in it is acknowledged."""
+        head, self._salt = encode_head(first)
+        segment = self._files.create_segment(segment_name(first), head)
+        if self._files.can_append:
+            try:
+                write_log_end(self._files, LogEnd(first, first))
+            except BaseException:
+                segment.close()
+                raise
+            self._noted_segment = first
+        return segment
 
     def _end_segment(self) -> None:
         """Force and close the segment, with any durability: only the last segment may have a torn end."""
@@ -204,14 +219,22 @@ class TransactionLog:
         try:
             self._drain()
             self._end_segment()
+            self._note_end()
         finally:
             self._closed = True
             if self._segment is not None:
                 self._segment.close()
 
+    def _note_end(self) -> None:
+        """Note that all frames are acknowledged, so that the next opening can check that they are there."""
+        if self._noted_segment is not None:
+            with suppress(Unavailable):  # the disk is full: the note at the beginning of the segment stays
+                write_log_end(self._files, LogEnd(self._noted_segment, self.next_frame))
+
 
 def read_log(files: Files, first: int) -> Iterator[tuple[bytes, ...]]:
-    """Yield the groups from frame `first` on. Cut off a torn end; raise Corrupt for damage elsewhere."""
+    """Yield the groups from frame `first` on. Cut off a torn end; raise Corrupt for damage, and for a missing end."""
+    end = read_log_end(files)
     segments = sorted(number for name in files.names() if (number := first_frame_of(name)) is not None)
     older = [number for number in segments if number <= first]
     needed = segments[max(0, len(older) - 1) :]
@@ -223,10 +246,15 @@ def read_log(files: Files, first: int) -> Iterator[tuple[bytes, ...]]:
             raise Corrupt(f"{files.location} lacks {missing} of its log", detail=f"The next segment is {name}.")
         last = index == len(needed) - 1
         segment = scan_segment(files.read(name), f"{files.location}/{name}", number, last)
-        if segment.torn:
-            files.truncate(name, segment.end if segment.groups else 0)
-        yield from segment.groups[max(0, first - number) :]
         expected = number + len(segment.groups)
+        if last:
+            newest = number if segment.end else number - 1  # a segment without a readable head counts as missing
+            check_log_end(files, end, max(newest, first - 1), max(expected, first))
+        if segment.torn:
+            files.truncate(name, segment.end)
+        yield from segment.groups[max(0, first - number) :]
+    if not needed:
+        check_log_end(files, end, first - 1, first)
 
 
 def remove_segments_before(files: Files, first: int) -> None:

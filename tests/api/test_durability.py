@@ -310,7 +310,7 @@ def test_damage_in_the_log_raises_and_nothing_is_guessed(tmp_path):
         for number in range(5):
             edges.insert([(number, "x")])
             db.advance()
-    (segment,) = files_of(tmp_path, "log-*")
+    (segment,) = files_of(tmp_path, "log-*.kpg")
     flip(segment, 400)
     with pytest.raises(kpg.Corrupt, match=r"log-\d+.kpg is damaged at offset \d+"):
         kpg.open(tmp_path)

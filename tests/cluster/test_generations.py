@@ -118,7 +118,9 @@ def test_a_killed_process_finds_everything_that_was_acknowledged(tmp_path: Path)
 def test_fifty_kills_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of a load, an epoch, a merge, a checkpoint, a recovery: the answers are the oracle's throughout."""
     chance = random.Random(7)
-    monkeypatch.setattr(generations, "RECOVERY_SECONDS", 600.0)  # a slow machine may meet them all while it does one thing
+    monkeypatch.setattr(
+        generations, "RECOVERY_SECONDS", 600.0
+    )  # a slow machine may meet them all while it does one thing
     killed: set[int] = set()
     stop = threading.Event()
 

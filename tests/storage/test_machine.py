@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
             self.directory = copy_of(self.directory)
         before.close()
         if how == "in the middle of a write" and end is not None:
-            with files_of(self.directory, "log-*")[-1].open("r+b") as file:
+            with files_of(self.directory, "log-*.kpg")[-1].open("r+b") as file:
                 file.seek(end)
                 file.write(b"\xf5kpg" + bytes(range(part)))
         self.open(keys)

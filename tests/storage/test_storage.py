@@ -123,7 +123,7 @@ def test_the_log_rolls_segments_and_a_missing_one_is_reported(tmp_path):
     for epoch in range(20):
         commit(storage, symbols, epoch, [(epoch, "x")])
     storage.close()
-    segments = files_of(tmp_path / "db", "log-*")
+    segments = files_of(tmp_path / "db", "log-*.kpg")
     assert len(segments) > 3
     storage, symbols, recovered = opened(copy_of(tmp_path / "db"))
     assert len(rows_of(recovered, symbols)) == 20
@@ -138,7 +138,7 @@ def test_damage_in_the_middle_of_the_log_names_file_and_offset(tmp_path):
     for epoch in range(4):
         commit(storage, symbols, epoch, [(epoch, "x")])
     storage.close()
-    (segment,) = files_of(tmp_path / "db", "log-*")
+    (segment,) = files_of(tmp_path / "db", "log-*.kpg")
     flip(segment, 300)
     with pytest.raises(Corrupt, match=rf"{segment.name} is damaged at offset \d+"):
         opened(tmp_path / "db")
@@ -152,7 +152,7 @@ def test_a_torn_end_is_cut_off_and_the_log_continues_there(tmp_path):
         commit(storage, symbols, epoch, [(epoch, "x")])
     end = storage.log._segment.end
     storage.close()
-    (segment,) = files_of(tmp_path / "db", "log-*")
+    (segment,) = files_of(tmp_path / "db", "log-*.kpg")
     with segment.open("r+b") as file:
         file.seek(end)
         file.write(b"\xf5kpg half a frame")
@@ -229,7 +229,7 @@ def test_a_checkpoint_writes_only_new_batches_and_removes_files_that_no_manifest
     storage, symbols, recovered = opened(directory)
     before = files_of(directory, "batch-*")
     assert storage.checkpoint({}, symbols) == 0 and storage.checkpoint({}, symbols) == 0
-    assert len(files_of(directory, "log-*")) <= 1
+    assert len(files_of(directory, "log-*.kpg")) <= 1
     storage.drop("edges")
     storage.checkpoint({}, symbols)
     assert files_of(directory, "batch-*") == before, "the previous manifest still needs them"
@@ -309,15 +309,15 @@ def test_other_filesystems_keep_the_same_content(tmp_path):
     storage, symbols, _ = opened("some/db", filesystem=filesystem)
     for epoch in range(4):
         commit(storage, symbols, epoch, [(epoch, "x")])
-    assert len(files_of(tmp_path / "some/db", "log-*")) >= 4, "each frame is a file of its own"
+    assert len(files_of(tmp_path / "some/db", "log-*.kpg")) >= 4, "each frame is a file of its own"
     storage.close()
     storage, symbols, recovered = opened("some/db", filesystem=filesystem)
     storage.checkpoint({}, symbols)
     storage.checkpoint({}, symbols)
-    assert len(files_of(tmp_path / "some/db", "log-*")) <= 1
+    assert len(files_of(tmp_path / "some/db", "log-*.kpg")) <= 1
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
-    last = files_of(tmp_path / "some/db", "log-*")[-1]
+    last = files_of(tmp_path / "some/db", "log-*.kpg")[-1]
     last.write_bytes(last.read_bytes()[:-3])  # the writer died while writing it
     storage, symbols, recovered = opened("some/db", filesystem=filesystem)
     assert rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(4)]
