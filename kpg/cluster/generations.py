@@ -63,7 +63,7 @@ class Generations:
 
     def _drop_partly_stored(self, stored: list[set[str]]) -> None:
         """Finish drops, and undo declarations, that a lost worker kept the others from completing."""
-        partly = set.union(*stored) - set.intersection(*stored)
+        partly = {name for names in stored for name in names if any(name not in others for others in stored)}
         if partly:
             self._coordinator.ask(DropStoredCommand(tuple(sorted(partly))))
 

@@ -70,7 +70,8 @@ class RequestHistory:
 
     def _unused_arrangements(self) -> set[int | None]:
         """Return the numbers of the released arrangements that no plan reads."""
-        released = {past.number for past in self.structure if isinstance(past, commands.ReleaseArrangementCommand)}
+        releases = [past for past in self.structure if isinstance(past, commands.ReleaseArrangementCommand)]
+        released: set[int | None] = {past.number for past in releases}
         return released - {number for past in self.structure if released for number in arrangements_read(past)}
 
     def _drop_input(self, name: str) -> None:
