@@ -14,6 +14,9 @@ its own. Each answer is an arrangement by all columns.
 With `insert_only`, or if the program says so, inputs refuse to remove rows, and recursions keep no state for removals.
 
 An empty `demand` binds no arguments, but still restricts the program to the constants and parameters in its rules.
+
+Without `demand`, recursions are restricted to the rows that the outputs need, where that pays off; `counts` are the row
+counts of the inputs, if they are known (kpg/query/demand/output_demand.py). `restrict=False` computes them in full.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import pyarrow as pa
 
 from kpg.columns.rows import rows_of
 from kpg.errors import UndefinedName
-from kpg.query.demand import magic_sets_together
+from kpg.query.demand import InputCounts, demand_from_outputs, magic_sets_together
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, schema_of
 from kpg.query.lower.lower_rule import UNIT
@@ -53,6 +56,8 @@ class InstalledProgram:
         demand: Mapping[str, tuple[str, ...]] | None = None,
         insert_only: bool | None = None,
         joins: str = "auto",
+        restrict: bool = True,
+        counts: InputCounts | None = None,
     ) -> None:
         self.db = db
         shared: dict[str, SourceCollection] = dict(inputs or {})
@@ -66,6 +71,8 @@ class InstalledProgram:
                 relation: argument_input(db, program, seeds) for relation, (seeds, _) in magic.queries.items()
             }
             shared |= {seeds: self.arguments[relation] for relation, (seeds, _) in magic.queries.items()}
+        elif restrict:
+            program = demand_from_outputs(program, counts or counts_of(shared)).program
         self.program = program
         insert_only = program.insert_only if insert_only is None else insert_only
         lowered = LoweredProgram(db, program, distinct_inputs, max_rounds, insert_only, shared, joins)
@@ -120,3 +127,8 @@ def argument_input(db: Database, program: Program, seeds: str) -> Input:
     """Create an input for the arguments of a query, under an unused name."""
     names = (seeds if not number else f"{seeds} {number}" for number in count())
     return db.input(next(name for name in names if name not in db.inputs), schema_of(program.by_name()[seeds]))
+
+
+def counts_of(inputs: Mapping[str, SourceCollection]) -> InputCounts:
+    """Return the row counts of inputs that hold rows already."""
+    return InputCounts({name: size for name, source in inputs.items() if (size := source.size)})

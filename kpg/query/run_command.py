@@ -138,7 +138,7 @@ def explain(options: argparse.Namespace) -> int:
     """Run `kpg explain`."""
     from kpg.query.datalog.parser import parse_file
     from kpg.query.datalog.questions import questions
-    from kpg.query.demand import magic_sets_together
+    from kpg.query.demand import demand_from_outputs, magic_sets_together
     from kpg.query.explain_program import explain as explain_program
     from kpg.query.ir.compile import compile
 
@@ -149,6 +149,9 @@ def explain(options: argparse.Namespace) -> int:
         print(f"{magic.reason}\n")
         program = magic.program
     else:
-        program = compile(program)
+        restricted = demand_from_outputs(compile(program))
+        if restricted.reason:
+            print(f"{restricted.reason}\n")
+        program = restricted.program
     print(explain_program(replace(program, insert_only=program.insert_only or options.insert_only), options.joins))
     return 0

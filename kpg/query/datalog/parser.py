@@ -32,13 +32,15 @@ from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
 DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
 REFUSED_DIRECTIVES = {".functor": "user-defined functors", ".limitsize": "size limits", ".lattice": "lattices"}
-IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline", "no_magic", "magic"}
+IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
+MAGIC_QUALIFIERS = {"magic", "no_magic"}
 QUALIFIERS = {"input", "output", "printsize"}
 SPECIAL_QUALIFIERS = {"eqrel", "choice"}
 REFUSED_QUALIFIERS = {
     "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
 }
 INSERT_ONLY = "insert-only"
+MAGIC_PRAGMAS = {"magic-transform": "magic", "magic-transform-exclude": "no_magic"}
 
 
 def parse(text: str, name: str = "program", includes: bool = True) -> Program:
@@ -77,6 +79,8 @@ class ProgramBuilder:
         self.directives: list[Directive] = []
         self.insert_only = False
         self.joins = ""  # the join strategy of the pragma
+        # relations that demand must or must not restrict
+        self.magic: dict[str, list[str]] = {"magic": [], "no_magic": []}
         self.components: dict[str, Component] = {}
         self.instantiations: list[Instantiation] = []
         self.overridable: set[str] = set()  # relations of a component whose rules may be overridden
@@ -96,7 +100,8 @@ class ProgramBuilder:
                 rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
         types = tuple(self.types.resolved().values())
         program = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
-        return replace(program, insert_only=self.insert_only, joins=self.joins)
+        magic, no_magic = (tuple(dict.fromkeys(self.magic[word])) for word in ("magic", "no_magic"))
+        return replace(program, insert_only=self.insert_only, joins=self.joins, magic=magic, no_magic=no_magic)
 
     def with_kinds(self, relation: Relation) -> Relation:
         """Return the relation with the kinds of its columns' types."""
@@ -176,11 +181,14 @@ class ProgramParser(RuleParser):
                 raise unsupported(REFUSED_DIRECTIVES[token.text], token.at, token.text)
 
     def pragma(self) -> None:
-        """Parse `.pragma "joins" "hector"` and `.pragma "insert-only"`; ignore other pragmas."""
+        """Parse `.pragma "joins" "hector"`, `"insert-only"` and `"magic-transform" "*"`; ignore other pragmas."""
         words = []
         while self.token.kind == "string":
             words.append(self.advance())
             self.builder.insert_only |= words[-1].text.strip('"') == INSERT_ONLY
+        if words and words[0].text.strip('"') in MAGIC_PRAGMAS:
+            names = [name.strip() for word in words[1:] for name in word.text.strip('"').split(",")]
+            self.builder.magic[MAGIC_PRAGMAS[words[0].text.strip('"')]] += [name for name in names if name]
         if words and words[0].text.strip('"') == "joins":
             if len(words) < 2:
                 hint = 'For example .pragma "joins" "delta".'
@@ -240,6 +248,8 @@ class ProgramParser(RuleParser):
             self.builder.directives += [Directive(word.text, name.text, (), word.at) for name in names]
         elif word.text == "overridable":
             self.builder.overridable.update(name.text for name in names)
+        elif word.text in MAGIC_QUALIFIERS:
+            self.builder.magic[word.text] += [name.text for name in names]
         elif word.text in REFUSED_QUALIFIERS:
             what, hint = REFUSED_QUALIFIERS[word.text]
             raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
@@ -249,7 +259,7 @@ class ProgramParser(RuleParser):
                 self.index = before
                 self.builder.relations[number] = with_kind(self.builder.relations[number], word, self)
         elif word.text not in IGNORED_QUALIFIERS:
-            nearest = did_you_mean(word.text, QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS)
+            nearest = did_you_mean(word.text, QUALIFIERS | MAGIC_QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS)
             raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
 
     def type_declaration(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from kpg.query.datalog.io_options import ON_TERMINAL, check_options, file_of, io
 from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
 from kpg.query.datalog.relation_files import read_relation, write_relation
+from kpg.query.demand import InputCounts
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Directive, Program
@@ -52,25 +54,30 @@ class FileRun:
     progress: Progress = no_progress
     missing_facts_ok: bool = False
 
-    def load(self, installed: InstalledProgram) -> None:
-        """Insert the facts of the program and of its files, each row once."""
+    def read(self) -> dict[str, pa.Table]:
+        """Return the rows of the fact files by relation. A row may occur twice."""
         relations = self.program.by_name()
         inputs = [directive for directive in self.program.directives if directive.kind == "input"]
-        stated = {name for name in installed.inputs if any(fact.relation == name for fact in self.program.facts)}
-        intern_facts(installed)
         tables: dict[str, list[pa.Table]] = {}
         for number, directive in enumerate(inputs):
             self.progress(f"reading {directive.relation}", number, len(inputs))
             relation = relations[directive.relation]
             for table in read_relation(relation, directive, self.facts, self.missing_facts_ok):
                 tables.setdefault(directive.relation, []).append(table)
-        for name, parts in tables.items():
-            table = pa.concat_tables(parts)
+        self.progress("reading", len(inputs), len(inputs))
+        return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+
+    def load(self, installed: InstalledProgram, tables: dict[str, pa.Table]) -> None:
+        """Insert the facts of the program and the rows of its files, each row once. The tables are consumed."""
+        stated = {name for name in installed.inputs if any(fact.relation == name for fact in self.program.facts)}
+        intern_facts(installed)
+        for number, name in enumerate(list(tables)):
+            self.progress(f"loading {name}", number, number + len(tables))
+            table = tables.pop(name)
             if name in stated:
                 table = pa.concat_tables([facts_table(installed, name, table.schema), table])
                 stated.discard(name)
             insert(installed, name, distinct(table))
-        self.progress("reading", len(inputs), len(inputs))
         insert_facts(installed, stated)
 
     def write(self, installed: InstalledProgram, files_only: bool = False) -> None:
@@ -84,6 +91,16 @@ class FileRun:
             table = installed.table(directive.relation)
             write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
         self.progress("writing", len(outputs), len(outputs))
+
+
+def counts_of(tables: dict[str, pa.Table]) -> InputCounts:
+    """Return the row counts of tables. They count each row once for each of its lines."""
+
+    @cache
+    def values(name: str, column: int) -> int | None:
+        return pc.count_distinct(tables[name].column(column)).as_py() if name in tables else None
+
+    return InputCounts({name: table.num_rows for name, table in tables.items()}, values)
 
 
 def intern_facts(installed: InstalledProgram) -> None:
@@ -155,6 +172,7 @@ def run(
 
     with open_database(memory_limit=memory_limit) as db:
         file_run = FileRun(program, facts, out, stdout or sys.stdout, progress, missing_facts_ok)
+        tables = file_run.read()
         installed = InstalledProgram(
             db,
             program,
@@ -164,8 +182,9 @@ def run(
             demand=None if asked is None else asked.bound,
             insert_only=insert_only or None,
             joins=joins,
+            counts=counts_of(tables),
         )
-        file_run.load(installed)
+        file_run.load(installed, tables)
         for name, rows in ({} if asked is None else asked.arguments).items():
             installed.arguments[name].insert(rows)
         progress("computing", 0, 1)

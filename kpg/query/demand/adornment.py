@@ -16,8 +16,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kpg.query.demand.adorned_relation import AdornedRelation
+from kpg.query.demand.demand_choice import DemandChoice
 from kpg.query.demand.right_linear import body_without, first_arguments, is_right_linear, recursive_atom
-from kpg.query.demand.sideways_passing import SidewaysPassing, is_bound, parameters_first, sideways_order
+from kpg.query.demand.sideways_passing import (
+    SidewaysPassing,
+    computed_relations_last,
+    is_bound,
+    parameters_first,
+    sideways_order,
+)
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation, atoms
 from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule
@@ -42,6 +49,8 @@ class MagicSetRewrite:
     program: Program
     unchanged: frozenset[str]
     needed_in_full: frozenset[str]
+    choice: DemandChoice | None = None  # restricts only the chosen relations, each by the chosen columns
+    allowed: frozenset[str] | None = None  # restricts only these relations, by demand from any atom of a rule
     rules: list[Rule] = field(default_factory=list)
     reductions: list[AggregateReduction] = field(default_factory=list)
     relations: dict[str, Relation] = field(default_factory=dict)
@@ -76,6 +85,10 @@ class MagicSetRewrite:
     def can_be_demanded(self, name: str) -> bool:
         """Return whether demand may restrict a relation: it is computed, and no reader needs all of it."""
         if name in self.unchanged or name in self.needed_in_full:
+            return False
+        if self.choice is not None and name not in self.choice.columns:
+            return False
+        if self.allowed is not None and name not in self.allowed:
             return False
         sources = [reduction.source for reduction in self._reductions_of(name)]
         return all(map(self.can_be_demanded, sources)) if sources else bool(self.program.rules_of(name))
@@ -151,9 +164,7 @@ class MagicSetRewrite:
         """Add a rule for demanded rows, and the rules for the demand of its body."""
         head = replace(rule.head, relation=adorned.name)
         if start is None:
-            passing = SidewaysPassing(None)
-            body = parameters_first(literals(rule))
-            self._add(rule, head, [self._rewrite_literal(literal, passing, rule) for literal in body])
+            self._add(rule, head, self._rewrite_full_body(rule))
             return
         rewritten = self._rewrite_body(rule, literals(rule), start)
         same = next((literal for literal in rewritten[1:] if restates_demand(literal, adorned, start.atom)), None)
@@ -183,6 +194,18 @@ class MagicSetRewrite:
                 head = Atom(adorned.name, tuple(terms), rule.head.at)
                 self._add(rule, head, rewritten, start.kinds | kinds)
 
+    def _rewrite_full_body(self, rule: Rule) -> list[Literal]:
+        """Return the body of a rule of which all rows are needed; add the rules for its demand."""
+        body = literals(rule)
+        if self.allowed is None:
+            passing = SidewaysPassing(None)
+            ordered = list(body) if self.choice is not None else parameters_first(body)
+            return [self._rewrite_literal(literal, passing, rule) for literal in ordered]
+        passing = SidewaysPassing(None, starts_anywhere=True)
+        ordered = computed_relations_last(body, self.can_be_demanded)
+        rewritten = {id(literal): self._rewrite_literal(literal, passing, rule) for literal in ordered}
+        return [rewritten[id(literal)] for literal in body]  # the planner has chosen the order of the joins
+
     def _rewrite_body(self, rule: Rule, body: Iterable[Literal], start: BodyStart) -> list[Literal]:
         """Return a body in sideways order, with each literal rewritten; add the rules for its demand."""
         passing = SidewaysPassing(start.atom)
@@ -194,6 +217,9 @@ class MagicSetRewrite:
     ) -> Literal:
         """Return a literal over demanded rows; add the rule for their demand."""
         rewritten = literal
+        atom = literal.formula if isinstance(literal, Negation) else literal
+        if self.choice is not None and isinstance(atom, Atom):
+            passing = self.choice.passing(rule, atom, passing.start)
         if isinstance(literal, Atom):
             rewritten = self._rewrite_atom(literal, passing, rule, kinds or {})
         elif isinstance(literal, Negation):
@@ -213,6 +239,8 @@ class MagicSetRewrite:
         passable = passing.passable(inside=self._component[name] == self._component[rule.head.relation])
         keys = min((reduction.keys for reduction in self._reductions_of(name)), default=len(atom.arguments))
         bound = tuple(column for column, term in enumerate(atom.arguments[:keys]) if is_bound(term, passable))
+        if self.choice is not None:
+            bound = self.choice.columns_of(name, bound)
         if not bound:
             self._require_in_full(name, f"a rule of {rule.head.relation} reads it with no argument bound ({rule.at})")
             return atom

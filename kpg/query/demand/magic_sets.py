@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from kpg.errors import UndefinedName
 from kpg.query.demand.adorned_relation import AdornedRelation
 from kpg.query.demand.adornment import MagicSetRewrite
+from kpg.query.demand.demand_choice import DemandChoice
 from kpg.query.ir.compile import REWRITES, compile
 from kpg.query.ir.literals import Atom, Conjunction
-from kpg.query.ir.program import Directive, Program, Relation, Rule, Stratum
+from kpg.query.ir.program import EVERYTHING, Directive, Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.blank_unused import blank_unused
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.stratify import dependencies, stratify, strongly_connected
@@ -91,7 +92,11 @@ def adorn(program: Program, name: str, columns: tuple[str, ...]) -> AdornedRelat
 
 
 def rewrite(
-    program: Program, goals: Mapping[str, AdornedRelation], keep: Iterable[str]
+    program: Program,
+    goals: Mapping[str, AdornedRelation],
+    keep: Iterable[str],
+    choice: DemandChoice | None = None,
+    allowed: frozenset[str] | None = None,
 ) -> tuple[MagicSetRewrite, dict[str, str]]:
     """Repeat the rewrite with more relations in full until it is stratified and small; return it, and the reasons."""
     unbound = [name for name, adorned in goals.items() if not adorned.bound]
@@ -102,7 +107,7 @@ def rewrite(
     reasons |= dict.fromkeys(special - unchanged, "its rows depend on rows that no rule connects them to")
     unchanged |= special
     while True:
-        rewritten = MagicSetRewrite(program, frozenset(unchanged), frozenset(needed_in_full))
+        rewritten = MagicSetRewrite(program, frozenset(unchanged), frozenset(needed_in_full), choice, allowed)
         for name in needed_in_full:
             rewritten.require(name)
         for name, adorned in goals.items():
@@ -133,6 +138,11 @@ def recursions_with_aggregates(program: Program) -> set[str]:
 def special_relations(program: Program) -> set[str]:
     """Return the relations that are not just what their rules derive, and the parts that rewrites made of them."""
     return {relation.name for relation in program.relations if relation.kind != "plain" or relation.input_of}
+
+
+def unrestrictable_relations(program: Program) -> set[str]:
+    """Return the relations that must be computed in full by their own rules, with all that they read."""
+    return with_dependencies(program, recursions_with_aggregates(program) | special_relations(program))
 
 
 def with_dependencies(program: Program, names: set[str]) -> set[str]:
@@ -206,6 +216,8 @@ def assemble(
         reductions=tuple(rewritten.reductions),
         facts=tuple(fact for fact in program.facts if fact.relation in relations),
         directives=(*inputs, *outputs, *(Directive("output", answer) for _, answer in names.values())),
+        magic=(),
+        no_magic=(EVERYTHING,),  # it is restricted already
     )
     magic = blank_unused(drop_unread(stratify(with_empty_relations(magic, rewritten))))
     magic = with_seed_relations(magic, [relations[seeds] for seeds, _ in names.values()])

@@ -9,7 +9,7 @@ everything. Computed values are never passed into the recursion they come from: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kpg.query.ir.body_variables import bound_by, definitions, is_computable, variable_names
@@ -43,6 +43,18 @@ def parameters_first(body: Iterable[Literal]) -> list[Literal]:
     return body
 
 
+def computed_relations_last(body: Iterable[Literal], is_computed: Callable[[str], bool]) -> list[Literal]:
+    """Return a body that starts with an atom with a constant, else with one that is not computed on demand."""
+    body = list(body)
+    atoms = [literal for literal in body if isinstance(literal, Atom)]
+    if not atoms:
+        return body
+    fixed = [atom for atom in atoms if any(isinstance(term, ConstantTerm) for term in atom.arguments)]
+    given = [atom for atom in atoms if not is_computed(atom.relation)]
+    first = (*fixed, *given, *atoms)[0]
+    return [first, *sideways_order([literal for literal in body if literal is not first], first)]
+
+
 def is_bound(term: Term, bound: set[str]) -> bool:
     """Return whether a term is a constant or a bound variable."""
     return isinstance(term, ConstantTerm) or (isinstance(term, VariableTerm) and term.name in bound)
@@ -56,6 +68,7 @@ class SidewaysPassing:
     bound: set[str] = field(default_factory=set)
     computed: set[str] = field(default_factory=set)
     prefix: list[Literal] = field(default_factory=list)
+    starts_anywhere: bool = False  # the first atom is a start of its own
 
     def __post_init__(self) -> None:
         if self.start is not None:
@@ -82,7 +95,7 @@ class SidewaysPassing:
 
     def is_connected(self, atom: Atom) -> bool:
         """Return whether an atom has a bound term, or holds the query's parameters."""
-        if atom.relation.startswith(PARAMETER):
+        if atom.relation.startswith(PARAMETER) or (self.starts_anywhere and not self.prefix):
             return True
         return any(is_bound(term, self.bound) for term in atom.arguments)
 

@@ -21,6 +21,7 @@ from kpg.query.source_text import NOWHERE, Position
 #   aggregated    one row for each group of the derived rows (an aggregate in the head)
 #   choice        some of the derived rows: at most one for each value of a choice domain
 RelationKind = Literal["plain", "equivalence", "subsumed", "aggregated", "choice"]
+EVERYTHING = "*"  # stands for all relations in requests for magic sets
 PARAMETER = "@in."  # prefix of the relations that hold the parameters of a query
 
 
@@ -157,6 +158,8 @@ class Program:
     strata: tuple[Stratum, ...] = ()
     insert_only: bool = False  # no row of an input is ever removed
     joins: str = ""  # the join hint for rules that have none of their own
+    magic: tuple[str, ...] = ()  # relations to compute on demand, as the program requests; "*": all
+    no_magic: tuple[str, ...] = ()  # relations never to restrict by demand; "*": all
 
     def by_name(self) -> dict[str, Relation]:
         """Return the relations by name."""
