@@ -176,8 +176,10 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
     for relation in program.relations:
         check_redeclaration(relation, existing)
     declared = [relation for relation in program.relations if relation.name not in existing]
-    heads = dict.fromkeys(head.relation for rule in program.rules for head in rule.heads)
-    bases = [relation for relation in declared if relation.name not in heads]
+    inline = {relation.name for relation in program.relations if relation.inline}
+    derived = [head.relation for rule in program.rules for head in rule.heads]
+    heads = dict.fromkeys(name for name in derived if name not in inline)
+    bases = [relation for relation in declared if relation.name not in heads and not relation.inline]
     if not heads and not bases:
         raise ParseError("the text has no rule and no declaration", hint="A rule is written p(x) :- q(x, _).")
     in_text = {relation.name for relation in program.relations}

@@ -46,7 +46,6 @@ WRONG = [
     (".decl q(x: numbr)", kpg.UndefinedName, 5, 12, ["no type is called 'numbr'", "Did you mean 'number'?"]),
     (".decl e(x: number)", kpg.ProgramError, 5, 7, ["declared twice", "First at program:1:7"]),
     (".decl q(x: number, x: number)", kpg.ProgramError, 5, 20, ["two columns called 'x'"]),
-    (".decl q(x: number) inline", kpg.ParseError, 5, 20, ["inlining is not supported", "Leave the word out"]),
     ("p(x, y) :- c.e(x, y).", kpg.UndefinedName, 5, 12, ["no relation is called 'c.e'"]),
     (".decl q(x: number) eqrel", kpg.ProgramError, 5, 7, ["equivalence relation q has 1 columns"]),
     (".decl q(x: number, y: symbol) eqrel", kpg.TypeMismatch, 5, 20, ["different types"]),

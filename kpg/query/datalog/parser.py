@@ -36,9 +36,7 @@ IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
 MAGIC_QUALIFIERS = {"magic", "no_magic"}
 QUALIFIERS = {"input", "output", "printsize"}
 SPECIAL_QUALIFIERS = {"eqrel", "choice"}
-REFUSED_QUALIFIERS = {
-    "inline": ("inlining is", "Leave the word out: the relation is then computed, with the same rows."),
-}
+OTHER_QUALIFIERS = {"inline", "overridable"}
 INSERT_ONLY = "insert-only"
 MAGIC_PRAGMAS = {"magic-transform": "magic", "magic-transform-exclude": "no_magic"}
 
@@ -250,16 +248,17 @@ class ProgramParser(RuleParser):
             self.builder.overridable.update(name.text for name in names)
         elif word.text in MAGIC_QUALIFIERS:
             self.builder.magic[word.text] += [name.text for name in names]
-        elif word.text in REFUSED_QUALIFIERS:
-            what, hint = REFUSED_QUALIFIERS[word.text]
-            raise failure(ParseError, f"{what} not supported ({word.text})", word.at, hint=hint)
+        elif word.text == "inline":
+            relations = self.builder.relations
+            relations[-len(names) :] = [replace(relation, inline=True) for relation in relations[-len(names) :]]
         elif word.text in SPECIAL_QUALIFIERS:
             before = self.index
             for number in range(-len(names), 0):  # all names of a declaration have the same columns
                 self.index = before
                 self.builder.relations[number] = with_kind(self.builder.relations[number], word, self)
         elif word.text not in IGNORED_QUALIFIERS:
-            nearest = did_you_mean(word.text, QUALIFIERS | MAGIC_QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS)
+            known = QUALIFIERS | MAGIC_QUALIFIERS | OTHER_QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS
+            nearest = did_you_mean(word.text, known)
             raise failure(ParseError, f"no qualifier is called {word.text!r}", word.at, hint=nearest)
 
     def type_declaration(self) -> None:

@@ -22,6 +22,7 @@ from kpg.query.ir.rewrites.expand_subsumption import expand_subsumption
 from kpg.query.ir.rewrites.find_witnesses import find_witnesses
 from kpg.query.ir.rewrites.flatten_arguments import flatten_arguments
 from kpg.query.ir.rewrites.infer_types import infer_types
+from kpg.query.ir.rewrites.inline_relations import inline_relations
 from kpg.query.ir.rewrites.lift_aggregates import lift_aggregates
 from kpg.query.ir.rewrites.order_joins import order_joins
 from kpg.query.ir.rewrites.separate_scopes import separate_scopes
@@ -35,6 +36,7 @@ REWRITES: tuple[Callable[[Program], Program], ...] = (
     check_names,
     expand_subsumption,
     single_head,
+    inline_relations,
     separate_scopes,
     expand_equivalence,
     expand_disjunction,

@@ -50,6 +50,7 @@ class Relation:
     functional: tuple[int, ...] = ()
     kind: RelationKind = "plain"
     domains: tuple[tuple[int, ...], ...] = ()  # the columns of each choice domain
+    inline: bool = False  # never computed: its rules replace its atoms
     input_of: str = ""  # a relation whose rows from outside belong to this one instead
 
     @property
