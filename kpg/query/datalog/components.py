@@ -15,13 +15,14 @@ the expanded program, which is limited to MAX_INSTANCES and MAX_EXPANDED_TOKENS.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import Names
+from kpg.query.ir.program import Relation
 from kpg.query.source_text import Position, did_you_mean, failure
 
 if TYPE_CHECKING:
@@ -319,3 +320,20 @@ def cyclic(component: Component, reference: ComponentReference) -> ProgramError:
     """Return the error for a component that inherits from itself."""
     hint = "Remove one of the bases on the cycle."
     return failure(ProgramError, f"component {component.name!r} inherits from itself", reference.at, hint=hint)
+
+
+def check_clashes(
+    types: Iterable[str],
+    relations: Iterable[Relation],
+    components: Mapping[str, Component],
+    instantiations: Iterable[Instantiation],
+) -> None:
+    """Raise ProgramError if a relation, component or instance has the name of a type, or of another one of them."""
+    taken = dict.fromkeys(types, "type")
+    declared = [(relation.name, "relation", relation.at) for relation in relations]
+    declared += [(component.name, "component", component.at) for component in components.values()]
+    declared += [(instantiation.name, "instance", instantiation.at) for instantiation in instantiations]
+    for name, what, at in declared:
+        if taken.setdefault(name, what) != what:
+            hint = "Choose another name for one of them."
+            raise failure(ProgramError, f"{what} {name!r} has the name of a {taken[name]}", at, hint=hint)

@@ -17,16 +17,17 @@ from pathlib import Path
 
 from kpg.errors import BadPlan, ParseError
 from kpg.query.datalog.component_parser import parse_component, parse_instantiation, parse_override
-from kpg.query.datalog.components import Component, ComponentExpansion, Instantiation
+from kpg.query.datalog.components import Component, ComponentExpansion, Instantiation, check_clashes
 from kpg.query.datalog.declarations import DeclaredTypes
+from kpg.query.datalog.execution_plans import ExecutionPlan, check_plans
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import AS_WRITTEN, Names
 from kpg.query.datalog.relation_qualifiers import subsumptive_rule, with_kind
-from kpg.query.datalog.rule_parser import RuleParser, unsupported
+from kpg.query.datalog.rule_parser import RuleParser, integer_constant, unsupported
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
-from kpg.query.ir.terms import ConstantTerm
+from kpg.query.ir.terms import ConstantTerm, Kind, Value
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
@@ -79,6 +80,7 @@ class ProgramBuilder:
         self.joins = ""  # the join strategy of the pragma
         # relations that demand must or must not restrict
         self.magic: dict[str, list[str]] = {"magic": [], "no_magic": []}
+        self.plans: list[ExecutionPlan] = []
         self.components: dict[str, Component] = {}
         self.instantiations: list[Instantiation] = []
         self.overridable: set[str] = set()  # relations of a component whose rules may be overridden
@@ -88,10 +90,12 @@ class ProgramBuilder:
         """Build the program. Types and arities are resolved here, since declarations may follow their uses."""
         ComponentExpansion(self).run()
         relations = tuple(self.with_kinds(relation) for relation in self.relations)
-        arities = {relation.name: relation.arity for relation in relations}
+        check_plans(self.plans, self.rules)
+        check_clashes(self.types.declared, self.relations, self.components, self.instantiations)
+        by_name = {relation.name: relation for relation in relations}
         rules, facts = list(self.rules), list[Fact]()
         for head in self.facts:
-            fact = constant_fact(head, arities)
+            fact = constant_fact(head, by_name)
             if fact is not None:
                 facts.append(fact)
             else:  # an argument must be computed, or the rewrites will report an error
@@ -133,10 +137,12 @@ class ProgramParser(RuleParser):
         super().__init__(tokens, builder.types, names)
         self.component = component  # whose body this is, if any
         self.builder = builder
+        self.latest_rule: Rule | None = None  # if the last statement was one
 
     def statements(self) -> None:
         """Parse statements up to the end of the text."""
         while self.token.kind != "end":
+            rules = len(self.builder.rules)
             if self.token.kind == "directive":
                 self.directive()
             elif self.token.kind == "preprocessor":
@@ -145,6 +151,7 @@ class ProgramParser(RuleParser):
                 raise self.unknown_directive()
             else:
                 self.rule()
+            self.latest_rule = self.builder.rules[-1] if len(self.builder.rules) > rules else None
 
     # Directives
 
@@ -168,7 +175,7 @@ class ProgramParser(RuleParser):
             case ".pragma":
                 self.pragma()
             case ".plan":
-                self.skip_plan()
+                self.plan(token)
             case ".comp":
                 parse_component(self, token)
             case ".init":
@@ -180,6 +187,8 @@ class ProgramParser(RuleParser):
 
     def pragma(self) -> None:
         """Parse `.pragma "joins" "hector"`, `"insert-only"` and `"magic-transform" "*"`; ignore other pragmas."""
+        if self.token.kind != "string":
+            raise self.unexpected("the name of a pragma in quotes")
         words = []
         while self.token.kind == "string":
             words.append(self.advance())
@@ -324,16 +333,22 @@ class ProgramParser(RuleParser):
         hint = "Send the text after preprocessing."
         return failure(ParseError, f"{self.token.text} is not accepted here", self.token.at, hint=hint)
 
-    def skip_plan(self) -> None:
-        """Skip `.plan 0: (1, 2), ...`: kpg's planner orders the joins."""
-        while True:
-            self.expect("number", "a number")
-            self.expect_symbol(":", "':'")
-            self.expect_symbol("(", "'('")
+    def plan(self, start: Token) -> None:
+        """Parse `.plan 0: (1, 2), 1: (2, 1)` behind a rule; it is checked, but kpg's planner orders the joins."""
+        if self.latest_rule is None:
+            raise failure(ParseError, ".plan follows no rule", start.at, hint="Write it behind the rule it is for.")
+        orders: list[tuple[int, tuple[int, ...], Position]] = []
+        while not orders or self.take(","):
+            version = self.expect("number", "the number of a version")
+            self.expect_symbol(":", "':' and an order, as in 0: (2, 1)")
+            at = self.expect_symbol("(", "'(' and the numbers of atoms").at
+            order: list[int] = []
             while not self.take(")"):
-                self.take(",") or self.expect("number", "a number")
-            if not self.take(","):
-                return
+                if order:
+                    self.expect_symbol(",", "',' or ')'")
+                order.append(plan_number(self.expect("number", "the number of an atom")))
+            orders.append((plan_number(version), tuple(order), at))
+        self.builder.plans.append(ExecutionPlan(self.latest_rule, tuple(orders)))
 
     # Rules and facts
 
@@ -362,13 +377,37 @@ class ProgramParser(RuleParser):
         return self.atom(self.expect_qualified_name("a relation"))
 
 
-def constant_fact(head: Atom, arities: dict[str, int]) -> Fact | None:
-    """Return a head without body as a row if all arguments are constants.
+def plan_number(token: Token) -> int:
+    """Return the number of a version or atom."""
+    value = integer_constant(token).value
+    assert isinstance(value, int)
+    return value
 
-    Constants marked unsigned (`3u`) stay a rule, because type inference checks only rules against the column types.
+
+def constant_fact(head: Atom, relations: Mapping[str, Relation]) -> Fact | None:
+    """Return a head without body as a row, if all arguments are constants of the columns' kinds.
+
+    Other heads become rules: type inference then reports a wrong constant at its position.
     """
-    if arities.get(head.relation) != len(head.arguments):
+    relation = relations.get(head.relation)
+    if relation is None or relation.arity != len(head.arguments):
         return None
-    if not all(isinstance(term, ConstantTerm) and term.kind != "unsigned" for term in head.arguments):
-        return None
-    return Fact(head.relation, tuple(term.value for term in head.arguments if isinstance(term, ConstantTerm)), head.at)
+    values: list[Value] = []
+    for term, column in zip(head.arguments, relation.columns, strict=True):
+        if not isinstance(term, ConstantTerm) or not is_plain_value(term, column.kind):
+            return None
+        values.append(term.value)
+    return Fact(head.relation, tuple(values), head.at)
+
+
+def is_plain_value(term: ConstantTerm, kind: Kind) -> bool:
+    """Return whether a constant is of a column's kind without doubt."""
+    if isinstance(term.value, int) and not isinstance(term.value, bool):
+        is_marked = term.kind == "unsigned"
+        match kind:
+            case "number":
+                return not is_marked and -(2**63) <= term.value < 2**63
+            case "unsigned":
+                return 0 <= term.value < 2**63
+        return kind == "float" and not is_marked
+    return term.kind == kind

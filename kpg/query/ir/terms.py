@@ -31,6 +31,11 @@ class VariableTerm:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
     @property
+    def is_generated(self) -> bool:
+        """Whether a rewrite made it for the value of an aggregate."""
+        return self.name.startswith("value#@")
+
+    @property
     def written(self) -> str:
         """The name in the source text."""
         return self.name.partition("#")[0]

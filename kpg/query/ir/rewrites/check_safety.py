@@ -25,7 +25,8 @@ def check_rule(rule: Rule) -> None:
     """Raise UnsafeRule if a rule is unsafe."""
     body = literals(rule)
     bound = bound_by(body)
-    check_used(rule.head, "the head", bound)
+    check_targets(rule, bound)
+    check_used(rule.head, "the head" if body else "a fact", bound)
     for literal in body:
         match literal:
             case Negation():
@@ -34,6 +35,18 @@ def check_rule(rule: Rule) -> None:
                 check_used(literal, "a comparison", bound)
             case Atom():
                 check_used_in_calls(literal, bound)
+
+
+def check_targets(rule: Rule, bound: set[str]) -> None:
+    """Raise UnsafeRule if the expression of an aggregate, whose value the rule computes, has an unbound variable."""
+    for literal in literals(rule) if is_generated(rule.head) else ():
+        if isinstance(literal, Comparison) and isinstance(literal.left, VariableTerm) and literal.left.is_generated:
+            check_used(Atom(rule.head.relation, (literal.right,)), "an aggregate", bound)
+
+
+def is_generated(atom: Atom) -> bool:
+    """Return whether the relation of an atom is generated."""
+    return atom.relation.startswith("@")
 
 
 def check_used(part: Literal, where: str, bound: set[str]) -> None:
@@ -67,5 +80,7 @@ def unbound(variable: VariableTerm, where: str) -> UnsafeRule:
         UnsafeRule,
         f"variable {variable.written!r} in {where} is not bound",
         at,
-        hint=f"Use it in a positive atom of the body, or define it: {variable.written} = ...",
+        hint="A fact has only constants."
+        if where == "a fact"
+        else f"Use it in a positive atom of the body, or define it: {variable.written} = ...",
     )
