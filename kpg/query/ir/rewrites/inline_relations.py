@@ -150,8 +150,7 @@ class Inlining:
     def expand(self, atom: Atom, positive: bool) -> Formula:
         """Return what an atom of an inline relation stands for: one alternative for each rule."""
         rules = self.definitions[atom.relation]
-        for part in (atom, *rules):
-            refuse_counters(part)
+        refuse_counters((atom, *(part for rule in rules for part in (rule.head, rule.body))))
         if not positive:
             check_negation(atom, rules)
         bodies = tuple(self.body(atom, rule) for rule in rules)
@@ -210,9 +209,8 @@ def check_negation(atom: Atom, rules: list[Rule]) -> None:
                 raise failure(ProgramError, what, atom.at, detail=detail, hint="Remove inline.")
 
 
-def refuse_counters(part: Atom | Rule) -> None:
-    """Raise ProgramError if an atom or rule has a counter: inlining would count each expansion."""
-    formulas: tuple[Formula, ...] = (part,) if isinstance(part, Atom) else (*part.heads, part.body)
+def refuse_counters(formulas: tuple[Formula, ...]) -> None:
+    """Raise ProgramError if a formula has a counter: inlining would count each expansion."""
     for formula in formulas:
         for term in terms(formula):
             for inner in subterms(term):
