@@ -1,6 +1,7 @@
 """Checked arithmetic: + - * // % / negation, abs, min_of, max_of.
 
     int64     exact, or the row fails            // and % round down, as in Python
+    uint64    exact, or the row fails            does not mix with int64, except with constants
     float64   IEEE: overflow is inf              any division by zero fails, also of floats
     decimal   exact at the scale of the result: + and - the larger scale, * the sum of both; / gives float64
     date      date + int64 days, date - date is int64 days
@@ -46,8 +47,9 @@ from kpg.columns.overflow import (
     negate_ints,
     subtract_ints,
 )
-from kpg.columns.schema import FLOAT64, INT64, Type, decimal
+from kpg.columns.schema import FLOAT64, INT64, UINT64, Type, decimal
 from kpg.columns.text_order import order_keys
+from kpg.columns.unsigned import on_unsigned
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
 
@@ -70,6 +72,10 @@ def _common_number(call: FunctionCall, arguments: Sequence[BoundNode]) -> str:
         refuse(call, arguments, "Arithmetic is for int64, float64 and decimal: cast first.")
     if kinds >= {"float64", "decimal"}:
         refuse(call, arguments, 'A decimal is exact and a float64 is not: .cast("float64") the decimal.')
+    if "uint64" in kinds and kinds & {"int64", "decimal"}:
+        refuse(call, arguments, 'Numbers with and without a sign do not mix: .cast("int64") or .cast("uint64") one.')
+    if kinds == {"uint64"}:
+        return "uint64"
     return next((kind for kind in ("decimal", "float64") if kind in kinds), "int64")
 
 
@@ -145,6 +151,9 @@ def _binary(
         )
     if kind == "decimal":
         return _decimal_binary(call, [as_decimal(a, scope) for a in arguments], scope, on_ints)
+    if kind == "uint64":
+        code = _failure_code(call, scope, "unsigned overflow")
+        return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), code)
     code = _failure_code(call, scope, "int64 overflow")
     a, b = arguments
     if isinstance(b, ConstantNode) and on_ints is add_ints and not b.type.nullable:
@@ -207,6 +216,8 @@ def _integral(
     if kind == "float64":
         floating = list(map(as_float, arguments))
         return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), code)
+    if kind == "uint64":
+        return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), code)
     return PartialFunctionNode(INT64.optional(nullable), arguments, on_ints, code)
 
 
@@ -233,6 +244,10 @@ def _unary(
         return TotalFunctionNode(type_, arguments, partial(_float_function, function))
     if kind == "decimal":
         return TotalFunctionNode(type_, arguments, function)  # the range of a decimal is symmetric
+    if kind == "uint64":
+        return PartialFunctionNode(
+            type_, arguments, on_unsigned(on_ints), _failure_code(call, scope, "unsigned overflow")
+        )
     return PartialFunctionNode(type_, arguments, on_ints, _failure_code(call, scope, "int64 overflow"))
 
 

@@ -24,7 +24,18 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kpg.columns import arithmetic, casts, comparison, dates, logic, text, user_functions
+from kpg.columns import (
+    arithmetic,
+    casts,
+    comparison,
+    dates,
+    logic,
+    number_functions,
+    records,
+    text,
+    unsigned,
+    user_functions,
+)
 from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_lane
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named, name_of, wrap
 from kpg.columns.lane_values import NULL
@@ -67,6 +78,7 @@ BINDERS: Final[dict[str, Binder]] = {
     "when": logic.when,
     "coalesce": logic.coalesce,
     "hash": comparison.hash_value,
+    "symbol_id": comparison.symbol_id,
     "cast": casts.cast,
     "str.lower": text.lower,
     "str.upper": text.upper,
@@ -79,6 +91,15 @@ BINDERS: Final[dict[str, Binder]] = {
     "str.replace": text.replace,
     "str.substring": text.substring,
     **dict.fromkeys(("dt.year", "dt.month", "dt.day", "dt.weekday", "dt.hour", "dt.minute", "dt.second"), dates.part),
+    "record.make": records.make,
+    "record.has_tag": records.has_tag,
+    "record.field": records.field,
+    "within": unsigned.within,
+    "bits": number_functions.bind_bits,
+    "power": number_functions.bind_power,
+    "math": number_functions.bind_math,
+    "parse_number": number_functions.bind_parse_number,
+    "unsigned.reinterpret": unsigned.reinterpret,
 }
 
 

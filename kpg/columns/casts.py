@@ -1,6 +1,7 @@
 """Casts: convert a value to another type. A row fails if the type has no such value; null stays null.
 
 to int64     float64 and decimal lose their fraction (towards zero); bool is 0 or 1; string in decimal digits
+to uint64    the same from 0 to 2**64 - 1
 to float64   the nearest float                 to bool     int64: true unless zero; string: true or false
 to decimal   rounded half to even from float64 and decimal; from string exact or failed
 to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 
@@ -29,9 +31,10 @@ from kpg.columns.bound_nodes import (
     TotalFunctionNode,
     as_bool,
 )
-from kpg.columns.coercion import as_float, coerce, int_to_float, refuse
+from kpg.columns.coercion import as_float, coerce, int_to_float, refuse, unsigned_to_float
 from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
+from kpg.columns.column_types.uint64_type import to_unsigned_lane
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked
@@ -99,6 +102,28 @@ def _decimal_to_int(scale: int, lane: Ints) -> Ints:
 def _int_to_decimal(scale: int, high: int, lane: Ints) -> Checked:
     limit = high // 10**scale
     return lane * 10**scale, (lane > limit) | (lane < -limit)
+
+
+def _int_to_unsigned(lane: Ints) -> Checked:
+    return lane ^ NULL, lane < 0
+
+
+def _unsigned_to_int(lane: Ints) -> Checked:
+    return lane ^ NULL, lane >= 0
+
+
+def _float_to_unsigned(lane: Ints) -> Checked:
+    values = np.trunc(floats.from_lane(lane))
+    failed = ~((values >= 0.0) & (values < 2 * _INT64_LIMIT))
+    return to_unsigned_lane(np.where(failed, 0.0, values).astype(np.uint64)), failed
+
+
+def _unsigned_truth(lane: Ints) -> Ints:
+    return as_bool(lane != NULL)
+
+
+def _bool_to_unsigned(lane: Ints) -> Ints:
+    return lane ^ NULL
 
 
 def _truth(lane: Ints) -> Ints:
@@ -169,6 +194,10 @@ def _by_value(function: Callable[[Any], Any]) -> Conversion:
     return lambda node, type_, scope, code: PerValueNode(type_, (node,), function, scope, code)
 
 
+def _partial(function: Callable[..., Checked]) -> Conversion:
+    return lambda node, type_, scope, code: PartialFunctionNode(type_, (node,), function, code)
+
+
 def _from_float_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
     return PartialFunctionNode(type_, (node,), partial(_float_to_int, *type_.limits()), code)
 
@@ -193,6 +222,16 @@ _CASTS: Final[dict[tuple[str, str], Conversion]] = {
     ("int64", "float64"): _total(int_to_float),
     ("int64", "bool"): _total(_truth),
     ("int64", "decimal"): _from_int_to_decimal,
+    ("int64", "uint64"): _partial(_int_to_unsigned),
+    ("uint64", "int64"): _partial(_unsigned_to_int),
+    ("uint64", "float64"): _total(unsigned_to_float),
+    ("uint64", "bool"): _total(_unsigned_truth),
+    ("bool", "uint64"): _total(_bool_to_unsigned),
+    ("float64", "uint64"): _partial(_float_to_unsigned),
+    ("string", "uint64"): _by_value(_parse_int),
+    ("string", "uuid"): _by_value(UUID),
+    ("string", "record"): _by_value(str),
+    ("record", "string"): _by_value(str),
     ("float64", "int64"): _from_float_to_int,
     ("float64", "decimal"): _from_float_to_decimal,
     ("bool", "int64"): _total(_identity),
@@ -208,4 +247,7 @@ _CASTS: Final[dict[tuple[str, str], Conversion]] = {
     ("string", "timestamp"): _by_value(datetime.datetime.fromisoformat),
     ("string", "binary"): _by_value(str.encode),
     ("binary", "string"): _by_value(bytes.decode),
-} | {(kind, "string"): _by_value(_show) for kind in ("int64", "float64", "bool", "decimal", "date", "timestamp")}
+} | {
+    (kind, "string"): _by_value(_show)
+    for kind in ("int64", "uint64", "float64", "bool", "decimal", "date", "timestamp", "uuid")
+}

@@ -25,6 +25,7 @@ from kpg.columns.bound_nodes import (
     any_nullable,
 )
 from kpg.columns.column_types.decimal_type import MAX_DIGITS
+from kpg.columns.column_types.uint64_type import from_unsigned_lane
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked, apply_within_limits
@@ -44,6 +45,11 @@ def int_to_float(lane: Ints) -> Ints:
     return floats.to_lane(lane.astype(np.float64))
 
 
+def unsigned_to_float(lane: Ints) -> Ints:
+    """Return the float64 lane of a uint64 lane, each value rounded to the nearest float."""
+    return floats.to_lane(from_unsigned_lane(lane).astype(np.float64))
+
+
 def decimal_to_float(scale: int, lane: Ints) -> Ints:
     """Return the float64 lane of a decimal lane."""
     return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
@@ -53,6 +59,8 @@ def as_float(node: BoundNode) -> BoundNode:
     """Return a node of any numeric type as float64."""
     if node.type.kind == "int64":
         return TotalFunctionNode(FLOAT64.optional(node.type.nullable), [node], int_to_float)
+    if node.type.kind == "uint64":
+        return TotalFunctionNode(FLOAT64.optional(node.type.nullable), [node], unsigned_to_float)
     if node.type.kind == "decimal":
         return TotalFunctionNode(
             FLOAT64.optional(node.type.nullable), [node], partial(decimal_to_float, node.type.scale)

@@ -144,6 +144,18 @@ class IsInNode(BoundNode):
         return answer, codes
 
 
+def symbol_id(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind symbol_id: a number that identifies a string or record as long as a row holds it."""
+    (argument,) = arguments
+    if not argument.type.is_symbolic:
+        refuse(call, arguments, "Only strings and other symbols have ids.")
+    return TotalFunctionNode(INT64.optional(argument.type.nullable), arguments, _same)
+
+
+def _same(lane: Ints) -> Ints:
+    return lane
+
+
 def hash_value(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """Bind hash."""
     return HashNode(arguments[0], scope.symbols)

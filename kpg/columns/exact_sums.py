@@ -19,6 +19,7 @@ from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
 
 MASK = np.int64(0xFFFFFFFF)  # the bits of one part
+_UNSIGNED_HIGH = np.int64(2**31)  # the lane of a uint64 is the number minus 2**63: 2**31 in the high part
 FLOAT_PARTS = 6  # parts of 32 bits: 128 bits after the binary point and 64 before it
 FLOAT_BITS_BELOW = 128  # bits after the binary point
 
@@ -37,6 +38,8 @@ def split(values: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_] | None
     parts[0] = present
     np.bitwise_and(values, MASK, out=parts[1])
     np.right_shift(values, 32, out=parts[2])
+    if type_.kind == "uint64":
+        parts[2] += _UNSIGNED_HIGH
     if type_.nullable:
         parts[1:, ~present] = 0
     return parts, None
@@ -75,6 +78,8 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
     else:
         carry = parts[1] >> 32
         high = parts[2] + carry
+        if type_.kind == "uint64":
+            high = high - _UNSIGNED_HIGH
         failed = (high > np.int64(2**31 - 1)) | (high < -np.int64(2**31))
         values = (high << 32) + (parts[1] & MASK)
     return np.where(count == 0, NULL, values) if type_.nullable else values, failed

@@ -4,6 +4,7 @@ A `Type` is a registered column type (kpg.columns.column_types) with its paramet
 column is exactly one int64 lane, and lanes sort as values do, except those of strings and binary values:
 
     int64     the number                    float64    its bits, arranged to sort; NaN is above +inf; -0.0 is 0.0
+    uint64    the number minus 2**63        record, uuid   a symbol id
     bool      0 or 1                        date       days since 1970-01-01
     decimal   the number times 10**scale    timestamp  microseconds since 1970-01-01 UTC
     string, binary   a symbol id: equal exactly when the values are; order comes from `Symbols.ranks`
@@ -92,12 +93,14 @@ class Type:
 
 
 INT64: Final = Type("int64")
+UINT64: Final = Type("uint64")
 FLOAT64: Final = Type("float64")
 BOOL: Final = Type("bool")
 STRING: Final = Type("string")
 BINARY: Final = Type("binary")
 DATE: Final = Type("date")
 TIMESTAMP: Final = Type("timestamp")
+RECORD: Final = Type("record")
 
 
 def decimal(precision: int, scale: int = 0) -> Type:

@@ -110,7 +110,7 @@ def step_of(literal: Literal, bound: set[str], rule: Rule, first: bool) -> Step:
         case Comparison():
             for variable, term in definitions(literal):
                 if variable.name not in bound and is_computable(term, bound):
-                    if isinstance(term, CallTerm) and FUNCTORS[term.functor].generates:
+                    if isinstance(term, CallTerm) and generates(term):
                         return GenerateStep(variable.name, term, rule.kind_of(variable.name))
                     return BindStep(variable.name, term)
     return FilterStep(literal)
@@ -157,7 +157,7 @@ def is_set(rule: Rule) -> bool:
 
 def generates(term: Term) -> bool:
     """Return whether a term generates several values."""
-    return isinstance(term, CallTerm) and FUNCTORS[term.functor].generates
+    return isinstance(term, CallTerm) and term.functor in FUNCTORS and FUNCTORS[term.functor].generates
 
 
 def fixed_columns(atom: Atom) -> list[tuple[int, ConstantTerm]]:

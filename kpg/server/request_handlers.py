@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from kpg.columns.schema import parse_type
 from kpg.errors import SchemaMismatch, UndefinedName
 from kpg.protocol import parts, replies, requests
-from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload
 from kpg.service import Change, Interest, Service
 from kpg.service.relation_declarations import is_attribute
@@ -149,7 +148,7 @@ def follow(context: RequestContext, request: requests.InterestRequest) -> NewInt
 
 def type_name(kind: str) -> str:
     """Return the engine's name for the type of a column kind."""
-    return str(parse_type(next(type_ for name, type_ in TYPES.items() if name == kind)))
+    return str(column_type(kind))
 
 
 def find_interest(context: RequestContext, number: int) -> Interest:

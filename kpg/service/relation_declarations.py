@@ -24,8 +24,8 @@ from kpg.columns.schema import Schema
 from kpg.errors import SchemaMismatch, TypeMismatch
 from kpg.query.ir.program import Relation, RelationColumn
 from kpg.query.ir.terms import KINDS, Kind
-from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_rule import UNIT
+from kpg.query.lower.value_expressions import column_type
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class RelationDeclaration:
     @property
     def schema(self) -> Schema:
         """The schema of the engine's input; a relation without columns has one constant column there."""
-        return Schema.of({name: TYPES[kind] for name, kind in self.columns} or {UNIT: int})
+        return Schema.of({name: column_type(kind) for name, kind in self.columns} or {UNIT: int})
 
     @property
     def indexed_by(self) -> tuple[str, ...]:

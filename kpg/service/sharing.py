@@ -34,8 +34,8 @@ from kpg.errors import ProgramError, UndefinedName
 from kpg.query.demand import magic_sets
 from kpg.query.ir.program import Program, Relation, RelationColumn
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
-from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_program import schema_of
+from kpg.query.lower.value_expressions import column_type
 from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog
 from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
@@ -319,7 +319,7 @@ class TenantBuilder:
         answers = self.answers
         answers.limits.check_memory(name)
         label = answers.unique_label(f"{name} by {', '.join(column.name for column in columns)}")
-        schema = Schema.of({TOKEN: int, **{column.name: TYPES[column.kind] for column in columns}})
+        schema = Schema.of({TOKEN: int, **{column.name: column_type(column.kind) for column in columns}})
         parameters = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
         parameters.keep_by(*[column.name for column in columns])
         try:

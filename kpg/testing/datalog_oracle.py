@@ -27,8 +27,9 @@ from kpg.query.ir.literals import (
     variables,
 )
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm, map_term
 from kpg.query.ir.terms import variables as term_variables
+from kpg.testing.oracle_values import as_text, call_value, convert_value, is_record_term, match_pattern
 from kpg.testing.special_relations import aggregates_of, meaning, without_aggregates
 
 Rows = set[tuple[Any, ...]]
@@ -52,7 +53,7 @@ def evaluate(program: Program, inputs: Mapping[str, Iterable[tuple[Any, ...]]]) 
     for names in strata_of(program):
         recursive = any(name in names for rule in rules_of(rules, names) for name, _ in reads_of(rule))
         fixpoint(program, names, rules_of(rules, names), given, db, recursive)
-    return db
+    return {name: {tuple(map(as_text, row)) for row in rows} for name, rows in db.items()}
 
 
 def rules_of(rules: list[Rule], names: set[str]) -> list[Rule]:
@@ -118,7 +119,7 @@ def strata_of(program: Program) -> list[set[str]]:
 def convert_row(program: Program, name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row with floats where the relation has float columns."""
     kinds = [column.kind for column in program.by_name()[name].columns]
-    return tuple(float(value) if kind == "float" else value for value, kind in zip(row, kinds, strict=True))
+    return tuple(convert_value(program, value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def relations_read(formula: Formula, strict: int) -> Iterator[tuple[str, int]]:
@@ -205,10 +206,7 @@ def solve_part(part: Formula, env: Env, db: dict[str, Rows], outer: set[str]) ->
 
 
 def is_match(pattern: str, text: str) -> bool:
-    try:
-        return re.fullmatch(pattern.replace("[:digit:]", "0-9"), text) is not None
-    except re.error:
-        return False
+    return re.fullmatch(pattern.replace("[:digit:]", "0-9"), text) is not None
 
 
 def solve_negation(
@@ -245,13 +243,10 @@ def row_fits(row: tuple[Any, ...], pattern: list[Any]) -> bool:
 def match_row(terms: tuple[Term, ...], row: tuple[Any, ...], env: Env, db: Any, outer: set[str]) -> Env | None:
     """Return the bindings under which terms equal a row, or None."""
     env = dict(env)
-    later = []
+    later: list[tuple[Term, Any]] = []
     for term, value in zip(terms, row, strict=True):
-        if isinstance(term, VariableTerm):
-            if env.setdefault(term.name, value) != value:
-                return None
-        elif not isinstance(term, WildcardTerm):
-            later.append((term, value))
+        if not match_pattern(term, value, env, later):
+            return None
     return env if all(single_value(term, env, db, outer) == value for term, value in later) else None
 
 
@@ -262,6 +257,19 @@ def solve_comparison(part: Comparison, env: Env, db: Any, outer: set[str]) -> It
             if isinstance(variable, VariableTerm) and variable.name not in env:
                 for value in list(values(term, env, db, outer)):
                     yield [], {**env, variable.name: value}
+                return
+        for pattern, term in ((part.left, part.right), (part.right, part.left)):
+            if is_record_term(pattern):
+                try:
+                    matched = list(values(term, env, db, outer))
+                except NotReady:
+                    if pattern is part.right or not is_record_term(part.right):
+                        raise
+                    continue
+                for value in matched:
+                    bindings = match_row((pattern,), (value,), env, db, outer)
+                    if bindings is not None:
+                        yield [], bindings
                 return
     for left in list(values(part.left, env, db, outer)):
         for right in list(values(part.right, env, db, outer)):
@@ -344,11 +352,14 @@ def call_functor(functor: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
             step_by = by[0] if by else (1 if start <= end else -1)
             for number in count():
                 value = start + number * step_by
-                if step_by == 0 or (value >= end if step_by > 0 else value <= end):
+                if step_by == 0:
+                    yield from [start] if start != end else []
+                    return
+                if value >= end if step_by > 0 else value <= end:
                     return
                 yield value
         case _:
-            raise ValueError(f"the oracle does not support the functor {functor}")
+            yield from call_value(functor, arguments)
 
 
 def aggregate_values(term: AggregateTerm, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
@@ -383,16 +394,17 @@ def name_wildcards(formula: Formula, numbers: Iterator[int]) -> Formula:
     """Return a body with variables for wildcards in positive atoms, so that each solution counts."""
     match formula:
         case Atom():
-            arguments = (
-                VariableTerm(f"_{next(numbers)}") if isinstance(argument, WildcardTerm) else argument
-                for argument in formula.arguments
-            )
-            return Atom(formula.relation, tuple(arguments))
+            return Atom(formula.relation, tuple(named(argument, numbers) for argument in formula.arguments))
         case Conjunction():
             return Conjunction(tuple(name_wildcards(part, numbers) for part in formula.parts))
         case Disjunction():
             return Disjunction(tuple(name_wildcards(part, numbers) for part in formula.parts))
     return formula
+
+
+def named(term: Term, numbers: Iterator[int]) -> Term:
+    """Return a term with variables for wildcards, also inside records."""
+    return map_term(term, lambda part: VariableTerm(f"_{next(numbers)}") if isinstance(part, WildcardTerm) else part)
 
 
 def common_variables(formula: Formula) -> set[str]:

@@ -124,5 +124,6 @@ def test_types_of_several_lanes_are_refused_until_kpg_supports_them():
 
 
 def test_types_are_listed_in_the_order_of_their_registration():
-    built_in = ("int64", "float64", "bool", "string", "binary", "date", "timestamp", "decimal")
-    assert type_names() == (*built_in, "ipv4")
+    numbers = ("int64", "uint64", "float64", "bool")
+    others = ("string", "binary", "date", "timestamp", "decimal", "record", "uuid")
+    assert type_names() == (*numbers, *others, "ipv4")

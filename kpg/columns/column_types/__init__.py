@@ -6,6 +6,7 @@ order of the imports is the order in which messages list the types.
 
 # isort: off
 from kpg.columns.column_types import int64_type as int64_type
+from kpg.columns.column_types import uint64_type as uint64_type
 from kpg.columns.column_types import float64_type as float64_type
 from kpg.columns.column_types import bool_type as bool_type
 from kpg.columns.column_types import string_type as string_type
@@ -13,3 +14,5 @@ from kpg.columns.column_types import binary_type as binary_type
 from kpg.columns.column_types import date_type as date_type
 from kpg.columns.column_types import timestamp_type as timestamp_type
 from kpg.columns.column_types import decimal_type as decimal_type
+from kpg.columns.column_types import record_type as record_type
+from kpg.columns.column_types import uuid_type as uuid_type

@@ -19,6 +19,8 @@ from typing import Any
 
 from kpg.errors import InputError, SchemaMismatch, Unavailable, UndefinedName
 from kpg.query.datalog.fact_files import read_value
+from kpg.query.datalog.record_facts import is_record, read_record, split_at_commas
+from kpg.query.ir.constructors import Signatures
 from kpg.query.ir.program import Relation
 from kpg.query.source_text import did_you_mean
 
@@ -36,11 +38,11 @@ class FileTransaction:
         self.diffs.setdefault(relation, []).append(diff)
 
 
-def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
+def read_changes(path: Path, relations: dict[str, Relation], signatures: Signatures) -> Iterator[FileTransaction]:
     """Yield the committed transactions of a file, in order."""
     try:
         with path.open(encoding="utf-8") as file:
-            yield from transactions(file, str(path), relations)
+            yield from transactions(file, str(path), relations, signatures)
     except OSError as error:
         raise Unavailable(f"cannot read {path}", detail=str(error)) from None
     except UnicodeDecodeError as error:
@@ -48,7 +50,9 @@ def read_changes(path: Path, relations: dict[str, Relation]) -> Iterator[FileTra
         raise SchemaMismatch(f"{path} is not UTF-8 text", detail=str(error), hint=hint) from None
 
 
-def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Iterator[FileTransaction]:
+def transactions(
+    lines: Any, name: str, relations: dict[str, Relation], signatures: Signatures
+) -> Iterator[FileTransaction]:
     """Yield the committed transactions of some lines; raise InputError with the line of a malformed command."""
     current: FileTransaction | None = None
     began = number = 0
@@ -74,7 +78,7 @@ def transactions(lines: Any, name: str, relations: dict[str, Relation]) -> Itera
         elif command.startswith(("put ", "put\t")):
             if current is None:
                 raise InputError(f"{where}: put outside a transaction", hint="Begin one with: begin")
-            current.put(*read_put(command[4:].strip(), where, relations))
+            current.put(*read_put(command[4:].strip(), where, relations, signatures))
         else:
             word = command.split()[0]
             hint = did_you_mean(word, ["begin", "put", "commit", "abort"])
@@ -97,7 +101,9 @@ def split_values(values: str, where: str) -> list[str]:
         raise SchemaMismatch(f"{where}: cannot read {values!r}", detail=str(error)) from None
 
 
-def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str, tuple[Any, ...], int]:
+def read_put(
+    text: str, where: str, relations: dict[str, Relation], signatures: Signatures
+) -> tuple[str, tuple[Any, ...], int]:
     """Parse `edge 1,2 +1` into relation, row and diff."""
     name, _, rest = text.partition(" ")
     relation = relations.get(name)
@@ -112,7 +118,8 @@ def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str
     if diff not in ("+1", "-1", "1"):
         raise SchemaMismatch(f"{where}: a change ends with +1 or -1, not {diff!r}", hint=f"Write: put {name} a,b,c +1")
     values = values.strip()
-    fields = split_values(values, where)
+    has_records = any(is_record(column.kind, signatures) for column in relation.columns)
+    fields = split_at_commas(values) if has_records else split_values(values, where)
     if relation.arity == 0:
         return name, (0,), int(diff)
     if len(fields) != relation.arity:
@@ -123,7 +130,9 @@ def read_put(text: str, where: str, relations: dict[str, Relation]) -> tuple[str
             hint=f"Write: put {name} {columns} +1",
         )
     row = tuple(
-        read_value(text.strip() if column.kind != "symbol" else text, column.kind, where, column.name)
+        read_record(text.strip(), column, signatures, where)
+        if is_record(column.kind, signatures)
+        else read_value(text.strip() if column.kind != "symbol" else text, column.kind, where, column.name)
         for text, column in zip(fields, relation.columns, strict=True)
     )
     return name, row, int(diff)

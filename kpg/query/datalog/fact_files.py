@@ -10,16 +10,19 @@ a relation without columns is written as a line `()`; any line is read as it.
 from __future__ import annotations
 
 import csv
+import datetime
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
+from kpg.columns.number_functions import parse_integer
 from kpg.errors import SchemaMismatch, Unavailable
 from kpg.query.datalog.io_options import TextFormat
 from kpg.query.ir.program import Relation
@@ -28,11 +31,21 @@ from kpg.query.lower.lower_rule import UNIT
 
 ARROW: dict[Kind, pa.DataType] = {
     "number": pa.int64(),
-    "unsigned": pa.int64(),
+    "unsigned": pa.uint64(),
     "float": pa.float64(),
     "symbol": pa.string(),
     "bool": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "binary": pa.binary(),
+    "uuid": pa.binary(16),
 }
+READERS: dict[Kind, Callable[[str], Any]] = {
+    "date": datetime.date.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+    "binary": bytes.fromhex,
+    "uuid": lambda text: UUID(text).bytes,
+}  # kinds that are read line by line
 WRITE_BATCH_ROWS = 1_000_000  # bounds the memory for text to some hundred megabytes
 
 
@@ -69,7 +82,8 @@ class FactText:
 def read_text(relation: Relation, text: FactText, form: TextFormat) -> Iterator[pa.Table]:
     """Yield the rows of a text as tables."""
     try:
-        if len(form.delimiter) == 1 and relation.arity and (relation.arity > 1 or not text.is_empty()):
+        plain = not any(column.kind in READERS for column in relation.columns)
+        if plain and len(form.delimiter) == 1 and relation.arity and (relation.arity > 1 or not text.is_empty()):
             yield from read_by_arrow(relation, text, form)
             return
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError):
@@ -88,7 +102,7 @@ def read_by_arrow(relation: Relation, text: FactText, form: TextFormat) -> Itera
     if text.is_empty():
         return
     selected = [f"f{number}" for number in form.columns[: relation.arity]]
-    types = {name: ARROW[column.kind] for name, column in zip(selected, relation.columns, strict=True)}
+    types = {name: arrow_type(column.kind) for name, column in zip(selected, relation.columns, strict=True)}
     table = arrow_csv.read_csv(
         text.for_arrow(),
         read_options=arrow_csv.ReadOptions(autogenerate_column_names=True, skip_rows=int(form.headers)),
@@ -108,9 +122,6 @@ def read_by_arrow(relation: Relation, text: FactText, form: TextFormat) -> Itera
             quoted_strings_can_be_null=False,
         ),
     ).rename_columns([column.name for column in relation.columns])
-    for column in relation.columns:
-        if column.kind == "unsigned" and table.num_rows and pc.min(table.column(column.name)).as_py() < 0:
-            raise pa.ArrowInvalid("negative")
     yield table
 
 
@@ -158,29 +169,40 @@ def table_of(relation: Relation, rows: list[list[str]], name: str, first: int = 
         ]
         for position, column in enumerate(relation.columns)
     ]
-    return pa.table({
-        column.name: pa.array(columns[position], ARROW[column.kind]) for position, column in enumerate(relation.columns)
-    })  # fmt: skip
+    pairs = zip(columns, relation.columns, strict=True)
+    return pa.table({column.name: pa.array(values, arrow_type(column.kind)) for values, column in pairs})
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Return the Arrow type of the values of a kind as files hold them; records are text."""
+    return ARROW.get(kind, pa.string())
 
 
 def read_value(text: str, kind: Kind, where: str, name: str) -> Any:
-    """Parse the text of a value."""
+    """Parse the text of a value; records stay text."""
+    if arrow_type(kind) == pa.string():
+        return text
     try:
         match kind:
-            case "symbol":
-                return text
             case "float":
                 return float(text)
             case "bool":
-                return {"true": True, "false": False}[text]
-        base = {"0x": 16, "0b": 2}.get(text[:2], 10)
-        value = int(text[2:] if base != 10 else text, base)
-        if "_" in text or not (0 if kind == "unsigned" else -(2**63)) <= value < 2**63:
-            raise ValueError
+                return {"true": True, "false": False, "1": True, "0": False}[text]
+            case "number" | "unsigned":
+                return read_integer(text, kind)
+        return READERS[kind](text)
     except (ValueError, KeyError):
         raise SchemaMismatch(
             f"{where}: {text!r} is not a value of type {kind}", detail=f"It is in column {name}."
         ) from None
+
+
+def read_integer(text: str, kind: Kind) -> int:
+    """Return a number in decimal, hexadecimal or binary notation; raise ValueError if it is not of its kind."""
+    value = parse_integer(text)
+    low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
+    if not low <= value < high:
+        raise ValueError(text)
     return value
 
 

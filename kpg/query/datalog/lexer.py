@@ -25,6 +25,7 @@ LEXEME = re.compile(
     | (?P<block_comment>/\*(?s:.*?)\*/)
     | (?P<unclosed_comment>/\*(?s:.*))
     | (?P<preprocessor>\#[ \t]*[A-Za-z_]*)
+    | (?P<address>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![A-Za-z0-9_?]))
     | (?P<float>[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_?]))
     | (?P<number>(?:0x[0-9A-Fa-f]+|0b[01]+|[0-9]+)u?(?![A-Za-z0-9_?]))
     | (?P<malformed_number>[0-9][A-Za-z0-9_?]*)
@@ -49,6 +50,7 @@ GOAL_LEXEME = re.compile(
 )
 ESCAPE = re.compile(r"\\(u(?![dD][89A-Fa-f])[0-9A-Fa-f]{4}|.)")  # U+D800 to U+DFFF are no characters
 ESCAPES = {
+    "a": "\a", "v": "\v",
     "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0", '"': '"', "\\": "\\", "'": "'", "/": "/",
 }  # fmt: skip
 
@@ -56,7 +58,7 @@ ESCAPES = {
 class Token(NamedTuple):
     """A token: its kind, its text (of a string: the value), and its position."""
 
-    kind: str  # number, float, string, name, symbol, directive, preprocessor, end
+    kind: str  # number, float, address, string, name, symbol, directive, preprocessor, end
     text: str
     at: Position
 
@@ -117,7 +119,7 @@ def string_value(text: str, at: Position) -> str:
         if letter[0] == "u" and len(letter) == 5:
             return chr(int(letter[1:], 16))
         if letter not in ESCAPES:
-            hint = "The escapes are \\n \\t \\r \\b \\f \\0 \\\" \\\\ \\/ \\' and \\uXXXX with four hexadecimal digits."
+            hint = "The escapes are \\a \\v \\n \\t \\r \\b \\f \\0 \\\" \\\\ \\/ \\' and \\uXXXX (hexadecimal)."
             position = at._replace(column=at.column + match.start() + 1, length=2)
             raise failure(ParseError, f"no such escape: \\{letter.strip()}", position, hint=hint)
         return ESCAPES[letter]

@@ -25,14 +25,15 @@ from kpg.query.datalog.names import AS_WRITTEN, Names
 from kpg.query.datalog.relation_qualifiers import subsumptive_rule, with_kind
 from kpg.query.datalog.rule_parser import RuleParser, integer_constant, unsupported
 from kpg.query.datalog.source_files import SourceFiles
+from kpg.query.datalog.value_parser import is_constructed, parse_constructed, parse_functor
 from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.terms import ConstantTerm, Kind, Value
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
-DIRECTIVES = (".decl", ".type", ".input", ".output", ".printsize", ".include")
-REFUSED_DIRECTIVES = {".functor": "user-defined functors", ".limitsize": "size limits", ".lattice": "lattices"}
+DIRECTIVES = (".decl", ".type", ".functor", ".input", ".output", ".printsize", ".include")
+REFUSED_DIRECTIVES = {".limitsize": "size limits", ".lattice": "lattices"}
 IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
 MAGIC_QUALIFIERS = {"magic", "no_magic"}
 QUALIFIERS = {"input", "output", "printsize"}
@@ -103,12 +104,24 @@ class ProgramBuilder:
         types = tuple(self.types.resolved().values())
         program = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
         magic, no_magic = (tuple(dict.fromkeys(self.magic[word])) for word in ("magic", "no_magic"))
-        return replace(program, insert_only=self.insert_only, joins=self.joins, magic=magic, no_magic=no_magic)
+        return replace(
+            program,
+            insert_only=self.insert_only,
+            joins=self.joins,
+            magic=magic,
+            no_magic=no_magic,
+            constructors=self.types.constructors(),
+            functors=self.types.user_functors(),
+        )
 
     def with_kinds(self, relation: Relation) -> Relation:
         """Return the relation with the kinds of its columns' types."""
         columns = (
-            replace(column, kind=self.types.kind(column.type, self.type_positions[column.at]))
+            replace(
+                column,
+                kind=self.types.kind(column.type, self.type_positions[column.at]),
+                range=self.types.range(column.type),
+            )
             for column in relation.columns
         )
         return replace(relation, columns=tuple(columns))
@@ -172,6 +185,8 @@ class ProgramParser(RuleParser):
                 self.include()
             case ".once":
                 pass  # every file is read once
+            case ".functor":
+                self.types.declare_functor(parse_functor(self))
             case ".pragma":
                 self.pragma()
             case ".plan":
@@ -238,12 +253,6 @@ class ProgramParser(RuleParser):
             columns.append(RelationColumn(name.text, type_.text, "number", name.at))  # `program` sets the kind
         return tuple(columns)
 
-    def expect_type(self) -> Token:
-        """Consume the name of a type."""
-        if self.token.text == "[":
-            raise unsupported("records", self.token.at)
-        return super().expect_type()
-
     def expect_new_type(self) -> Token:
         """Consume the name of a type that is declared here."""
         name = self.expect_name("a type")
@@ -282,8 +291,9 @@ class ProgramParser(RuleParser):
                 self.types.declare(name.text, "subtype", [("symbol", name.at)], name.at)
                 return
             raise self.unexpected("'<:' or '='")
-        if self.token.text in ("[", "$") or (self.token.kind == "name" and self.is_followed_by("{")):
-            raise unsupported("records and algebraic types", self.token.at)
+        if is_constructed(self):
+            self.types.declare_constructed(name.text, parse_constructed(self), name.at)
+            return
         parts = [self.expect_type()]
         while self.take("|"):
             parts.append(self.expect_type())

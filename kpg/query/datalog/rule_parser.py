@@ -12,9 +12,11 @@ limited to MAX_NESTING, so that no text exhausts Python's stack.
 from __future__ import annotations
 
 from kpg.errors import ParseError
+from kpg.query.datalog import value_parser as values
 from kpg.query.datalog.declarations import DeclaredTypes
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import AS_WRITTEN, Names, qualified
+from kpg.query.ir.constructors import CAST
 from kpg.query.ir.functors import FUNCTORS, TESTS
 from kpg.query.ir.literals import (
     Atom,
@@ -32,18 +34,15 @@ from kpg.query.source_text import Position, did_you_mean, failure
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 # Binary operators of Soufflé by precedence, the loosest first; "^" binds tighter and associates to the right.
 PRECEDENCE: tuple[tuple[str, ...], ...] = (
-    ("lor", "lxor"), ("land",), ("bor", "bxor"), ("band",), ("bshl", "bshr"), ("+", "-"), ("*", "/", "%"),
+    ("lor", "lxor"), ("land",), ("bor", "bxor"), ("band",), ("bshl", "bshr", "bshru"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
 OPERATORS = {*COMPARISONS, "^"}.union(*PRECEDENCE)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
-SINGLE_TOKEN_TERMS = ("number", "string", "name", "float")  # kinds of tokens that are a term on their own
+SINGLE_TOKEN_TERMS = ("number", "string", "name", "float", "address")  # kinds of tokens that are a term on their own
 MAX_NESTING = 100  # each level takes several Python frames, one for each level of precedence
 # Constructs of Soufflé that kpg does not have, and what to write instead.
 UNSUPPORTED = {
-    "records": "Use one column for each field.",
-    "records and algebraic types": "Use one column for each field.",
-    "algebraic types and counters": "Use one column for each field, and insert identifiers as data.",
-    "user-defined functors": "Use the built-in functors, or compute the values before you insert them.",
+    "counters": "Insert identifiers as data.",
     "size limits": "Leave the directive out.",
     "lattices": "Select the best rows with min or max.",
 }
@@ -167,7 +166,7 @@ class RuleParser:
             self.expect_symbol(")", "')'")
             return inner
         if token.kind == "name":
-            if token.text in ("true", "false") and not self.is_followed_by("("):
+            if token.text in ("true", "false") and not self.is_followed_by("(", *COMPARISONS):
                 self.advance()
                 return Truth(token.text == "true", token.at)
             if token.text in TESTS and self.is_followed_by("("):
@@ -186,7 +185,7 @@ class RuleParser:
         while index < len(self.tokens) - 1:
             token = self.tokens[index]
             if token.kind == "symbol":
-                depth += (token.text in "({") - (token.text in ")}")
+                depth += (token.text in "({[") - (token.text in ")}]")
             index += 1
             if depth == 0:
                 return self.tokens[index].kind in ("symbol", "name") and self.tokens[index].text in OPERATORS
@@ -268,11 +267,18 @@ class RuleParser:
                 return ConstantTerm(float(self.advance().text), "float", token.at)
             case "string":
                 return ConstantTerm(self.advance().text, "symbol", token.at)
+            case "address":
+                return values.address_constant(self.advance())
             case "name":
                 return self.named_term()
-        if token.text in ("[", "$", "@"):
-            constructs = {"[": "records", "$": "algebraic types and counters", "@": "user-defined functors"}
-            raise unsupported(constructs[token.text], token.at)
+        if token.text == "[":
+            return values.parse_record(self)
+        if token.text == "@":
+            return values.parse_user_call(self)
+        if token.text == "$":
+            if not self.is_followed_by_adjacent_name():
+                raise unsupported("counters", token.at)
+            return values.parse_branch(self)
         self.expect_symbol("(", "a variable, a constant or another term")
         self.enter_nesting(token.at)
         inner = self.term()
@@ -293,7 +299,9 @@ class RuleParser:
         if token.text == "__LINE__":
             return ConstantTerm(token.at.line, None, token.at)
         if token.text == "nil":
-            raise unsupported("records", token.at)
+            return values.nil_term(token)
+        if token.text in ("true", "false"):
+            return ConstantTerm(token.text == "true", "bool", token.at)
         if not (self.token.text == "(" and self.token.kind == "symbol"):
             return VariableTerm(token.text, token.at)
         self.enter_nesting(token.at)
@@ -308,9 +316,7 @@ class RuleParser:
         self.expect_symbol(",", "',' and a type")
         name = self.expect_type()
         self.expect_symbol(")", "')'")
-        kind = self.types.kind(name.text, name.at)
-        functor = {"number": "to_number", "unsigned": "to_unsigned", "float": "to_float", "symbol": "cat"}
-        return CallTerm(functor[kind], (inner,), None, token.at)
+        return CallTerm(f"{CAST}{name.text}", (inner,), None, token.at)
 
     def aggregate(self) -> AggregateTerm:
         """Parse `sum y : { e(x, y) }`; the braces around a single atom are optional."""

@@ -26,6 +26,7 @@ from kpg.query.datalog.fact_files import lines_of
 from kpg.query.datalog.io_options import ON_TERMINAL, check_options, file_of, io_of
 from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
+from kpg.query.datalog.record_facts import canonical_table, readable
 from kpg.query.datalog.relation_files import read_relation, write_relation
 from kpg.query.demand import InputCounts
 from kpg.query.installed_program import InstalledProgram
@@ -56,14 +57,16 @@ class FileRun:
 
     def read(self) -> dict[str, pa.Table]:
         """Return the rows of the fact files by relation. A row may occur twice."""
-        relations = self.program.by_name()
+        relations, signatures = self.program.by_name(), self.program.signatures()
         inputs = [directive for directive in self.program.directives if directive.kind == "input"]
         tables: dict[str, list[pa.Table]] = {}
         for number, directive in enumerate(inputs):
             self.progress(f"reading {directive.relation}", number, len(inputs))
             relation = relations[directive.relation]
             for table in read_relation(relation, directive, self.facts, self.missing_facts_ok):
-                tables.setdefault(directive.relation, []).append(table)
+                first = 1 + (directive.option("headers", "false") == "true")
+                canonical = canonical_table(table, relation, signatures, str(file_of(directive, self.facts)), first)
+                tables.setdefault(directive.relation, []).append(canonical)
         self.progress("reading", len(inputs), len(inputs))
         return {name: pa.concat_tables(parts) for name, parts in tables.items()}
 
@@ -88,7 +91,7 @@ class FileRun:
             outputs = [directive for directive in outputs if io_of(directive) not in ON_TERMINAL]
         for number, directive in enumerate(outputs):
             self.progress(f"writing {directive.relation}", number, len(outputs))
-            table = installed.table(directive.relation)
+            table = readable(installed.table(directive.relation), relations[directive.relation])
             write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
         self.progress("writing", len(outputs), len(outputs))
 
@@ -212,7 +215,7 @@ def maintain(db: Database, file_run: FileRun, installed: InstalledProgram, path:
     for output in change_outputs.values():
         output.take_changes()
     number = 0
-    for number, transaction in enumerate(read_changes(path, relations), 1):
+    for number, transaction in enumerate(read_changes(path, relations, file_run.program.signatures()), 1):
         commit(installed, transaction)
         db.advance()
         for name, output in change_outputs.items():
@@ -233,7 +236,8 @@ def commit(installed: InstalledProgram, transaction: FileTransaction) -> None:
 
 def write_changes(file_run: FileRun, directive: Directive, output: Output, number: int) -> None:
     """Write the changes of one output by one commit, sorted."""
-    table = output.take_changes().to_arrow().drop_columns(["_time"])
+    relation = file_run.program.by_name()[directive.relation]
+    table = readable(output.take_changes().to_arrow().drop_columns(["_time"]), relation)
     signed = pc.if_else(pc.greater(table.column("_diff"), pa.scalar(0)), "+1", "-1")
     columns: dict[str, Any] = {name: table.column(name) for name in table.column_names if name != "_diff"}
     if list(columns) == [" unit"]:

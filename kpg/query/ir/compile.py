@@ -21,14 +21,17 @@ from kpg.query.ir.rewrites.expand_equivalence import expand_equivalence
 from kpg.query.ir.rewrites.expand_subsumption import expand_subsumption
 from kpg.query.ir.rewrites.find_witnesses import find_witnesses
 from kpg.query.ir.rewrites.flatten_arguments import flatten_arguments
+from kpg.query.ir.rewrites.fold_records import fold_records
 from kpg.query.ir.rewrites.infer_types import infer_types
 from kpg.query.ir.rewrites.inline_relations import inline_relations
 from kpg.query.ir.rewrites.lift_aggregates import lift_aggregates
+from kpg.query.ir.rewrites.lift_generators import lift_generators
 from kpg.query.ir.rewrites.order_joins import order_joins
 from kpg.query.ir.rewrites.separate_scopes import separate_scopes
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.rewrites.solve_equations import solve_equations
 from kpg.query.ir.rewrites.stratify import stratify
+from kpg.query.ir.rewrites.unpack_records import unpack_records
 from kpg.query.ir.verify import verify
 
 REWRITES: tuple[Callable[[Program], Program], ...] = (
@@ -41,8 +44,11 @@ REWRITES: tuple[Callable[[Program], Program], ...] = (
     expand_equivalence,
     expand_disjunction,
     infer_types,
+    fold_records,
+    unpack_records,
     find_witnesses,
     lift_aggregates,
+    lift_generators,
     check_safety,
     flatten_arguments,
     solve_equations,

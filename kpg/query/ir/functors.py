@@ -56,19 +56,23 @@ def signature(
 
 def conversion(result: Kind) -> Functor:
     """Return the signature of a conversion: one argument of any kind."""
-    every: Kinds = ("number", "unsigned", "float", "symbol")
+    every: Kinds = ("number", "unsigned", "float", "symbol", "bool")
     return Functor(tuple(((kind,), result) for kind in every), 1, 1)
 
 
 INTEGER: Kinds = ("number", "unsigned")
 NUMERIC: Kinds = ("number", "unsigned", "float")
 MAX_ARGUMENTS = 255  # stands for "any number"
+MATH = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "log", "exp",
+)  # fmt: skip
 
 FUNCTORS: dict[str, Functor] = {
     "+": same_kind((*NUMERIC, "symbol"), 2, 2),
     **{op: same_kind(NUMERIC, 2, 2) for op in ("-", "*", "/", "^")},
     "neg": same_kind(NUMERIC, 1, 1),
-    **{op: same_kind(INTEGER, 2, 2) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor")},
+    **{op: same_kind(INTEGER, 2, 2) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru")},
+    **{op: same_kind(INTEGER, 2, 2) for op in ("land", "lor", "lxor")},
     **{op: same_kind(INTEGER, 1, 1) for op in ("bnot", "lnot")},
     **{op: same_kind((*NUMERIC, "symbol"), 2, MAX_ARGUMENTS) for op in ("min", "max")},
     "cat": signature(("symbol",), "symbol", 1, MAX_ARGUMENTS),
@@ -79,6 +83,7 @@ FUNCTORS: dict[str, Functor] = {
     "to_unsigned": conversion("unsigned"),
     "to_float": conversion("float"),
     "to_string": conversion("symbol"),
+    **{name: signature(("float",), "float") for name in MATH},
     "range": same_kind(NUMERIC, 2, 3, generates=True),
 }
 

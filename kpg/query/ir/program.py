@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from kpg.query.ir.constructors import Constructor, Signatures, UserFunctor
 from kpg.query.ir.literals import Atom, Formula
+from kpg.query.ir.primitive_types import Range
 from kpg.query.ir.terms import Kind, Value
 from kpg.query.source_text import NOWHERE, Position
 
@@ -33,6 +35,7 @@ class RelationColumn:
     type: str
     kind: Kind
     at: Position = field(default=NOWHERE, compare=False, repr=False)
+    range: Range | None = None  # of the values of a small integer type, as int8
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,12 @@ class Program:
     joins: str = ""  # the join hint for rules that have none of their own
     magic: tuple[str, ...] = ()  # relations to compute on demand, as the program requests; "*": all
     no_magic: tuple[str, ...] = ()  # relations never to restrict by demand; "*": all
+    constructors: tuple[Constructor, ...] = ()  # of the records and algebraic types
+    functors: tuple[UserFunctor, ...] = ()
+
+    def signatures(self) -> Signatures:
+        """Return the signatures of all functors and constructors that rules may call."""
+        return Signatures(self.constructors, self.functors, {type_.name: type_.kind for type_ in self.types})
 
     def by_name(self) -> dict[str, Relation]:
         """Return the relations by name."""

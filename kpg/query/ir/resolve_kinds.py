@@ -9,19 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kpg.errors import TypeMismatch
-from kpg.query.ir.functors import FUNCTORS, TESTS
+from kpg.query.ir.constructors import Signatures, is_constructor
+from kpg.query.ir.functors import TESTS, Functor
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Negation, Test
-from kpg.query.ir.program import Fact, Relation
-from kpg.query.ir.terms import NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.ir.program import Fact, Relation, RelationColumn
+from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import Position, failure
-
-PREFERRED: tuple[Kind, ...] = (
-    "number",
-    "unsigned",
-    "float",
-    "symbol",
-    "bool",
-)  # for a variable of several possible kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +23,7 @@ class KindResolver:
 
     kinds: dict[str, Kind]
     relations: dict[str, Relation]
+    signatures: Signatures
 
     def atom(self, atom: Atom) -> Atom:
         """Return an atom with arguments of the kinds of its columns."""
@@ -44,7 +38,7 @@ class KindResolver:
             case Atom():
                 return self.atom(formula)
             case Comparison():
-                kind = self.kind_of(formula.left) or self.kind_of(formula.right) or "number"
+                kind = self.kind_of(formula.left) or self.kind_of(formula.right) or self.undetermined(formula)
                 return replace(formula, left=self.term(formula.left, kind), right=self.term(formula.right, kind))
             case Test():
                 kinds = TESTS[formula.name]
@@ -55,6 +49,13 @@ class KindResolver:
                 return replace(formula, parts=tuple(map(self.formula, formula.parts)))
         return formula
 
+    def undetermined(self, formula: Comparison) -> Kind:
+        """Return the kind of two sides that nothing determines: numbers; raise TypeMismatch for records."""
+        if is_constructor(formula.left) or is_constructor(formula.right):
+            hint = "Name its type, as in as([1, 2], Pair)."
+            raise failure(TypeMismatch, "the type of the record is not determined", formula.at, hint=hint)
+        return "number"
+
     def kind_of(self, term: Term) -> Kind | None:
         """Return the kind of a term as far as the term itself determines it, or None."""
         match term:
@@ -63,9 +64,11 @@ class KindResolver:
             case ConstantTerm():
                 return term.kind
             case CallTerm():
-                results = {result for _, result in FUNCTORS[term.functor].alternatives}
+                results = {result for _, result in self.signature(term).alternatives}
                 if len(results) == 1:
                     return next(iter(results))
+                if is_constructor(term):
+                    return self.constructed_kind(term)
                 return next((kind for argument in term.arguments if (kind := self.kind_of(argument))), None)
             case AggregateTerm():
                 if term.op == "mean":
@@ -73,16 +76,33 @@ class KindResolver:
                 return None if term.op == "count" else self.kind_of(term.target)  # type: ignore[arg-type]
         return None
 
+    def signature(self, call: CallTerm) -> Functor:
+        """Return the signature of a call."""
+        functor = self.signatures.of(call)
+        assert functor is not None, "check_names has passed"
+        return functor
+
+    def constructed_kind(self, call: CallTerm) -> Kind | None:
+        """Return the only type of which a constructor can have fields of these kinds, or None if there are several."""
+        kinds = [self.kind_of(argument) for argument in call.arguments]
+        fitting = [
+            result
+            for fields, result in self.signature(call).alternatives
+            if all(kind is None or kind == field for kind, field in zip(kinds, fields, strict=True))
+        ]
+        return fitting[0] if len(fitting) == 1 else None
+
     def term(self, term: Term, kind: Kind) -> Term:
         """Return a term resolved to a kind."""
         match term:
             case ConstantTerm():
                 return resolve_constant(term, kind)
             case CallTerm():
-                functor = FUNCTORS[term.functor]
+                functor = self.signature(term)
                 options = [kinds for kinds, result in functor.alternatives if result == kind]
                 if len(options) > 1:  # a conversion: its argument keeps its own kind
-                    inner = self.kind_of(term.arguments[0]) or "number"
+                    undetermined = kind if is_constructor(term.arguments[0]) else "number"
+                    inner = self.kind_of(term.arguments[0]) or undetermined
                     options = [kinds for kinds in options if kinds[0] == inner]
                 arguments = (
                     self.term(argument, functor.argument_kind(position, options[0]))
@@ -101,16 +121,19 @@ def resolve_constant(term: ConstantTerm, kind: Kind) -> ConstantTerm:
     """Return a constant as a value of a kind; raise TypeMismatch if it does not fit."""
     value = float(term.value) if kind == "float" else term.value
     if kind in ("number", "unsigned"):
-        low = 0 if kind == "unsigned" else -(2**63)
-        if not isinstance(value, int) or not low <= value < 2**63:
-            hint = f"The range is {low:,} to {2**63 - 1:,}."
+        low, high = (0, 2**64 - 1) if kind == "unsigned" else (-(2**63), 2**63 - 1)
+        if not isinstance(value, int) or not low <= value <= high:
+            hint = f"The range is {low:,} to {high:,}."
             raise failure(TypeMismatch, f"{value} is out of the range of {kind}", term.at, hint=hint)
     return replace(term, value=value, kind=kind)
 
 
 def resolve_fact(fact: Fact, relation: Relation) -> Fact:
     """Return a fact with values of the kinds of its columns."""
-    if all(is_of_kind(value, column.kind) for value, column in zip(fact.values, relation.columns, strict=True)):
+    if all(
+        is_of_kind(value, column.kind) and not column.range
+        for value, column in zip(fact.values, relation.columns, strict=True)
+    ):
         return fact
     values = []
     for value, column in zip(fact.values, relation.columns, strict=True):
@@ -118,7 +141,15 @@ def resolve_fact(fact: Fact, relation: Relation) -> Fact:
         kinds = constant_kinds(constant)
         common_kinds(kinds, frozenset({column.kind}), fact.at, repr(value), f"as {column.name} of {relation.name}")
         values.append(resolve_constant(constant, column.kind).value)
+        check_range(values[-1], column, fact.at)
     return replace(fact, values=tuple(values))
+
+
+def check_range(value: object, column: RelationColumn, at: Position) -> None:
+    """Raise TypeMismatch if a value is out of the range of its column's small integer type."""
+    if column.range is not None and isinstance(value, int) and not column.range[0] <= value <= column.range[1]:
+        hint = f"The range is {column.range[0]:,} to {column.range[1]:,}."
+        raise failure(TypeMismatch, f"{value} is out of the range of {column.type}", at, hint=hint)
 
 
 def is_of_kind(value: object, kind: Kind) -> bool:
@@ -156,4 +187,10 @@ def common_kinds(
 
 def kinds_in_words(kinds: Iterable[Kind]) -> str:
     """Return kinds as text: "number or float"."""
-    return " or ".join(kind for kind in PREFERRED if kind in set(kinds))
+    return " or ".join(in_preference(kinds))
+
+
+def in_preference(kinds: Iterable[Kind]) -> list[Kind]:
+    """Return kinds in the order in which a variable of several possible kinds takes them: numbers first."""
+    given = set(kinds)
+    return [kind for kind in KINDS if kind in given] + sorted(given - set(KINDS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from kpg.query.ir.constructors import CAST, FIELD, IS_TAGGED, RECORD, field_access
 from kpg.query.ir.literals import (
     Atom,
     Comparison,
@@ -18,7 +19,7 @@ from kpg.query.ir.literals import (
 from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule
 from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
 
-INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "land", "lor", "lxor"}
+INFIX = {"+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor"}
 
 
 def show_term(term: Term) -> str:
@@ -32,6 +33,14 @@ def show_term(term: Term) -> str:
             return json.dumps(term.value, ensure_ascii=False)
         case CallTerm():
             arguments = [show_term(argument) for argument in term.arguments]
+            if term.functor == RECORD:
+                return f"[{', '.join(arguments)}]"
+            if term.functor.startswith(FIELD):
+                return f"{arguments[0]}.{field_access(term.functor).name}"
+            if term.functor.startswith(CAST):
+                return f"as({arguments[0]}, {term.functor.removeprefix(CAST)})"
+            if not arguments:
+                return term.functor
             if term.functor in INFIX and len(arguments) == 2:
                 return f"({arguments[0]} {term.functor} {arguments[1]})"
             return f"{term.functor}({', '.join(arguments)})"
@@ -48,6 +57,9 @@ def show(formula: Formula) -> str:
         case Comparison():
             return f"{show_term(formula.left)} {formula.op} {show_term(formula.right)}"
         case Test():
+            if formula.name.startswith(IS_TAGGED):
+                access = field_access(formula.name)
+                return f"{show_term(formula.arguments[0])} is {access.tag or '[...]'}"
             sign = "" if formula.positive else "!"
             return f"{sign}{formula.name}({', '.join(map(show_term, formula.arguments))})"
         case Truth():

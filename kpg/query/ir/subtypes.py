@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpg.errors import TypeMismatch
 from kpg.query.ir.literals import atoms
+from kpg.query.ir.primitive_types import PRIMITIVE_TYPES
 from kpg.query.ir.program import NamedType, Relation, Rule, written_name
 from kpg.query.ir.terms import VariableTerm
 from kpg.query.source_text import failure
@@ -15,7 +16,7 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
     for atom, positive in atoms(rule.body):
         for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
             if isinstance(term, VariableTerm) and positive:
-                column_types.setdefault(term.name, []).append(column.type)
+                column_types.setdefault(term.name, []).append(PRIMITIVE_TYPES.get(column.type, column.type))
                 if not common_subtypes(column_types[term.name], types):
                     names = " and ".join(dict.fromkeys(column_types[term.name]))
                     raise failure(
@@ -28,7 +29,8 @@ def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, 
         for term, column in zip(head.arguments, relations[head.relation].columns, strict=True):
             if isinstance(term, VariableTerm) and term.name in column_types:
                 body_types = common_subtypes(column_types[term.name], types)
-                if not any(column.type in supertypes(name, types) for name in body_types):
+                expected = PRIMITIVE_TYPES.get(column.type, column.type)
+                if not any(expected in supertypes(name, types) for name in body_types):
                     raise failure(
                         TypeMismatch,
                         f"{term.written} is of type {' or '.join(sorted(body_types))}, not {column.type}",

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kpg.query.source_text import NOWHERE, Position
 
 if TYPE_CHECKING:
     from kpg.query.ir.literals import Formula
 
-Kind = Literal["number", "unsigned", "float", "symbol", "bool"]
+# One of KINDS, the name of a record or algebraic type, or a column type such as "date" or "decimal(9,2)".
+Kind: TypeAlias = str
 KINDS: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol", "bool")
 NUMBERS: frozenset[Kind] = frozenset({"number", "unsigned", "float"})
 Value: TypeAlias = int | float | str | bool

@@ -12,20 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from kpg.columns.expression import Expression
-from kpg.columns.functions import coalesce, col, lit, max_of, min_of, udf, when
+from kpg.columns.expression import Expression, FunctionCall
+from kpg.columns.functions import coalesce, col, max_of, min_of, udf, when
+from kpg.columns.number_functions import parse_number
+from kpg.columns.schema import INT64, UINT64, Type
 from kpg.columns.symbols import Symbols
-from kpg.errors import KpgError, Overflow
+from kpg.errors import KpgError
+from kpg.query.ir.constructors import IS_TAGGED
 from kpg.query.ir.literals import COMPARE, Comparison, Test
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.lower.ranges import in_ranges
+from kpg.query.lower.value_expressions import column_type, constant, structural, tagged
 
-BIT_OPERATIONS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
+LOGIC = ("land", "lor", "lxor", "lnot")
 POSIX_CLASS = re.compile(r"\[:([a-z]+):\]")
 POSIX_CLASSES = {
     "digit": "0-9", "alpha": "A-Za-z", "alnum": "A-Za-z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s",
     "xdigit": "0-9A-Fa-f", "word": r"\w", "blank": r" \t", "punct": r"!-/:-@\[-`{-~",
 }  # fmt: skip
-TYPES: dict[Kind, type] = {"number": int, "unsigned": int, "float": float, "symbol": str, "bool": bool}
 
 
 class TermCompiler:
@@ -42,21 +46,24 @@ class TermCompiler:
             case VariableTerm():
                 return col(self.names[term.name])
             case ConstantTerm():
-                return lit(term.value)
+                return constant(term)
             case CallTerm():
-                result = self.call(term)
-                can_be_negative = term.kind == "unsigned" and term.functor in ("-", "neg", "to_unsigned")
-                return when(result >= 0, result).otherwise(None).not_null() if can_be_negative else result
+                return self.call(term)
         raise KpgError(f"no value for {term!r}")
 
     def condition(self, condition: Comparison | Test) -> Expression:
         """Return a comparison or test as a boolean expression."""
+        if isinstance(condition, Test) and condition.name.startswith(IS_TAGGED):
+            return tagged(condition.name, self.expression(condition.arguments[0]))
         if isinstance(condition, Test):
             left, right = map(self.expression, condition.arguments)
             result = (
                 right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
             )
             return result if condition.positive else ~result
+        for value, call in ((condition.left, condition.right), (condition.right, condition.left)):
+            if isinstance(call, CallTerm) and call.functor == "range":  # of a bound value: is it in the range?
+                return udf(in_ranges, returns=bool)(*map(self.expression, (value, *call.arguments)))
         left, right = self.expression(condition.left), self.expression(condition.right)
         compared: Expression = COMPARE[condition.op](left, right)
         return compared
@@ -72,20 +79,27 @@ class TermCompiler:
         """Return a call of a functor as an expression."""
         arguments = [self.expression(argument) for argument in term.arguments]
         name = term.functor
+        assert term.kind is not None
+        built = structural(name, arguments, [self.kind(argument) for argument in term.arguments], term.kind)
+        if built is not None:
+            return built
         if name in CONVERSIONS:
             return CONVERSIONS[name](arguments[0], self.kind(term.arguments[0]))
         if name == "ord":
             return self.ord(arguments[0], self.kind(term.arguments[0]))
-        if name in ("/", "%", "^") and term.kind == "float":
+        if name in ("/", "^") and term.kind == "float":
             return udf(np.power, returns=float)(*arguments) if name == "^" else arguments[0] / arguments[1]
+        if name in ("/", "%") and term.kind == "unsigned":
+            return arguments[0] // arguments[1] if name == "/" else arguments[0] % arguments[1]
+        if name in LOGIC and term.kind == "unsigned":
+            return FUNCTIONS[name](*arguments).cast(UINT64)
         return FUNCTIONS[name](*arguments)
 
     def ord(self, value: Expression, kind: Kind) -> Expression:
-        """Return the id of a symbol; a number is its own."""
-        if kind != "symbol":
-            return value if kind != "float" else to_number(value, kind)
-        symbols = self.symbols
-        return udf(lambda texts: symbols.intern([str(text) for text in texts]), returns=int)(value)
+        """Return the id of a symbol or record; a number is its own."""
+        if column_type(kind).is_symbolic:
+            return FunctionCall("symbol_id", (value,))
+        return to_number(value, kind)
 
 
 def divide(a: Expression, b: Expression) -> Expression:
@@ -100,19 +114,6 @@ def remainder(a: Expression, b: Expression) -> Expression:
     return when(a < 0, -left).otherwise(left)
 
 
-def power(a: Any, b: Any) -> Any:
-    """Raise integers to integer powers; a negative exponent rounds the result towards zero."""
-    about = np.power(a.astype(np.float64), b.astype(np.float64))
-    if not np.all(np.abs(about) < 2.0**63):
-        raise Overflow("a power does not fit 64 bits")
-    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), about.astype(np.int64))
-
-
-def shift(left: bool) -> Callable[[Any, Any], Any]:
-    """Return a function that shifts bits to the left or right, by the count modulo 64."""
-    return lambda a, b: np.left_shift(a, b & 63) if left else np.right_shift(a, b & 63)
-
-
 def substring(text: Expression, start: Expression, length: Expression) -> Expression:
     """Return a part of a string: empty if `start` is outside the string, the rest of it if `length` is negative."""
     inside = (start >= 0) & (start <= text.str.length())
@@ -122,32 +123,34 @@ def substring(text: Expression, start: Expression, length: Expression) -> Expres
 
 
 def matches(patterns: Any, texts: Any) -> Any:
-    """Return whether each pattern matches its whole text; an invalid regular expression matches nothing."""
+    """Return whether each pattern matches its whole text; an invalid regular expression fails its row."""
     return np.array([match_one(str(pattern), str(text)) for pattern, text in zip(patterns, texts, strict=True)], bool)
 
 
 def match_one(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches a whole text; raise ValueError if it is no regular expression."""
+    translated = POSIX_CLASS.sub(lambda match: POSIX_CLASSES.get(match[1], match[0]), pattern)
     try:
-        return (
-            re.fullmatch(POSIX_CLASS.sub(lambda match: POSIX_CLASSES.get(match[1], match[0]), pattern), text)
-            is not None
-        )
-    except (re.error, RecursionError, OverflowError):
-        return False
+        return re.fullmatch(translated, text) is not None
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{pattern[:60]!r} is not a regular expression: {error}") from None
 
 
 def to_number(value: Expression, kind: Kind) -> Expression:
     """Convert any value to an integer: a float is truncated, a symbol is parsed."""
-    if kind == "float":
-        return udf(truncate, returns=int)(value)
-    return value.cast("int64") if kind == "symbol" else value
+    return to_integer(value, kind, INT64)
 
 
-def truncate(values: Any) -> Any:
-    """Truncate floats to integers."""
-    if not np.all(np.abs(values) < 2.0**63):
-        raise Overflow("a float does not fit an integer of 64 bits")
-    return values.astype(np.int64)
+def to_unsigned(value: Expression, kind: Kind) -> Expression:
+    """Convert any value to an integer without a sign; a negative one fails its row."""
+    return to_integer(value, kind, UINT64)
+
+
+def to_integer(value: Expression, kind: Kind, target: Type) -> Expression:
+    """Convert any value to an integer: a float is truncated, a symbol is parsed; what does not fit fails its row."""
+    if kind == "symbol":
+        return parse_number(value, target)
+    return value if column_type(kind) == target else value.cast(target)
 
 
 def to_float(value: Expression, kind: Kind) -> Expression:
@@ -158,8 +161,13 @@ def to_float(value: Expression, kind: Kind) -> Expression:
 def to_string(value: Expression, kind: Kind) -> Expression:
     """Convert any value to text; floats have six digits after the point."""
     if kind == "float":
-        return udf(lambda values: [f"{value:f}" for value in values], returns=str)(value)
+        return udf(six_digits, returns=str)(value)
     return value if kind == "symbol" else value.cast("string")
+
+
+def six_digits(values: Any) -> list[str]:
+    """Return floats as text with six digits after the point."""
+    return [f"{value:f}" for value in values]
 
 
 def truth(condition: Expression) -> Expression:
@@ -169,7 +177,7 @@ def truth(condition: Expression) -> Expression:
 
 CONVERSIONS: dict[str, Callable[[Expression, Kind], Expression]] = {
     "to_number": to_number,
-    "to_unsigned": to_number,
+    "to_unsigned": to_unsigned,
     "to_float": to_float,
     "to_string": to_string,
 }
@@ -180,15 +188,7 @@ FUNCTIONS: dict[str, Callable[..., Expression]] = {
     "*": lambda a, b: a * b,
     "/": divide,
     "%": remainder,
-    "^": lambda a, b: udf(power, returns=int)(a, b),
     "neg": lambda a: -a,
-    **{
-        name: lambda a, b, function=function: udf(function, returns=int)(a, b)
-        for name, function in BIT_OPERATIONS.items()
-    },
-    "bshl": lambda a, b: udf(shift(True), returns=int)(a, b),
-    "bshr": lambda a, b: udf(shift(False), returns=int)(a, b),
-    "bnot": lambda a: udf(np.invert, returns=int)(a),
     "land": lambda a, b: truth((a != 0) & (b != 0)),
     "lor": lambda a, b: truth((a != 0) | (b != 0)),
     "lxor": lambda a, b: truth((a != 0) != (b != 0)),

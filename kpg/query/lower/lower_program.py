@@ -24,7 +24,6 @@ from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule, St
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.join_strategy import NO_CONTEXT, PlanningContext, RulePlan, check_hint, plan_rule, planning_context
 from kpg.query.lower.equivalence_classes import equivalence_classes
-from kpg.query.lower.expressions import TYPES
 from kpg.query.lower.lower_deltas import build_pipelines
 from kpg.query.lower.lower_recursion import (
     SEEDED_READ_ROWS,
@@ -36,6 +35,7 @@ from kpg.query.lower.lower_recursion import (
     system_of,
 )
 from kpg.query.lower.lower_rule import UNIT, RuleContext, build_rule
+from kpg.query.lower.value_expressions import column_type, within_range
 from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class LoweredProgram:
         return [] if taken or source not in self.inputs else [self._input_rows(source)]
 
     def _input_rows(self, name: str) -> Collection:
-        source = self.inputs[name]
+        source = within_ranges(self.inputs[name], self._relations[name])
         return source.distinct() if self.distinct_inputs else source
 
     def _empty(self, name: str) -> Collection:
@@ -288,6 +288,16 @@ class LoweredProgram:
         return result.select(**{name: col(of) for name, of in zip(result_columns, [*keys, "= value"], strict=True)})
 
 
+def within_ranges(rows: Collection, relation: Relation) -> Collection:
+    """Return rows of which those fail that have values out of the range of a small integer type."""
+    if not any(column.range for column in relation.columns):
+        return rows
+    return rows.select(**{
+        column.name: within_range(col(column.name), column.range, column.type) if column.range else col(column.name)
+        for column in relation.columns
+    })  # fmt: skip
+
+
 def base_relations(program: Program) -> list[str]:
     """Return the relations with rows from outside: read from files, stated as facts, or derived by no rule."""
     stated = {fact.relation for fact in program.facts}
@@ -302,4 +312,4 @@ def base_relations(program: Program) -> list[str]:
 
 def schema_of(relation: Relation) -> Schema:
     """Return the schema of a relation; a relation without columns has one column that always holds 0."""
-    return Schema.of({column.name: TYPES[column.kind] for column in relation.columns} or {UNIT: int})
+    return Schema.of({column.name: column_type(column.kind) for column in relation.columns} or {UNIT: int})

@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import Schema
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Literal, atoms, variables
 from kpg.query.ir.program import Program, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
-from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.value_expressions import column_type
 from kpg.seminaive import recursion_rules as seminaive
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ def lane_terms(symbols: Symbols, symbol_ids: list[int]) -> LaneTerm:
         if isinstance(term, VariableTerm):
             return term.name
         assert isinstance(term, ConstantTerm)
-        type_ = Schema.of({"value": TYPES[kind]}).types[0]
+        type_ = column_type(kind)
         value = encode_value(type_, term.value, symbols)
         if type_.is_symbolic:
             symbol_ids.append(value)

@@ -25,8 +25,9 @@ from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Relation
 from kpg.query.ir.terms import VariableTerm
 from kpg.query.join_strategy import RulePlan
-from kpg.query.lower.expressions import TYPES, TermCompiler
+from kpg.query.lower.expressions import TermCompiler
 from kpg.query.lower.ranges import over_ranges
+from kpg.query.lower.value_expressions import column_type, constant, within_range
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -68,6 +69,9 @@ def head_rows(bindings: Bindings, plan: RulePlan, context: RuleContext) -> Colle
     compiler = term_compiler(bindings, plan)
     columns = zip(head.columns, plan.rule.head.arguments, strict=True)
     values = {column.name: compiler.expression(term) for column, term in columns}
+    for column in head.columns:
+        if column.range is not None:
+            values[column.name] = within_range(values[column.name], column.range, column.type)
     return bindings.rows.select(**(values or {UNIT: lit(0)}))
 
 
@@ -104,14 +108,14 @@ def scan(atom: Atom, context: RuleContext) -> Bindings:
     """Return the rows of an atom, in the columns of its relation."""
     columns = [column.name for column in context.relations[atom.relation].columns]
     rows = context.read(atom.relation)
-    for column, constant in fixed_columns(atom):
-        rows = rows.filter(col(columns[column]) == lit(constant.value))
+    for column, term in fixed_columns(atom):
+        rows = rows.filter(col(columns[column]) == constant(term))
     for first, second in repeated_columns(atom):
         rows = rows.filter(col(columns[first]) == col(columns[second]))
     names: dict[str, str] = {}
-    for column, term in enumerate(atom.arguments):
-        if isinstance(term, VariableTerm):
-            names.setdefault(term.name, columns[column])
+    for column, argument in enumerate(atom.arguments):
+        if isinstance(argument, VariableTerm):
+            names.setdefault(argument.name, columns[column])
     return Bindings(rows, names)
 
 
@@ -173,5 +177,5 @@ def generate(bindings: Bindings, step: GenerateStep, live: frozenset[str], plan:
     table = bindings.rows.select(**values, **bounds)
     types = {column: table.schema.type_of(column) for column in kept.values()}
     function = over_ranges(tuple(kept.values()), tuple(bounds), f"${step.variable}")
-    rows = table.flat_map(function, **types, **{f"${step.variable}": TYPES[step.kind]})
+    rows = table.flat_map(function, **types, **{f"${step.variable}": column_type(step.kind)})
     return Bindings(rows, {**kept, step.variable: f"${step.variable}"})

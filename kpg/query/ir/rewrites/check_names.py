@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from kpg.errors import ProgramError, TypeMismatch, UndefinedName
-from kpg.query.ir.functors import FUNCTORS, MAX_ARGUMENTS, TESTS
+from kpg.query.ir.check_calls import check_call
+from kpg.query.ir.constructors import Signatures
+from kpg.query.ir.functors import TESTS
 from kpg.query.ir.literals import Atom, Formula, Test, aggregates, subformulas, terms
 from kpg.query.ir.program import Program, Relation
-from kpg.query.ir.terms import CallTerm, Term, subterms
+from kpg.query.ir.terms import subterms
 from kpg.query.source_text import did_you_mean, failure
 
 
 def check_names(program: Program) -> Program:
     """Return the program unchanged; raise ProgramError if a relation, functor or arity is wrong."""
     relations: dict[str, Relation] = {}
+    signatures = program.signatures()
     for relation in program.relations:
         if relation.name in relations:
             first = relations[relation.name].at
@@ -23,8 +26,8 @@ def check_names(program: Program) -> Program:
         check_columns(relation)
     for rule in program.rules:
         for head in rule.heads:
-            check_formula(head, relations)
-        check_formula(rule.body, relations)
+            check_formula(head, relations, signatures)
+        check_formula(rule.body, relations, signatures)
     for directive in program.directives:
         if directive.relation not in relations:
             hint = did_you_mean(directive.relation, relations)
@@ -42,7 +45,7 @@ def check_columns(relation: Relation) -> None:
         seen.add(column.name)
 
 
-def check_formula(formula: Formula, relations: dict[str, Relation]) -> None:
+def check_formula(formula: Formula, relations: dict[str, Relation], signatures: Signatures) -> None:
     """Check the names in a formula, including the bodies of aggregates."""
     for part in subformulas(formula):
         if isinstance(part, Atom):
@@ -52,12 +55,12 @@ def check_formula(formula: Formula, relations: dict[str, Relation]) -> None:
             raise failure(TypeMismatch, f"{part.name} takes {expected} arguments, not {len(part.arguments)}", part.at)
     for term in terms(formula):
         for subterm in subterms(term):
-            check_call(subterm)
+            check_call(subterm, signatures)
     for aggregate in aggregates(formula):
         if aggregate.target is not None:
             for subterm in subterms(aggregate.target):
-                check_call(subterm)
-        check_formula(aggregate.body, relations)
+                check_call(subterm, signatures)
+        check_formula(aggregate.body, relations, signatures)
 
 
 def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
@@ -74,17 +77,3 @@ def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
             atom.at,
             hint=f"It is declared as {atom.relation}({columns}).",
         )
-
-
-def check_call(term: Term) -> None:
-    """Raise if a term calls an unknown functor, or a functor with a wrong number of arguments."""
-    if not isinstance(term, CallTerm):
-        return
-    functor = FUNCTORS.get(term.functor)
-    if functor is None:
-        hint = did_you_mean(term.functor, [name for name in FUNCTORS if name.isidentifier()])
-        raise failure(UndefinedName, f"no functor is called {term.functor!r}", term.at, hint=hint)
-    if not functor.min_arguments <= len(term.arguments) <= functor.max_arguments:
-        low, high = functor.min_arguments, functor.max_arguments
-        expected = str(low) if low == high else f"{low} or more" if high == MAX_ARGUMENTS else f"{low} to {high}"
-        raise failure(TypeMismatch, f"{term.functor} takes {expected} arguments, not {len(term.arguments)}", term.at)

@@ -13,36 +13,40 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from kpg.errors import TypeMismatch
-from kpg.query.ir.functors import FUNCTORS, TESTS
+from kpg.query.ir.constructors import Signatures, is_constructor
+from kpg.query.ir.functors import TESTS
 from kpg.query.ir.literals import Comparison, Formula, Test, aggregates, atoms, subformulas
 from kpg.query.ir.program import NamedType, Program, Relation, Rule, written_name
 from kpg.query.ir.resolve_kinds import (
-    PREFERRED,
     KindResolver,
     common_kinds,
     constant_kinds,
+    in_preference,
     kinds_in_words,
     resolve_fact,
 )
 from kpg.query.ir.subtypes import check_subtypes
-from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.ir.terms import NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import failure
-
-ANY: frozenset[Kind] = frozenset(KINDS)
 
 
 def infer_types(program: Program) -> Program:
     """Return the program with the kinds of all variables, constants and calls."""
     relations, types = program.by_name(), {type_.name: type_ for type_ in program.types}
-    rules = tuple(infer_rule(rule, relations, types) for rule in program.rules)
+    signatures = program.signatures()
+    columns = {column.kind for relation in program.relations for column in relation.columns}
+    every = frozenset(signatures.kinds) | columns
+    rules = tuple(infer_rule(rule, relations, types, signatures, every) for rule in program.rules)
     facts = tuple(resolve_fact(fact, relations[fact.relation]) for fact in program.facts)
     return replace(program, rules=rules, facts=facts)
 
 
 @dataclass(slots=True)
 class Inference:
-    """The possible kinds of the variables of one rule."""
+    """The possible kinds of the variables of one rule; `every` are all kinds of the program."""
 
+    signatures: Signatures
+    every: frozenset[Kind]
     kinds: dict[str, frozenset[Kind]] = field(default_factory=dict)
     first_uses: dict[str, tuple[frozenset[Kind], str]] = field(
         default_factory=dict
@@ -53,13 +57,13 @@ class Inference:
         """Narrow a term to the kinds allowed at its position and return those left; raise TypeMismatch if none is."""
         match term:
             case VariableTerm():
-                before = self.kinds.get(term.name, ANY)
+                before = self.kinds.get(term.name, self.every)
                 common = before & allowed
                 if not common:
                     raise self.conflict(term, before, allowed, where)
                 if common != before or term.name not in self.kinds:
                     self.kinds[term.name], self.changed = common, True
-                    if common != ANY:
+                    if common != self.every:
                         self.first_uses.setdefault(term.name, (common, where))
                 return common
             case ConstantTerm():
@@ -72,9 +76,10 @@ class Inference:
 
     def narrow_call(self, term: CallTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """Narrow the arguments of a call to the alternatives that fit; return the possible kinds of its result."""
-        functor = FUNCTORS[term.functor]
+        functor = self.signatures.of(term)
+        assert functor is not None, "check_names has passed"
         options = functor.alternatives
-        inside = f"as an argument of {term.functor}"
+        inside = f"in {term.functor}" if is_constructor(term) else f"as an argument of {term.functor}"
         for position, argument in enumerate(term.arguments):
             fitting = frozenset(
                 functor.argument_kind(position, kinds) for kinds, result in options if result in allowed
@@ -97,7 +102,7 @@ class Inference:
         assert term.target is not None
         inside = f"as the argument of {term.op}"
         numeric = term.op in ("sum", "mean")
-        possible = self.narrow(term.target, NUMBERS if numeric else ANY - {"bool"}, inside)
+        possible = self.narrow(term.target, NUMBERS if numeric else self.every - {"bool"} - self.unordered(), inside)
         if term.op == "mean":
             return common_kinds(frozenset({"float"}), allowed, term.at, "a mean", where)
         common = common_kinds(possible, allowed, term.at, f"the {term.op}", where)
@@ -107,12 +112,17 @@ class Inference:
         """Narrow the terms of the comparisons and tests in a formula."""
         for part in subformulas(formula):
             if isinstance(part, Comparison):
-                both = self.narrow(part.left, ANY, f"beside {part.op}")
+                fitting = self.every if part.op in ("=", "!=") else self.every - self.unordered()
+                both = self.narrow(part.left, fitting, f"beside {part.op}")
                 both = self.narrow(part.right, both, f"beside {part.op}")
                 self.narrow(part.left, both, f"beside {part.op}")
             elif isinstance(part, Test):
                 for term, kind in zip(part.arguments, TESTS[part.name], strict=True):
                     self.narrow(term, frozenset({kind}), f"as an argument of {part.name}")
+
+    def unordered(self) -> frozenset[Kind]:
+        """Return the kinds without an order: records and algebraic types."""
+        return frozenset(self.signatures.records)
 
     def visit_atoms(self, formula: Formula, relations: dict[str, Relation]) -> None:
         """Narrow the arguments of all atoms to the kinds of their columns, including atoms inside aggregates."""
@@ -136,9 +146,15 @@ class Inference:
         )
 
 
-def infer_rule(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType]) -> Rule:
+def infer_rule(
+    rule: Rule,
+    relations: dict[str, Relation],
+    types: dict[str, NamedType],
+    signatures: Signatures,
+    every: frozenset[Kind],
+) -> Rule:
     """Return a rule with its kinds."""
-    inference = Inference()
+    inference = Inference(signatures, every)
     while True:
         while inference.changed:
             inference.changed = False
@@ -149,10 +165,10 @@ def infer_rule(rule: Rule, relations: dict[str, Relation], types: dict[str, Name
         if not undecided:
             break
         name = undecided[0]
-        inference.kinds[name] = frozenset([next(kind for kind in PREFERRED if kind in inference.kinds[name])])
+        inference.kinds[name] = frozenset([in_preference(inference.kinds[name])[0]])
         inference.changed = True
     kinds = {name: next(iter(possible)) for name, possible in inference.kinds.items()}
     check_subtypes(rule, relations, types)
-    resolver = KindResolver(kinds, relations)
+    resolver = KindResolver(kinds, relations, signatures)
     heads = tuple(resolver.atom(head) for head in rule.heads)
     return replace(rule, heads=heads, body=resolver.formula(rule.body), kinds=tuple(sorted(kinds.items())))

@@ -1,0 +1,162 @@
+"""Functions of numbers beyond arithmetic: bits, powers, sines and their kin, and numbers written in text.
+
+    bits("band", a, b)       on int64 and uint64; shifts take the count modulo 64, "bshru" fills with zeros
+    power(a, b)              of integers: exact, or the row fails; a negative exponent rounds towards zero
+    math("sin", x)           on float64, as in C: outside of its domain the result is NaN
+    parse_number(text, t)    text in decimal, or behind 0x or 0b, with a sign in front; other text fails its row
+
+All but the last are vectorised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from kpg.columns import floats
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    BoundNode,
+    PartialFunctionNode,
+    TotalFunctionNode,
+    adapt_all,
+    any_nullable,
+)
+from kpg.columns.coercion import as_float, common_type, refuse
+from kpg.columns.column_types.uint64_type import from_unsigned_lane, to_unsigned_lane
+from kpg.columns.expression import Expression, FunctionCall, wrap
+from kpg.columns.overflow import Checked
+from kpg.columns.schema import FLOAT64, Type
+from kpg.columns.text import PerValueNode
+from kpg.columns.updates import Ints
+
+_SHIFT_MASK: Final = 63  # counts of shifts are taken modulo the 64 bits of a number
+MATH: Final[dict[str, Callable[[Any], Any]]] = {
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "log": np.log, "exp": np.exp,
+}  # fmt: skip
+
+
+def bits(name: str, *arguments: object) -> Expression:
+    """Return an operation on the bits of integers: band, bor, bxor, bnot, bshl, bshr or bshru."""
+    return FunctionCall("bits", tuple(map(wrap, arguments)), (name,))
+
+
+def power(base: object, exponent: object) -> Expression:
+    """Return an integer raised to an integer."""
+    return FunctionCall("power", (wrap(base), wrap(exponent)))
+
+
+def math(name: str, value: object) -> Expression:
+    """Return a function of floats, by its name in C: sin, cos, ..., log, exp."""
+    return FunctionCall("math", (wrap(value),), (name,))
+
+
+def parse_number(text: Expression, type_: Type) -> Expression:
+    """Return the integer that a text stands for."""
+    return FunctionCall("parse_number", (text,), (type_,))
+
+
+# --- binding ----------------------------------------------------------------------------------------------------------
+
+
+def bind_bits(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind bits."""
+    arguments = adapt_all(arguments, scope)
+    type_ = common_type(call, arguments)
+    if type_.kind not in ("int64", "uint64"):
+        refuse(call, arguments, "Only integers have bits.")
+    function = _BITS[call.options[0]]
+    return TotalFunctionNode(type_, arguments, partial(_on_bits, function, type_.kind == "uint64"))
+
+
+def _on_bits(function: Callable[..., Any], is_unsigned: bool, *lanes: Ints) -> Ints:
+    if not is_unsigned:
+        return function(*lanes)  # type: ignore[no-any-return]
+    return to_unsigned_lane(np.asarray(function(*map(from_unsigned_lane, lanes)), np.uint64))
+
+
+def _shift_left(a: Any, b: Any) -> Any:
+    return np.left_shift(a, b & a.dtype.type(_SHIFT_MASK))
+
+
+def _shift_right(a: Any, b: Any) -> Any:
+    return np.right_shift(a, b & a.dtype.type(_SHIFT_MASK))
+
+
+def _shift_right_unsigned(a: Any, b: Any) -> Any:
+    shifted = np.right_shift(a.view(np.uint64), (b & a.dtype.type(_SHIFT_MASK)).astype(np.uint64))
+    return shifted.view(a.dtype)
+
+
+_BITS: Final[dict[str, Callable[..., Any]]] = {
+    "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor, "bnot": np.invert, "bshl": _shift_left,
+    "bshr": _shift_right, "bshru": _shift_right_unsigned,
+}  # fmt: skip
+
+
+def bind_power(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind power."""
+    arguments = adapt_all(arguments, scope)
+    type_ = common_type(call, arguments)
+    if type_.kind not in ("int64", "uint64"):
+        refuse(call, arguments, "Use integers, or ** of NumPy in a udf for floats.")
+    code = scope.code(f"overflow in {call!r}")
+    function = _unsigned_power if type_.kind == "uint64" else _power
+    return PartialFunctionNode(type_, arguments, function, code)
+
+
+def _power(a: Ints, b: Ints) -> Checked:
+    about = _float_power(a, b)
+    failed = ~(np.abs(about) < 2.0**63)
+    whole = np.where(failed, 0.0, about).astype(np.int64)  # of a negative exponent: -1, 0 or 1
+    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), whole), failed
+
+
+def _unsigned_power(a: Ints, b: Ints) -> Checked:
+    base, exponent = from_unsigned_lane(a), from_unsigned_lane(b)
+    return to_unsigned_lane(np.power(base, exponent)), ~(_float_power(base, exponent) < 2.0**64)
+
+
+def _float_power(a: Any, b: Any) -> Any:
+    with np.errstate(all="ignore"):  # 0 to a negative power is infinite: the row fails
+        return np.power(a.astype(np.float64), b.astype(np.float64))
+
+
+def bind_math(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind math."""
+    if not all(argument.type.is_numeric for argument in arguments):
+        refuse(call, arguments, "It is a function of numbers.")
+    type_ = FLOAT64.optional(any_nullable(arguments))
+    return TotalFunctionNode(type_, list(map(as_float, arguments)), partial(_on_floats, MATH[call.options[0]]))
+
+
+def _on_floats(function: Callable[[Any], Any], lane: Ints) -> Ints:
+    with np.errstate(all="ignore"):  # inf and NaN are values
+        return floats.to_lane(function(floats.from_lane(lane)))
+
+
+def bind_parse_number(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind parse_number."""
+    (argument,) = arguments
+    if argument.type.kind != "string":
+        refuse(call, arguments, "Only strings are parsed.")
+    (type_,) = call.options
+    code = scope.code(f"the text is not a value of {type_} in {call!r}")
+    return PerValueNode(type_.optional(argument.type.nullable), (argument,), parse_integer, scope, code)
+
+
+def parse_integer(text: str) -> int:
+    """Return an integer in decimal, or behind 0x or 0b, with or without a sign; raise ValueError for other text."""
+    digits = text.strip()
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits[1:] if digits[:1] in ("-", "+") else digits
+    base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 10)
+    digits = digits if base == 10 else digits[2:]
+    if not digits.isascii() or not digits.isalnum() or len(digits) > 64:
+        raise ValueError(text)
+    return sign * int(digits, base)

@@ -1,0 +1,81 @@
+"""The expressions of constants, records, casts, bits and user-defined functors; and the column type of each kind."""
+
+from __future__ import annotations
+
+from kpg.columns.expression import Expression, FunctionCall
+from kpg.columns.functions import lit
+from kpg.columns.number_functions import MATH, bits, math, power
+from kpg.columns.records import make_record, record_field, record_has_tag
+from kpg.columns.schema import BOOL, FLOAT64, INT64, RECORD, STRING, UINT64, Type, parse_type
+from kpg.query.ir.constructors import BRANCH, CAST, FIELD, NIL, field_access
+from kpg.query.ir.constructors import RECORD as RECORD_FUNCTOR
+from kpg.query.ir.primitive_types import PRIMITIVE_TYPES, Range
+from kpg.query.ir.terms import ConstantTerm, Kind
+
+KIND_TYPES: dict[Kind, Type] = {
+    "number": INT64, "unsigned": UINT64, "float": FLOAT64, "symbol": STRING, "bool": BOOL,
+}  # fmt: skip
+BITS = ("band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru")
+REINTERPRETED = ("number", "unsigned")  # kinds that a cast converts by keeping their 64 bits
+
+
+def column_type(kind: Kind) -> Type:
+    """Return the type of the columns that hold values of a kind; record and algebraic types share one."""
+    if kind in KIND_TYPES:
+        return KIND_TYPES[kind]
+    if kind.endswith("?"):
+        return column_type(kind.removesuffix("?")).optional()
+    is_named = kind in PRIMITIVE_TYPES or kind.startswith("decimal(")
+    return parse_type(kind) if is_named else RECORD
+
+
+def constant(term: ConstantTerm) -> Expression:
+    """Return a constant of its kind."""
+    if term.kind == "unsigned":
+        return lit(str(term.value)).cast(UINT64)  # an int of Python is an int64
+    if term.kind is None or term.kind in KIND_TYPES or not isinstance(term.value, str):
+        return lit(term.value)
+    return lit(term.value).cast(column_type(term.kind))
+
+
+def within_range(value: Expression, bounds: Range, name: str) -> Expression:
+    """Return a value that fails its row if it is out of the range of a small integer type."""
+    return FunctionCall("within", (value,), (*bounds, name))
+
+
+def tagged(name: str, record: Expression) -> Expression:
+    """Return the condition of a test that kpg.query.ir.constructors.tag_test named."""
+    access = field_access(name)
+    return record_has_tag(record, access.tag, access.arity)
+
+
+def structural(name: str, arguments: list[Expression], kinds: list[Kind], result: Kind) -> Expression | None:
+    """Return the expression of a constructor, field, cast or bit operation; None for other functors."""
+    if name.startswith(FIELD):
+        access = field_access(name)
+        return record_field(arguments[0], access.tag, access.position, access.arity, column_type(result))
+    if name == NIL:
+        return lit(NIL).cast(RECORD)
+    if name == RECORD_FUNCTOR or name.startswith(BRANCH):
+        return make_record("" if name == RECORD_FUNCTOR else name, *arguments)
+    if name.startswith(CAST):
+        return cast(arguments[0], kinds[0], result)
+    if name in BITS:
+        return bits(name, *arguments)
+    if name in MATH:
+        return math(name, arguments[0])
+    if name == "^" and result != "float":
+        return power(*arguments)
+    return None
+
+
+def cast(value: Expression, source: Kind, target: Kind) -> Expression:
+    """Return a value under another type: with the same bits among integers, as an identifier from symbols."""
+    if source == target or (source not in KIND_TYPES and target not in KIND_TYPES):
+        return value
+    if source in REINTERPRETED and target in REINTERPRETED:
+        return FunctionCall("unsigned.reinterpret", (value,))
+    if column_type(source).is_symbolic:
+        number = FunctionCall("symbol_id", (value,))
+        return number if target == "number" else number.cast(column_type(target))
+    return value.cast(column_type(target))

@@ -1,0 +1,79 @@
+"""Records and functors for the Datalog oracle, in plain Python.
+
+A record is a tuple of its functor and its fields: ("[]", 1, ("nil",)) is [1, nil]. `as_text` writes it as kpg's answers
+do. Nothing here is shared with the rewrites or the lowering.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kpg.query.ir.program import Program
+from kpg.query.ir.terms import CallTerm, Term, VariableTerm, WildcardTerm
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "exp")},
+    "bshru": lambda a, b: (a % 2**64) >> b,
+}
+
+
+def is_record_term(term: Term) -> bool:
+    """Return whether a term constructs a record."""
+    return isinstance(term, CallTerm) and (term.functor in ("[]", "nil") or term.functor[0] == "$")
+
+
+def call_value(functor: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the result of a constructor or of a function of this file; raise ValueError for any other functor."""
+    if functor in ("[]", "nil") or functor[0] == "$":
+        yield (functor, *arguments)
+    elif functor in FUNCTIONS:
+        yield FUNCTIONS[functor](*arguments)
+    else:
+        raise ValueError(f"the oracle does not support the functor {functor}")
+
+
+def match_pattern(term: Term, value: Any, env: dict[str, Any], later: list[tuple[Term, Any]]) -> bool:
+    """Bind the variables of a pattern in `env`, and return whether it can match; add computed terms to `later`."""
+    if isinstance(term, WildcardTerm):
+        return True
+    if isinstance(term, VariableTerm):
+        return bool(env.setdefault(term.name, value) == value)
+    if not is_record_term(term):
+        later.append((term, value))
+        return True
+    assert isinstance(term, CallTerm)
+    if value[0] != term.functor or len(value) != 1 + len(term.arguments):
+        return False
+    return all(match_pattern(part, field, env, later) for part, field in zip(term.arguments, value[1:], strict=True))
+
+
+def convert_value(program: Program, value: Any, kind: str) -> Any:
+    """Return a value with floats where its type has floats."""
+    if kind == "float":
+        return float(value)
+    for constructor in program.constructors:
+        if constructor.type == kind and isinstance(value, tuple) and constructor.functor == value[0]:
+            pairs = zip(value[1:], constructor.kinds, strict=True)
+            return (value[0], *(convert_value(program, field, inner) for field, inner in pairs))
+    return value
+
+
+def as_text(value: Any) -> Any:
+    """Return a record as text; any other value unchanged."""
+    if not isinstance(value, tuple):
+        return value
+    functor, *fields = value
+    texts = [as_text(one) if isinstance(one, tuple) else scalar_text(one) for one in fields]
+    if functor == "[]":
+        return f"[{', '.join(texts)}]"
+    return f"{functor}({', '.join(texts)})" if texts else functor
+
+
+def scalar_text(value: Any) -> str:
+    """Return a field that is not a record as text."""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return json.dumps(value, ensure_ascii=False)
