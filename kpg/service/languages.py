@@ -20,9 +20,19 @@ from kpg.query.edn.edn_reader import Form, read_forms
 from kpg.query.edn.queries import EdnQueryParser
 from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
+from kpg.query.ir.constructors import Constructor, UserFunctor
 from kpg.query.ir.infer_column_kinds import infer_column_kinds
 from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth
-from kpg.query.ir.program import AggregateReduction, Directive, Fact, Program, Relation, RelationColumn, Rule
+from kpg.query.ir.program import (
+    AggregateReduction,
+    Directive,
+    Fact,
+    NamedType,
+    Program,
+    Relation,
+    RelationColumn,
+    Rule,
+)
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
 from kpg.query.json_plans.plan_rules import parse_plans
@@ -51,6 +61,9 @@ class RuleText:
     bases: tuple[Relation, ...] = ()  # declared and not derived: base relations to create
     parameters: Relation | None = None  # of a query with parameters: the relation of tokens and values
     query: Form | None = None  # of an EDN query: its source form
+    types: tuple[NamedType, ...] = ()
+    constructors: tuple[Constructor, ...] = ()  # of the records and algebraic types that its rules use
+    functors: tuple[UserFunctor, ...] = ()
 
 
 def read_rules(language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
@@ -119,9 +132,10 @@ def compile_text(program: Program, existing: Mapping[str, Relation]) -> RuleText
     """Check a program by compiling it, and return the relations and rules that are its own."""
     refuse_taken(program, existing)
     own = tuple(relation for relation in program.relations if relation.name not in existing)
-    program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=())
+    program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=(), derives_facts=True)
     compile(program)
-    return with_unique_names(RuleText(tuple(program.outputs()), own, program.rules, program.reductions))
+    text = RuleText(tuple(program.outputs()), own, program.rules, program.reductions)
+    return with_unique_names(with_declarations(text, program))
 
 
 def kinds_of(relation: Relation) -> tuple[Kind, ...]:
@@ -193,6 +207,7 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
     program = replace(
         program,
         relations=(*existing.values(), *declared, *undeclared),
+        derives_facts=True,
         directives=(*(Directive("input", base) for base in inputs), *(Directive("output", head) for head in heads)),
     )
     if undeclared:
@@ -202,7 +217,13 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
         program = replace(program, relations=(*existing.values(), *declared, *undeclared))
     compile(program)
     own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation not in bases]
-    return RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
+    text_of_rules = RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
+    return with_declarations(text_of_rules, program)
+
+
+def with_declarations(text: RuleText, program: Program) -> RuleText:
+    """Return a text with the types and functors that its program declares."""
+    return replace(text, types=program.types, constructors=program.constructors, functors=program.functors)
 
 
 def check_redeclaration(relation: Relation, existing: Mapping[str, Relation]) -> None:

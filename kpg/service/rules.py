@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from kpg.errors import InUse, UndefinedName
 from kpg.query.ir.program import Directive, Program, Relation
@@ -31,6 +31,8 @@ from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog, EncodedChanges
 from kpg.service.languages import RuleText
 from kpg.service.relation_declarations import RelationDeclaration
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,19 @@ class RuleStore:
                 *(Directive("output", name) for name in wanted),
             ),
             reductions=tuple(reductions),
+            types=each_once(one for text in all_texts for one in text.types),
+            constructors=each_once(one for text in all_texts for one in text.constructors),
+            functors=each_once(one for text in all_texts for one in text.functors),
+            derives_facts=True,
         )
 
     def _outside(self, name: str, base: Mapping[str, Relation], parameters: dict[str, Relation]) -> Relation:
         return base.get(name) or parameters.get(name) or self.relation(name)
+
+
+def each_once(declarations: Iterable[T]) -> tuple[T, ...]:
+    """Return declarations without repetitions; several texts may declare the same."""
+    return tuple(dict.fromkeys(declarations))
 
 
 def relations_read(text: RuleText) -> list[str]:

@@ -8,6 +8,7 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.query.datalog.change_files import transactions
 from kpg.query.ir.compile import compile
+from kpg.query.ir.constructors import Signatures
 from kpg.query.ir.program import Relation, RelationColumn
 
 WORDS = [
@@ -69,7 +70,8 @@ def test_any_changes_are_transactions_or_an_error(words):
     relations = {"p": Relation("p", (RelationColumn("x", "number", "number"),)), "q": Relation("q", ())}
     lines = "".join(words).split("\n")
     try:
-        assert all(transaction.rows.keys() <= relations.keys() for transaction in transactions(lines, "f", relations))
+        committed = transactions(lines, "f", relations, Signatures())
+        assert all(transaction.rows.keys() <= relations.keys() for transaction in committed)
     except kpg.KpgError as error:
         assert "f:" in str(error)
 

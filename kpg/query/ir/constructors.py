@@ -64,9 +64,9 @@ class Signatures:
         self,
         constructors: Iterable[Constructor] = (),
         functors: Iterable[UserFunctor] = (),
-        types: Mapping[str, Kind] = MappingProxyType(PRIMITIVE_TYPES),
+        types: Mapping[str, Kind] = MappingProxyType({}),
     ) -> None:
-        self.types = types  # the kinds of types, which casts name
+        self.types = {**PRIMITIVE_TYPES, **types}  # the kinds of types, which casts name
         self.constructors = tuple(constructors)
         self.functors = {USER + functor.name: functor for functor in functors}
         self.records = tuple(dict.fromkeys(one.type for one in self.constructors))

@@ -166,6 +166,7 @@ class Program:
     no_magic: tuple[str, ...] = ()  # relations never to restrict by demand; "*": all
     constructors: tuple[Constructor, ...] = ()  # of the records and algebraic types
     functors: tuple[UserFunctor, ...] = ()
+    derives_facts: bool = False  # heads without a body stay rules, as in a service, instead of rows to insert
 
     def signatures(self) -> Signatures:
         """Return the signatures of all functors and constructors that rules may call."""
