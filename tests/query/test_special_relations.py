@@ -102,3 +102,12 @@ def test_two_workers_agree_with_the_oracle(random_program, schedule):
         before = state
         cluster.advance(schedule)
         assert cluster.answer() == dict.fromkeys(evaluate(program, state)["t"], 1)
+
+
+def test_an_equivalence_relation_may_have_facts_and_no_rules():
+    program = compile(parse(".decl eq(x: number, y: number) eqrel\n.output eq\neq(1, 2). eq(2, 3)."))
+    for distinct_inputs in (True, False):
+        with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=distinct_inputs) as installed:
+            installed.insert_facts()
+            db.advance()
+            assert installed.rows("eq") == [(x, y) for x in (1, 2, 3) for y in (1, 2, 3)]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def equivalence_classes(pairs: Collection, element: str, of_class: str) -> Collection:
     """Return the class (`of_class`) of each `element` of the pairs."""
+    from kpg.api.collection import Collection
+
     type_ = pairs.schema.types[0]
     schema = Schema.of({element: type_, of_class: type_})
     node = nodes.ReduceNode(schema, pairs.node.loops, pairs.node, (), nodes.ReductionSpec("components"))
-    return type(pairs)(pairs.db, node)
+    return Collection(pairs.db, node)
