@@ -53,6 +53,35 @@ def test_any_words_are_a_program_or_an_error(text):
     accepted(DECLARED + text)
 
 
+MACRO_WORDS = [
+    "#define", "#undef", "#if", "#ifdef", "#ifndef", "#elif", "#else", "#endif", "#include", "#pragma", "#error",
+    "#line", "#", "##", "defined", "A", "B", "A(x)", "B(x, y)", "(", ")", ",", "1", "0", "&&", "||", "!", "+", "/",
+    "%", "<<", "?", ":", '"a"', '"', "'", "\\", "\n", "\n", "\n", "p(x)", ".", "...", "__VA_ARGS__", "__LINE__",
+    "__FILE__", "once", "/*", "*/", "//",
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(MACRO_WORDS), max_size=25).map(" ".join))
+def test_any_lines_of_the_preprocessor_are_accepted_or_an_error(text):
+    accepted("#define A 1\n" + text)
+    accepted(DECLARED + "#define B(x, y) A(x) + y\n" + text)
+
+
+COMPONENT_WORDS = [
+    ".comp", ".comp C {", ".comp D<T> : C {", ".comp E<T> : T {", "}", ".init", ".init c = C", ".init d = D<number>",
+    ".init e = E<C>", "C", "D<T>", "<", ">", ":", ",", "=", ".override r", ".decl r(x: number)", "overridable",
+    "inline", ".decl s(x: T)", "r(x) :- s(x).", "r(1).", "c.r(x)", "c.r(x) :- d.s(x).", "d.c.r(1).", ".output r",
+    ".type T = number", ".plan 0: (1)", ".once", ".", "\n",
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(COMPONENT_WORDS), max_size=25).map(" ".join))
+def test_any_components_are_a_program_or_an_error(text):
+    accepted(text)
+
+
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from([word for word in WORDS if word[0] not in ".#/"]), max_size=14).map(" ".join))
 def test_any_body_is_a_rule_or_an_error(text):

@@ -27,13 +27,13 @@ from kpg.query.datalog.rule_parser import RuleParser, integer_constant, unsuppor
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.datalog.value_parser import is_constructed, parse_constructed, parse_functor
 from kpg.query.ir.literals import Atom, Conjunction, Truth
-from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule
+from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule, SizeLimit
 from kpg.query.ir.terms import ConstantTerm, Kind, Value
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
-DIRECTIVES = (".decl", ".type", ".functor", ".input", ".output", ".printsize", ".include")
-REFUSED_DIRECTIVES = {".limitsize": "size limits", ".lattice": "lattices"}
+DIRECTIVES = (".decl", ".type", ".functor", ".input", ".output", ".printsize", ".limitsize", ".include", ".comp", ".init")
+REFUSED_DIRECTIVES = {".lattice": "lattices"}
 IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
 MAGIC_QUALIFIERS = {"magic", "no_magic"}
 QUALIFIERS = {"input", "output", "printsize"}
@@ -82,6 +82,7 @@ class ProgramBuilder:
         # relations that demand must or must not restrict
         self.magic: dict[str, list[str]] = {"magic": [], "no_magic": []}
         self.plans: list[ExecutionPlan] = []
+        self.limits: list[SizeLimit] = []
         self.components: dict[str, Component] = {}
         self.instantiations: list[Instantiation] = []
         self.overridable: set[str] = set()  # relations of a component whose rules may be overridden
@@ -103,6 +104,7 @@ class ProgramBuilder:
                 rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
         types = tuple(self.types.resolved().values())
         program = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
+        program = replace(program, limits=tuple(self.limits))
         magic, no_magic = (tuple(dict.fromkeys(self.magic[word])) for word in ("magic", "no_magic"))
         return replace(
             program,
@@ -181,6 +183,8 @@ class ProgramParser(RuleParser):
                 self.types.declare(name.text, "subtype", [(token.text[1:].removesuffix("_type"), token.at)], name.at)
             case ".input" | ".output" | ".printsize":
                 self.input_or_output(token)
+            case ".limitsize":
+                self.size_limit()
             case ".include":
                 self.include()
             case ".once":
@@ -314,6 +318,22 @@ class ProgramParser(RuleParser):
                 names = []
             if is_last:
                 return
+
+    def size_limit(self) -> None:
+        """Parse `.limitsize path(n=100)`. Demand must not restrict the relation: the limit counts its rows."""
+        names = [self.expect_qualified_name("a relation")]
+        while self.take(","):
+            names.append(self.expect_qualified_name("a relation"))
+        self.expect_symbol("(", "the limit, as in (n=100)")
+        options = dict(self.options())
+        rows = options.get("n", "")
+        if set(options) != {"n"} or not rows.isdecimal() or not 0 < len(rows) < 19:
+            hint = f"For example .limitsize {names[0].text}(n=100)."
+            raise failure(ParseError, "a size limit is a number n of rows", names[0].at, hint=hint)
+        for name in names:
+            relation = self.names.relation(name.text)
+            self.builder.limits.append(SizeLimit(relation, int(rows), name.at))
+            self.builder.magic["no_magic"].append(relation)
 
     def options(self) -> tuple[tuple[str, str], ...]:
         """Parse `filename="x", IO=file)`."""

@@ -43,7 +43,6 @@ MAX_NESTING = 100  # each level takes several Python frames, one for each level 
 # Constructs of Soufflé that kpg does not have, and what to write instead.
 UNSUPPORTED = {
     "counters": "Insert identifiers as data.",
-    "size limits": "Leave the directive out.",
     "lattices": "Select the best rows with min or max.",
 }
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time

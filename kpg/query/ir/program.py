@@ -142,6 +142,15 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeLimit:
+    """The recursion of a relation stops when the relation has this many rows."""
+
+    relation: str
+    rows: int
+    at: Position = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Stratum:
     """Relations that are computed together, after all earlier strata; iterated if they depend on themselves."""
 
@@ -162,6 +171,7 @@ class Program:
     strata: tuple[Stratum, ...] = ()
     insert_only: bool = False  # no row of an input is ever removed
     joins: str = ""  # the join hint for rules that have none of their own
+    limits: tuple[SizeLimit, ...] = ()
     magic: tuple[str, ...] = ()  # relations to compute on demand, as the program requests; "*": all
     no_magic: tuple[str, ...] = ()  # relations never to restrict by demand; "*": all
     constructors: tuple[Constructor, ...] = ()  # of the records and algebraic types

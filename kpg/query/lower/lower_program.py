@@ -35,6 +35,7 @@ from kpg.query.lower.lower_recursion import (
     system_of,
 )
 from kpg.query.lower.lower_rule import UNIT, RuleContext, build_rule
+from kpg.query.lower.size_limits import with_size_limits
 from kpg.query.lower.value_expressions import column_type, within_range
 from kpg.seminaive.rule_paths import can_maintain
 
@@ -85,7 +86,7 @@ class LoweredProgram:
 
     def _add(self, stratum: Stratum) -> None:
         if stratum.recursive:
-            if self._has_join_hint(stratum) or not self._add_recursion_operator(stratum):
+            if self._has_join_hint(stratum) or self._limits(stratum) or not self._add_recursion_operator(stratum):
                 self._add_loop(stratum)
         else:
             for name in stratum.relations:
@@ -107,10 +108,17 @@ class LoweredProgram:
                 for name in own
                 if self._relations[name].kind == "plain"
             }
+        limits = self._limits(stratum)
+        if limits:
+            definitions = with_size_limits(definitions, variables, limits)
         for name, definition in definitions.items():
             variables[name].set(definition)
         for name in stratum.relations:
             self.collections[name] = loop.leave(definitions.get(name, self.collections[name]))
+
+    def _limits(self, stratum: Stratum) -> dict[str, int]:
+        """Return the size limits of a recursion's relations."""
+        return {limit.relation: limit.rows for limit in self.program.limits if limit.relation in stratum.relations}
 
     def _name(self, stratum: Stratum) -> str:
         """Return the name of a recursion for error messages, with the position of its first rule."""

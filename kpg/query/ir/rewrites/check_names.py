@@ -28,7 +28,7 @@ def check_names(program: Program) -> Program:
         for head in rule.heads:
             check_formula(head, relations, signatures)
         check_formula(rule.body, relations, signatures)
-    for directive in program.directives:
+    for directive in (*program.directives, *program.limits):
         if directive.relation not in relations:
             hint = did_you_mean(directive.relation, relations)
             raise failure(UndefinedName, f"no relation is called {directive.relation!r}", directive.at, hint=hint)
