@@ -88,7 +88,7 @@ REFUSED = [
     ),
     (".decl p(x: number)\np(strlen(\"a\", \"b\")).", kpg.TypeMismatch, 2, 3, "strlen takes 1 arguments, not 2"),
     (".decl p(x: number)\np(frob(1)).", kpg.UndefinedName, 2, 3, "no functor is called 'frob'"),
-    (".decl p(x: number)\np(as(1, nope)).", kpg.UndefinedName, 2, 9, "no type is called 'nope'"),
+    (".decl p(x: number)\np(as(1, nope)).", kpg.UndefinedName, 2, 3, "no type is called 'nope'"),
     (".decl p(x: number)\np(x).", kpg.UnsafeRule, 2, 3, "variable 'x' in a fact is not bound"),
     (".decl p(x: number)\np(_).", kpg.UnsafeRule, 2, 3, "'_' in a fact"),
     (".decl p(x: number)\np(x) :- p(y).", kpg.UnsafeRule, 2, 3, "variable 'x' in the head is not bound"),

@@ -32,7 +32,18 @@ from kpg.query.ir.terms import ConstantTerm, Kind, Value
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
-DIRECTIVES = (".decl", ".type", ".functor", ".input", ".output", ".printsize", ".limitsize", ".include", ".comp", ".init")
+DIRECTIVES = (
+    ".decl",
+    ".type",
+    ".functor",
+    ".input",
+    ".output",
+    ".printsize",
+    ".limitsize",
+    ".include",
+    ".comp",
+    ".init",
+)
 REFUSED_DIRECTIVES = {".lattice": "lattices"}
 IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
 MAGIC_QUALIFIERS = {"magic", "no_magic"}

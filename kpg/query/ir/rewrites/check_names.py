@@ -7,7 +7,7 @@ from kpg.query.ir.check_calls import check_call
 from kpg.query.ir.constructors import Signatures
 from kpg.query.ir.functors import TESTS
 from kpg.query.ir.literals import Atom, Formula, Test, aggregates, subformulas, terms
-from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.program import Directive, Program, Relation, SizeLimit
 from kpg.query.ir.terms import subterms
 from kpg.query.source_text import did_you_mean, failure
 
@@ -28,7 +28,8 @@ def check_names(program: Program) -> Program:
         for head in rule.heads:
             check_formula(head, relations, signatures)
         check_formula(rule.body, relations, signatures)
-    for directive in (*program.directives, *program.limits):
+    named: list[Directive | SizeLimit] = [*program.directives, *program.limits]
+    for directive in named:
         if directive.relation not in relations:
             hint = did_you_mean(directive.relation, relations)
             raise failure(UndefinedName, f"no relation is called {directive.relation!r}", directive.at, hint=hint)
