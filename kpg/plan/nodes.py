@@ -277,6 +277,23 @@ class ReduceNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class ChoiceNode(PlanNode):
+    """Rows such that at most one has each value of each domain; which ones depends on history."""
+
+    input: PlanNode
+    domains: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NumberNode(PlanNode):
+    """Each row with a number of its own in a further column; the numbers depend on history."""
+
+    input: PlanNode
+    start: int
+    step: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class VariableNode(PlanNode):
     """A variable of a loop: its source in round 0, and in every later round its definition of the round before."""
 

@@ -48,6 +48,8 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Inspect": nodes.InspectNode,
     "Changes": nodes.DeltaSourceNode,
     "Extend": nodes.ExtendNode,
+    "Choice": nodes.ChoiceNode,
+    "Number": nodes.NumberNode,
 }
 KIND_NAMES: Final = {node: kind for kind, node in KINDS.items()}
 

@@ -20,6 +20,7 @@ from kpg.plan import nodes
 from kpg.plan.chains import render_chain
 from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
+from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import render_join
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.placement import common_placement
@@ -150,6 +151,8 @@ class Renderer(Streams):
                 return render_reduction(self, node)
             case nodes.SaturatedNode():
                 return self._saturated(node)
+            case nodes.ChoiceNode() | nodes.NumberNode():
+                return render_history(self, node)
             case nodes.ArrangeNode():
                 return self._stream_of(self.arranged(node.input, node.keys))
             case nodes.RelationNode() | nodes.InstalledNode():

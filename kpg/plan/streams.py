@@ -98,6 +98,10 @@ class Streams:
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
         return replace(rendered, stream=stream, consolidated=False, placed=placed)
 
+    def to_one_worker(self, schema: Schema) -> Pact:
+        """Return the pact that sends all rows to the worker of the empty key."""
+        return self._by_key(schema, 0)
+
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
             return LocalPact()

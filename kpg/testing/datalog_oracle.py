@@ -40,19 +40,22 @@ class NotReady(Exception):
     """A term has a variable without a value yet."""
 
 
-def evaluate(program: Program, inputs: Mapping[str, Iterable[tuple[Any, ...]]]) -> dict[str, Rows]:
-    """Return every relation of a program, given some inputs."""
+def evaluate(
+    program: Program, inputs: Mapping[str, Iterable[tuple[Any, ...]]], chosen: Mapping[str, Rows] | None = None
+) -> dict[str, Rows]:
+    """Return every relation of a program, given some inputs, and the rows to choose from where rows are chosen."""
     db: dict[str, Rows] = {relation.name: set(inputs.get(relation.name, ())) for relation in program.relations}
     for fact in program.facts:
         db[fact.relation].add(convert_row(program, fact.relation, fact.values))
     given = {name: set(rows) for name, rows in db.items()}
+    allowed = chosen or {}
     rules = [without_aggregates(replace(rule, heads=(head,))) for rule in program.rules for head in rule.heads]
     program = replace(
         program, rules=tuple(replace(rule, heads=(head,)) for rule in program.rules for head in rule.heads)
     )
     for names in strata_of(program):
         recursive = any(name in names for rule in rules_of(rules, names) for name, _ in reads_of(rule))
-        fixpoint(program, names, rules_of(rules, names), given, db, recursive)
+        fixpoint(program, names, rules_of(rules, names), given, db, recursive, allowed)
     return {name: {tuple(map(as_text, row)) for row in rows} for name, rows in db.items()}
 
 
@@ -62,7 +65,13 @@ def rules_of(rules: list[Rule], names: set[str]) -> list[Rule]:
 
 
 def fixpoint(
-    program: Program, names: set[str], rules: list[Rule], given: dict[str, Rows], db: dict[str, Rows], recursive: bool
+    program: Program,
+    names: set[str],
+    rules: list[Rule],
+    given: dict[str, Rows],
+    db: dict[str, Rows],
+    recursive: bool,
+    allowed: Mapping[str, Rows],
 ) -> None:
     """Replace some relations by what their rules derive from the current relations, until nothing changes.
 
@@ -79,6 +88,7 @@ def fixpoint(
             )
             for name, rows in derived.items()
         }
+        new |= {name: rows & allowed[name] for name, rows in new.items() if name in allowed}
         if all(db[name] == rows for name, rows in new.items()):
             return
         db.update(new)

@@ -22,8 +22,6 @@ from kpg.query.source_text import Position, did_you_mean, failure
 def with_kind(relation: Relation, word: Token, parser: RuleParser) -> Relation:
     """Return a relation with the qualifier `word`, of which `parser` reads the rest."""
     domains = parse_domains(parser, relation) if word.text == "choice" else ()
-    if domains and relation.kind == "plain":
-        raise failure(ParseError, "choice domains are not supported (choice)", word.at)
     kind = "choice" if domains else "equivalence"
     if relation.kind not in ("plain", kind):
         what = f"{relation.name} cannot be an equivalence relation and have a choice domain"

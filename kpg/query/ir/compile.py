@@ -26,6 +26,7 @@ from kpg.query.ir.rewrites.infer_types import infer_types
 from kpg.query.ir.rewrites.inline_relations import inline_relations
 from kpg.query.ir.rewrites.lift_aggregates import lift_aggregates
 from kpg.query.ir.rewrites.lift_generators import lift_generators
+from kpg.query.ir.rewrites.number_solutions import number_solutions
 from kpg.query.ir.rewrites.order_joins import order_joins
 from kpg.query.ir.rewrites.separate_scopes import separate_scopes
 from kpg.query.ir.rewrites.single_head import single_head
@@ -48,6 +49,7 @@ REWRITES: tuple[Callable[[Program], Program], ...] = (
     unpack_records,
     find_witnesses,
     lift_aggregates,
+    number_solutions,
     lift_generators,
     check_safety,
     flatten_arguments,

@@ -84,6 +84,7 @@ FUNCTORS: dict[str, Functor] = {
     "to_float": conversion("float"),
     "to_string": conversion("symbol"),
     **{name: signature(("float",), "float") for name in MATH},
+    "autoinc": Functor((((), "number"), ((), "unsigned")), 0, 0),  # replaced by the rewrite number_solutions
     "range": same_kind(NUMERIC, 2, 3, generates=True),
 }
 

@@ -87,6 +87,8 @@ def show_reduction(reduction: AggregateReduction) -> str:
     """Return a reduction in words."""
     if reduction.op == "class":
         return f"{reduction.relation} = the class of each element of {reduction.source}."
+    if reduction.op == "number":
+        return f"{reduction.relation} = the rows of {reduction.source}, numbered by history."
     of = "" if reduction.value is None else f" of column {reduction.value}"
     first = f" {reduction.limit}" if reduction.limit else ""
     return (

@@ -44,6 +44,8 @@ def saturation_obstacle(program: Program, stratum: Stratum) -> str | None:
     relations = program.by_name()
     if any(relations[name].generated or relations[name].bag for name in stratum.relations):
         return "it aggregates inside its recursion, or counts rows"
+    if any(relations[name].kind == "choice" for name in stratum.relations):
+        return "it chooses rows inside its recursion"
     shrinking = shrinking_relation(program, stratum.relations)
     if shrinking is not None:
         return f"{shrinking} may lose rows when others grow"
@@ -63,6 +65,8 @@ def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
     relations = program.by_name()
     if any(relations[name].generated or relations[name].bag for name in stratum.relations):
         return "it aggregates inside its recursion, or counts rows"
+    if any(relations[name].kind == "choice" for name in stratum.relations):
+        return "it chooses rows inside its recursion"
     for rule in recursive_rules(program, stratum):
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
             if not 1 <= relations[name].arity <= MAX_MAINTAINED_COLUMNS:

@@ -54,9 +54,7 @@ def check_stratified(edges: list[Dependency], graph: dict[str, list[str]], progr
 def dependencies(program: Program) -> list[Dependency]:
     """Return the edges of the dependency graph."""
     edges = [
-        Dependency(
-            reduction.relation, reduction.source, f"takes the {reduction.op} of", reduction.at, reduction.monotone
-        )
+        Dependency(reduction.relation, reduction.source, blocking_words(reduction.op), reduction.at, reduction.monotone)
         for reduction in program.reductions
     ]
     subsumed = {relation.name for relation in program.relations if relation.kind == "subsumed"}
@@ -70,6 +68,11 @@ def dependencies(program: Program) -> list[Dependency]:
         for atom, positive in atoms(rule.body)
     ]  # fmt: skip
     return edges
+
+
+def blocking_words(op: str) -> str:
+    """Return how a reduction uses all rows of its source."""
+    return "numbers the rows of" if op == "number" else f"takes the {op} of"
 
 
 def not_stratified(edge: Dependency, graph: dict[str, list[str]], program: Program) -> NotStratified:

@@ -1,0 +1,101 @@
+"""Replace `autoinc()`: each solution of a rule's body gets a number of its own.
+
+    id(x, autoinc()) :- a(x, y).
+becomes
+    @1.solutions(x, y) :- a(x, y).
+    @1.number(x, y, n) = the rows of @1.solutions, numbered
+    id(x, n) :- @1.number(x, y, n).
+
+The numbers depend on history (kpg/operators/number_rows.py). Several uses share the numbers: of K uses, use k has the
+numbers k, k + K, k + 2 K, … A recursive rule raises NotStratified in `stratify`: numbers would make new rows without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from kpg.query.ir.body_variables import bound_by, literals, variable_names
+from kpg.query.ir.literals import Atom, Conjunction, Formula, Literal, map_atom_terms, map_terms, terms, variables
+from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule, part_of
+from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm, subterms
+
+COUNTER = "autoinc"
+
+
+def number_solutions(program: Program) -> Program:
+    """Return the program without counters."""
+    numbered = [rule for rule in program.rules if any(map(has_counter, (rule.head, rule.body)))]
+    if not numbered:
+        return program
+    numbering = Numbering()
+    rules = [new for rule in program.rules for new in (numbering.expand(rule) if rule in numbered else [rule])]
+    step = len(numbering.reductions)
+    reductions = [replace(reduction, limit=step) for reduction in numbering.reductions]
+    return replace(
+        program,
+        relations=(*program.relations, *numbering.relations),
+        rules=tuple(rules),
+        reductions=(*program.reductions, *reductions),
+    )
+
+
+def has_counter(formula: Formula) -> bool:
+    """Return whether a formula calls the counter."""
+    return any(is_counter(part) for term in terms(formula) for part in subterms(term))
+
+
+def is_counter(term: Term) -> bool:
+    """Return whether a term is a call of the counter."""
+    return isinstance(term, CallTerm) and term.functor == COUNTER
+
+
+@dataclass(slots=True)
+class Numbering:
+    """The relations and reductions for the counters of a program so far."""
+
+    relations: list[Relation] = field(default_factory=list)
+    reductions: list[AggregateReduction] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def expand(self, rule: Rule) -> list[Rule]:
+        """Return a rule that reads numbers, and the rule for the solutions that are numbered."""
+        kinds = dict(rule.kinds)
+        plain = [literal for literal in literals(rule) if not has_counter(literal)]
+        bound = bound_by(plain)
+        first = [literal for literal in plain if variable_names(literal) <= bound]
+        keys = list(dict.fromkeys(variable for literal in first for variable in variables(literal)))
+        name = f"{rule.head.relation} {next(self.numbers)}"
+        solutions = Atom(part_of(name, "solutions"), tuple(keys), rule.at)
+        columns = tuple(RelationColumn(key.name, "", kinds[key.name], key.at) for key in keys)
+        self.relations.append(Relation(solutions.relation, columns, rule.at, generated=True))
+        groups: list[Literal] = []
+
+        def number(term: Term) -> Term:
+            if not is_counter(term):
+                return term
+            assert isinstance(term, CallTerm)
+            result = VariableTerm(f"number#{len(groups)} of {name}", term.at)
+            kinds[result.name] = term.kind or "number"
+            groups.append(self.group(solutions, columns, result, kinds[result.name], f"number {len(groups)}"))
+            return result
+
+        head = map_atom_terms(rule.head, number)
+        rest = [map_terms(literal, number) for literal in literals(rule) if literal not in first]
+        known = tuple(sorted(kinds.items()))
+        numbered = replace(rule, heads=(head,), body=Conjunction((*groups, *rest), rule.body.at), kinds=known)
+        return [Rule((solutions,), Conjunction(tuple(first), rule.body.at), rule.at, known), numbered]
+
+    def group(
+        self, solutions: Atom, columns: tuple[RelationColumn, ...], result: VariableTerm, kind: Kind, part: str
+    ) -> Atom:
+        """Return an atom for the number of each solution."""
+        relation = solutions.relation.replace(".solutions", f".{part}")
+        value = RelationColumn("= number", "", kind)
+        self.relations.append(Relation(relation, (*columns, value), result.at, generated=True, kind="choice"))
+        start = len(self.reductions)
+        self.reductions.append(
+            AggregateReduction(relation, solutions.relation, len(columns), "number", start, result.at)
+        )
+        return Atom(relation, (*solutions.arguments, result), result.at)

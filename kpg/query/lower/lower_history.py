@@ -1,0 +1,30 @@
+"""Lower the relations whose rows depend on history: choice domains, and numbered rows (autoinc)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kpg.columns.schema import Schema
+from kpg.plan import nodes
+from kpg.query.ir.program import AggregateReduction, Relation
+from kpg.query.lower.expressions import TYPES
+
+if TYPE_CHECKING:
+    from kpg.api.collection import Collection
+
+
+def choose(rows: Collection, relation: Relation) -> Collection:
+    """Return some rows of a set: at most one for each value of each choice domain of the relation."""
+    domains = tuple(tuple(relation.columns[column].name for column in domain) for domain in relation.domains)
+    return type(rows)(rows.db, nodes.ChoiceNode(rows.schema, rows.node.loops, rows.node, domains))
+
+
+def number(rows: Collection, relation: Relation, reduction: AggregateReduction) -> Collection:
+    """Return the rows of a set, each with a number in the last column of the relation."""
+    column = relation.columns[-1]
+    numbered = Schema.of({column.name: TYPES[column.kind]})
+    schema = rows.schema.concat(numbered) if reduction.keys else numbered
+    node = nodes.NumberNode(
+        rows.schema.concat(numbered), rows.node.loops, rows.node, reduction.value or 0, max(reduction.limit, 1)
+    )
+    return type(rows)(rows.db, node).select(*schema.names)
