@@ -45,7 +45,7 @@ class ChooseRows(OrderedTimes):
             affected |= self._drop(row)
         added = [row for row in sorted(affected) if row not in self.chosen and self._choose(row, time, round_)]
         self._forget(affected)
-        return [change for change in [*[(row, -1) for row in dropped], *[(row, 1) for row in added]]]
+        return [*((row, -1) for row in dropped), *((row, 1) for row in added)]
 
     def _count(self, row: Row, round_: int, diff: int) -> None:
         """Change the count of a row from a round on."""

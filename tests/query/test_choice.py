@@ -128,7 +128,12 @@ def test_a_choice_stays_until_its_support_is_gone():
 
 def test_after_reopening_choices_are_made_anew(tmp_path):
     """The log holds inputs, not choices: a reopened directory chooses among the rows that it finds."""
-    text = ".decl a(k: number, v: number) input\n.decl c(k: number, v: number) choice-domain k\n.output c\nc(k, v) :- a(k, v)."
+    text = """
+    .decl a(k: number, v: number) input
+    .decl c(k: number, v: number) choice-domain k
+    .output c
+    c(k, v) :- a(k, v).
+    """
     with kpg.open(tmp_path) as db, InstalledProgram(db, compile(parse(text))) as installed:
         installed.inputs["a"].insert([(1, 9)])
         db.advance()

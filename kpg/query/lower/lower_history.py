@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
 
-def choose(rows: Collection, relation: Relation) -> Collection:
+def choose_rows_of(rows: Collection, relation: Relation) -> Collection:
     """Return some rows of a set: at most one for each value of each choice domain of the relation."""
     domains = tuple(tuple(relation.columns[column].name for column in domain) for domain in relation.domains)
     return type(rows)(rows.db, nodes.ChoiceNode(rows.schema, rows.node.loops, rows.node, domains))
 
 
-def number(rows: Collection, relation: Relation, reduction: AggregateReduction) -> Collection:
+def number_rows_of(rows: Collection, relation: Relation, reduction: AggregateReduction) -> Collection:
     """Return the rows of a set, each with a number in the last column of the relation."""
     column = relation.columns[-1]
     numbered = Schema.of({column.name: TYPES[column.kind]})

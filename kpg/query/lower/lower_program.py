@@ -25,7 +25,7 @@ from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.join_strategy import NO_CONTEXT, PlanningContext, RulePlan, check_hint, plan_rule, planning_context
 from kpg.query.lower.equivalence_classes import equivalence_classes
 from kpg.query.lower.lower_deltas import build_pipelines
-from kpg.query.lower.lower_history import choose, number
+from kpg.query.lower.lower_history import choose_rows_of, number_rows_of
 from kpg.query.lower.lower_recursion import (
     SEEDED_READ_ROWS,
     is_recursive,
@@ -206,7 +206,7 @@ class LoweredProgram:
             return all_rows
         single = len(parts) == 1 and (not rules or is_set(rules[0]))
         if self._relations[name].kind == "choice" and self._relations[name].domains:
-            return choose(all_rows.distinct(), self._relations[name])
+            return choose_rows_of(all_rows.distinct(), self._relations[name])
         reduced = self._relations[name].kind in ("subsumed", "aggregated")  # its rule has a set for its body
         return all_rows if single and (reduced or not recursive) else all_rows.distinct()
 
@@ -274,7 +274,7 @@ class LoweredProgram:
     def _reduction_rows(self, reduction: AggregateReduction) -> Collection:
         """Return the groups of a relation, each with its aggregated value."""
         if reduction.op == "number":
-            return number(self.collections[reduction.source], self._relations[reduction.relation], reduction)
+            return number_rows_of(self.collections[reduction.source], self._relations[reduction.relation], reduction)
         if reduction.op == "class":
             element, of_class = (column.name for column in self._relations[reduction.relation].columns)
             return equivalence_classes(self.collections[reduction.source], element, of_class)

@@ -7,7 +7,7 @@ becomes
     id(x, n) :- @1.number(x, y, n).
 
 The numbers depend on history (kpg/operators/number_rows.py). Several uses share the numbers: of K uses, use k has the
-numbers k, k + K, k + 2 K, … A recursive rule raises NotStratified in `stratify`: numbers would make new rows without end.
+numbers k, k + K, k + 2 K, … A recursive rule raises NotStratified in `stratify`: each number would make a new row.
 """
 
 from __future__ import annotations
