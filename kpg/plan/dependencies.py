@@ -45,7 +45,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
             return []
         case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode() | nodes.LeaveNode():
             return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
-        case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChoiceNode() | nodes.NumberNode():
+        case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
             return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
         case nodes.JoinNode():
             return _of_join(node)

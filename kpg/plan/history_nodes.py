@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-def render_history(renderer: Renderer, node: nodes.ChoiceNode | nodes.NumberNode) -> Rendered:
+def render_history(renderer: Renderer, node: nodes.ChosenRowsNode | nodes.NumberedRowsNode) -> Rendered:
     """Render a choice or a numbering."""
     inner = renderer.reorder(renderer.collection(node.input), node.input.schema)
     schema = inner.schema
     pact = renderer.to_one_worker(schema)
-    if isinstance(node, nodes.ChoiceNode):
+    if isinstance(node, nodes.ChosenRowsNode):
         domains = tuple(tuple(schema.index(column) for column in domain) for domain in node.domains)
         stream = choose_rows(renderer.dataflow, inner.stream, pact, schema, domains)
         return renderer.rendered(stream, schema, inner.loop)

@@ -277,7 +277,7 @@ class ReduceNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ChoiceNode(PlanNode):
+class ChosenRowsNode(PlanNode):
     """Rows such that at most one has each value of each domain; which ones depends on history."""
 
     input: PlanNode
@@ -285,7 +285,7 @@ class ChoiceNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class NumberNode(PlanNode):
+class NumberedRowsNode(PlanNode):
     """Each row with a number of its own in a further column; the numbers depend on history."""
 
     input: PlanNode

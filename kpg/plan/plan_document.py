@@ -48,8 +48,8 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Inspect": nodes.InspectNode,
     "Changes": nodes.DeltaSourceNode,
     "Extend": nodes.ExtendNode,
-    "Choice": nodes.ChoiceNode,
-    "Number": nodes.NumberNode,
+    "Choice": nodes.ChosenRowsNode,
+    "Number": nodes.NumberedRowsNode,
 }
 KIND_NAMES: Final = {node: kind for kind, node in KINDS.items()}
 

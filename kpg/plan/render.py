@@ -151,7 +151,7 @@ class Renderer(Streams):
                 return render_reduction(self, node)
             case nodes.SaturatedNode():
                 return self._saturated(node)
-            case nodes.ChoiceNode() | nodes.NumberNode():
+            case nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
                 return render_history(self, node)
             case nodes.ArrangeNode():
                 return self._stream_of(self.arranged(node.input, node.keys))

@@ -81,8 +81,8 @@ def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_pr
                 assert sorted(installed.rows(name)) == sorted(expected[name]), name
 
 
-@settings(max_examples=8, **QUICK)
-@given(special_programs(), st.lists(st.integers(0, 1), max_size=20))
+@settings(max_examples=4, **QUICK)
+@given(special_programs(), st.lists(st.integers(0, 1), max_size=10))
 def test_two_workers_agree_with_the_oracle(random_program, schedule):
     note(random_program.text)
     program, ready = compiled(random_program.text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.query.ir.program import AggregateReduction, Relation
-from kpg.query.lower.expressions import TYPES
+from kpg.query.lower.value_expressions import column_type
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def choose_rows_of(rows: Collection, relation: Relation) -> Collection:
     """Return some rows of a set: at most one for each value of each choice domain of the relation."""
     domains = tuple(tuple(relation.columns[column].name for column in domain) for domain in relation.domains)
-    return type(rows)(rows.db, nodes.ChoiceNode(rows.schema, rows.node.loops, rows.node, domains))
+    return type(rows)(rows.db, nodes.ChosenRowsNode(rows.schema, rows.node.loops, rows.node, domains))
 
 
 def number_rows_of(rows: Collection, relation: Relation, reduction: AggregateReduction) -> Collection:
     """Return the rows of a set, each with a number in the last column of the relation."""
     column = relation.columns[-1]
-    numbered = Schema.of({column.name: TYPES[column.kind]})
+    numbered = Schema.of({column.name: column_type(column.kind)})
     schema = rows.schema.concat(numbered) if reduction.keys else numbered
-    node = nodes.NumberNode(
+    node = nodes.NumberedRowsNode(
         rows.schema.concat(numbered), rows.node.loops, rows.node, reduction.value or 0, max(reduction.limit, 1)
     )
     return type(rows)(rows.db, node).select(*schema.names)
