@@ -34,7 +34,7 @@ from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
-from kpg.errors import InUse, KpgError, TimeTooEarly, TypeMismatch, UndefinedName
+from kpg.errors import InUse, KpgError, NameTaken, TimeTooEarly, TypeMismatch, UndefinedName
 from kpg.plan.nodes import Loop, PlanNode
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
@@ -57,6 +57,25 @@ class Database(ABC):
     readers: Mapping[str, NamedReader]
     followers: list[Callable[[], None]]  # called after each advance, when the listeners of outputs have been called
     installer: Installer
+
+    # Functors
+
+    @property
+    def functors(self) -> dict[str, Callable[..., Any]]:
+        """The functions that Datalog programs call as @name, by name."""
+        functors: dict[str, Callable[..., Any]] = self.__dict__.setdefault("_functors", {})
+        return functors
+
+    def functor(self, name: str, function: Callable[..., Any]) -> None:
+        """Provide the function of a functor that Datalog programs declare: `.functor f(x: number): number`.
+
+        It takes and returns Python values, one for each argument, and must be pure: kpg calls it once for each
+        combination of arguments and keeps the result. On workers, it must be importable there by its name.
+        """
+        if not callable(function) or not name.isidentifier():
+            raise TypeMismatch(f"functor {name!r} needs a name and a function", detail=f"Found {function!r:.80}.")
+        if self.functors.setdefault(name, function) is not function:
+            raise NameTaken(f"functor {name!r} has a function already", hint="Choose another name.")
 
     # Time
 

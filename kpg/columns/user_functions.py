@@ -8,6 +8,7 @@ value of a row must not depend on the other rows, and a function must not change
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from kpg.columns.bound_nodes import (
 )
 from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
 from kpg.columns.expression import Apply
+from kpg.columns.functor_results import call_once, results_of
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import Type
@@ -38,7 +40,8 @@ def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope
     if expression.kind == "arrow":
         return ArrayFunctionNode(expression.returns, expression, arguments, scope)
     type_ = expression.returns.optional(expression.returns.nullable or any_nullable(arguments))
-    return (RowFunctionNode if expression.kind == "rows" else ArrayFunctionNode)(type_, expression, arguments, scope)
+    nodes: dict[str, type[UserFunctionNode]] = {"rows": RowFunctionNode, "functor": FunctorNode}
+    return nodes.get(expression.kind, ArrayFunctionNode)(type_, expression, arguments, scope)
 
 
 class UserFunctionNode(BoundNode):
@@ -126,8 +129,24 @@ class RowFunctionNode(UserFunctionNode):
         columns = [decode_list(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
         for row in range(n):
             try:
-                value = self._expression.function(*(column[row] for column in columns))
+                value = self._value(tuple(column[row] for column in columns))
                 answer[row] = encode_value(self._expression.returns, value, symbols)
             except Exception as error:  # any exception of a user function is a failure of the row
                 codes[row] = self._code(error)
         return answer, codes
+
+    def _value(self, arguments: tuple[Any, ...]) -> Any:
+        return self._expression.function(*arguments)
+
+
+class FunctorNode(RowFunctionNode):
+    """A user-defined functor of Datalog: each result is computed once and kept (kpg.columns.functor_results)."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, type_: Type, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
+        super().__init__(type_, expression, arguments, scope)
+        self._results = results_of(expression.function, scope.symbols)
+
+    def _value(self, arguments: tuple[Any, ...]) -> Any:
+        return call_once(self._expression.function, self._results, arguments)

@@ -11,6 +11,8 @@ its own. Each answer is an arrangement by all columns.
     program = InstalledProgram(db, program, demand={"path": ("x",)})
     program.arguments["path"].insert([(1,)])      asks for path(1, _); the answer holds the rows of its arguments
 
+    program = InstalledProgram(db, program, functors={"f": f})     the function of `.functor f(x: number): number`
+
 With `insert_only`, or if the program says so, inputs refuse to remove rows, and recursions keep no state for removals.
 
 An empty `demand` binds no arguments, but still restricts the program to the constants and parameters in its rules.
@@ -22,7 +24,7 @@ counts of the inputs, if they are known (kpg/query/demand/output_demand.py). `re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -58,8 +60,11 @@ class InstalledProgram:
         joins: str = "auto",
         restrict: bool = True,
         counts: InputCounts | None = None,
+        functors: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.db = db
+        for functor, function in (functors or {}).items():
+            db.functor(functor, function)
         shared: dict[str, SourceCollection] = dict(inputs or {})
         output_names: dict[str, str] = {}
         self.arguments: dict[str, Input] = {}

@@ -69,6 +69,9 @@ def add_run(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--memory-limit", type=positive, metavar="BYTES", help="stop when the process uses more memory")
     parser.add_argument("--joins", default="auto", metavar="HOW", help=JOINS_HELP)
+    parser.add_argument(
+        "--functors", type=Path, metavar="MODULE.py", help="Python module with the functions that .functor declares"
+    )
     parser.add_argument("--no-progress", action="store_true", help="show no progress bar, even on a terminal")
     parser.set_defaults(command=run)
 
@@ -129,6 +132,7 @@ def run(options: argparse.Namespace) -> int:
             max_rounds=options.max_rounds,
             memory_limit=options.memory_limit,
             joins=options.joins,
+            functors=options.functors,
             progress=bar.show,
         )
     return 0

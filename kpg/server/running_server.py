@@ -18,6 +18,7 @@ from types import TracebackType
 from kpg.api.memory import machine_bytes
 from kpg.errors import InputError
 from kpg.opening import open as open_db
+from kpg.query.functor_modules import load_functors
 from kpg.server.hub import Hub
 from kpg.server.listener import ListenAddress, Listener
 from kpg.server.session_limits import SessionLimits
@@ -47,6 +48,7 @@ class Settings:
     session_limits: SessionLimits = field(default_factory=SessionLimits)
     limits: Limits = field(default_factory=lambda: Limits(rounds=MAX_ROUNDS, waiting_rows=MAX_UNREAD_ROWS))
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
+    functors: Path | None = None  # the Python module with the functions of user-defined functors
     history: int | None = 0
     memory: int | None = field(default_factory=lambda: default_memory_limit())  # bytes
     rounds: int = MAX_ROUNDS
@@ -54,7 +56,8 @@ class Settings:
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
         db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
-        return Service(db, limits=self.limits, sinks=self.sinks)
+        functors = {} if self.functors is None else load_functors(self.functors)
+        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors)
 
     def resolve_tokens(self) -> tuple[Tokens, str | None]:
         """Return the tokens, and a generated one that must be shown to the user."""

@@ -68,6 +68,9 @@ def add_to(commands: Any) -> None:
     engine.add_argument(
         "--sinks", type=Path, metavar="DIR", help="directory that admins' sinks write to (default: no sinks)"
     )
+    engine.add_argument(
+        "--functors", type=Path, metavar="MODULE.py", help="Python module with functors that rules may declare and call"
+    )
     parser.set_defaults(command=run)
 
 
@@ -113,6 +116,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             queries=session_limits.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=MAX_UNREAD_ROWS
         ),
         sinks=arguments.sinks,
+        functors=arguments.functors,
         history=arguments.history,
         memory=memory,
         rounds=rounds,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch
+from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch, UndefinedName
 from kpg.query.datalog import parse
 from kpg.query.edn import Attribute
 from kpg.query.edn.edn_reader import Form, read_forms
@@ -219,6 +219,14 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
     own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation not in bases]
     text_of_rules = RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
     return with_declarations(text_of_rules, program)
+
+
+def check_functors(declared: tuple[UserFunctor, ...], functions: Mapping[str, object]) -> None:
+    """Raise UndefinedName if a text declares a functor for which the service has no function."""
+    for functor in declared:
+        if functor.name not in functions:
+            hint = did_you_mean(functor.name, functions) or "Start the server with --functors MODULE.py."
+            raise failure(UndefinedName, f"functor @{functor.name} has no function here", functor.at, hint=hint)
 
 
 def with_declarations(text: RuleText, program: Program) -> RuleText:

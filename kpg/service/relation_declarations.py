@@ -20,12 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from kpg.columns.schema import Schema
+from kpg.columns.schema import Schema, parse_type
 from kpg.errors import SchemaMismatch, TypeMismatch
+from kpg.query.ir.primitive_types import PRIMITIVE_TYPES
 from kpg.query.ir.program import Relation, RelationColumn
-from kpg.query.ir.terms import KINDS, Kind
+from kpg.query.ir.terms import Kind
 from kpg.query.lower.lower_rule import UNIT
-from kpg.query.lower.value_expressions import column_type
+from kpg.query.lower.value_expressions import column_type, kind_of_type
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 Semantics = Literal["raw", "distinct", "cardinality-one", "last-write-wins"]
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
 REPLACING: tuple[Semantics, ...] = ("cardinality-one", "last-write-wins")  # a row replaces the one with the same key
-KIND_OF: dict[Any, Kind] = {
-    int: "number", float: "float", str: "symbol", bool: "bool", "int": "number", "int64": "number", "str": "symbol",
-    "string": "symbol", "float64": "float", **{kind: kind for kind in KINDS},
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ def declare_relation(
     if (chosen == "last-write-wins") != (order is not None):
         hint = "Give order=, a column of numbers." if order is None else "Only last-write-wins has an order."
         raise SchemaMismatch(f"{name} is {chosen} and has {'an' if order else 'no'} order", hint=hint)
-    if order is not None and dict(kinds)[order] not in ("number", "unsigned", "float"):
+    if order is not None and not is_ordered(dict(kinds)[order]):
         raise TypeMismatch(
             f"{name} cannot be ordered by {order}, which is a {dict(kinds)[order]}", hint="Choose a column of numbers."
         )
@@ -157,14 +154,22 @@ def check_column(relation: str, column: str) -> None:
 
 def kind_of(spec: Any, subject: str) -> Kind:
     """Return the kind that a type or a name stands for; `subject` names the column in an error."""
+    if isinstance(spec, str) and spec.removesuffix("?") in PRIMITIVE_TYPES:
+        name = spec.removesuffix("?")
+        return PRIMITIVE_TYPES[name] + spec[len(name) :]
     try:
-        kind = KIND_OF.get(spec)
-    except TypeError:
-        kind = None
-    if kind is None:
-        hint = f"Kinds are {', '.join(KINDS)}; or int, float, str, bool."
-        raise TypeMismatch(f"{subject} cannot hold {spec!r}", hint=hint)
-    return kind
+        return kind_of_type(parse_type(spec))
+    except TypeMismatch:
+        names = ", ".join((*PRIMITIVE_TYPES, "decimal(p,s)"))
+        hint = f"Types are {names}, each with ? if it may be null; or int, float, str, bool and other Python types."
+        raise TypeMismatch(f"{subject} cannot hold {spec!r}", hint=hint) from None
+
+
+def is_ordered(kind: Kind) -> bool:
+    """Return whether values of a kind can order writes: numbers and times that are not null."""
+    return kind in ("number", "unsigned", "float", "date", "timestamp") or (
+        kind.startswith("decimal(") and not kind.endswith("?")
+    )
 
 
 def check_semantics(name: str, semantics: str) -> Semantics:

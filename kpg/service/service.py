@@ -30,10 +30,16 @@ from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.base_relations import Catalog, Change
 from kpg.service.interests import InterestOptions, InterestRegistry
-from kpg.service.languages import read_rules
+from kpg.service.languages import check_functors, read_rules
 from kpg.service.limits import Limits
 from kpg.service.one_shot import OneShotQueries, explain
-from kpg.service.relation_declarations import DeclarationStore, RelationDeclaration, declare_attribute, declare_relation
+from kpg.service.relation_declarations import (
+    DeclarationStore,
+    RelationDeclaration,
+    check_name,
+    declare_attribute,
+    declare_relation,
+)
 from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
 from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
@@ -55,12 +61,15 @@ class Service:
         limits: Limits = DEFAULT_LIMITS,
         clock: Callable[[], float] = monotonic,
         sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None disables them
+        functors: Mapping[str, Callable[..., Any]] | None = None,  # the functions that rules may declare and call
     ) -> None:
         if not isinstance(db, EmbeddedDatabase) or db.config.coordinates != 1 or not db.is_single_worker:
             raise ProgramError(
                 "a service needs a db with one clock in this process", hint="Open it without coordinates= and workers=."
             )
         self.db = db
+        for functor, function in (functors or {}).items():
+            db.functor(functor, function)
         self._logs: list[EventLog] = []
         self._observed: set[str] = set()  # attributes of the event log, which end with the service
         self.limits = limits
@@ -170,8 +179,10 @@ class Service:
         if identical is not None:
             return identical.text.names
         rule_text = read_rules(language, text, name, self.relations())
+        check_functors(rule_text.functors, self.db.functors)
         for relation in rule_text.bases:
-            self.create_relation(relation.name, {column.name: column.kind for column in relation.columns})
+            check_name(relation.name, attribute=False)
+            self._create(RelationDeclaration(relation.name, tuple((one.name, one.kind) for one in relation.columns)))
         if not rule_text.rules:
             return ()
         registered = self.rules.add(language, text, name, rule_text)

@@ -29,6 +29,7 @@ from kpg.query.datalog.questions import questions
 from kpg.query.datalog.record_facts import canonical_table, readable
 from kpg.query.datalog.relation_files import read_relation, write_relation
 from kpg.query.demand import InputCounts
+from kpg.query.functor_modules import load_functors
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Directive, Program
@@ -157,14 +158,17 @@ def run(
     max_rounds: int | None = None,
     memory_limit: int | None = None,
     joins: str = "auto",
+    functors: Path | None = None,
     to_stdout: bool = False,
     stdout: IO[str] | None = None,
     progress: Progress = no_progress,
 ) -> int:
     """Run a program on its facts; with changes, commit by commit. Return the number of commits.
 
-    With queries such as `path("a", _)`, answer only those, and compute only what they need.
+    With queries such as `path("a", _)`, answer only those, and compute only what they need. `functors` is a Python
+    module with the functions that the program declares.
     """
+    functions = {} if functors is None else load_functors(functors)
     parsed = parse_file(path, include_dirs, macros)
     asked = questions(parsed, list(queries)) if queries else None
     program = compile(parsed if asked is None else asked.program)
@@ -185,6 +189,7 @@ def run(
             demand=None if asked is None else asked.bound,
             insert_only=insert_only or None,
             joins=joins,
+            functors={one.name: functions[one.name] for one in program.functors if one.name in functions},
             counts=counts_of(tables),
         )
         file_run.load(installed, tables)

@@ -16,6 +16,8 @@ from kpg.query.ir.program import Fact, Relation, RelationColumn
 from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import Position, failure
 
+WRITTEN_AS_TEXT = ("date", "timestamp", "decimal", "uuid")  # kinds of which constants are written as strings
+
 
 @dataclass(frozen=True, slots=True)
 class KindResolver:
@@ -119,9 +121,10 @@ class KindResolver:
 
 def resolve_constant(term: ConstantTerm, kind: Kind) -> ConstantTerm:
     """Return a constant as a value of a kind; raise TypeMismatch if it does not fit."""
-    value = float(term.value) if kind == "float" else term.value
-    if kind in ("number", "unsigned"):
-        low, high = (0, 2**64 - 1) if kind == "unsigned" else (-(2**63), 2**63 - 1)
+    base = kind.removesuffix("?")
+    value = float(term.value) if base == "float" else term.value
+    if base in ("number", "unsigned"):
+        low, high = (0, 2**64 - 1) if base == "unsigned" else (-(2**63), 2**63 - 1)
         if not isinstance(value, int) or not low <= value <= high:
             hint = f"The range is {low:,} to {high:,}."
             raise failure(TypeMismatch, f"{value} is out of the range of {kind}", term.at, hint=hint)
@@ -171,6 +174,13 @@ def constant_kinds(term: ConstantTerm) -> frozenset[Kind]:
     if term.kind is not None:
         return frozenset({term.kind})
     return NUMBERS - {"unsigned"} if isinstance(term.value, int) and term.value < 0 else NUMBERS
+
+
+def written_kinds(term: ConstantTerm, every: frozenset[Kind]) -> frozenset[Kind]:
+    """Return the kinds beyond those of Datalog that a constant may stand for: nullable ones, and dates in text."""
+    nullable = {f"{kind}?" for kind in constant_kinds(term)}
+    textual = {kind for kind in every if kind.removesuffix("?").partition("(")[0] in WRITTEN_AS_TEXT}
+    return frozenset((nullable | textual if isinstance(term.value, str) else nullable) & every)
 
 
 def common_kinds(

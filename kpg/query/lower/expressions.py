@@ -18,11 +18,11 @@ from kpg.columns.number_functions import parse_number
 from kpg.columns.schema import INT64, UINT64, Type
 from kpg.columns.symbols import Symbols
 from kpg.errors import KpgError
-from kpg.query.ir.constructors import IS_TAGGED
+from kpg.query.ir.constructors import IS_TAGGED, USER
 from kpg.query.ir.literals import COMPARE, Comparison, Test
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.lower.ranges import in_ranges
-from kpg.query.lower.value_expressions import column_type, constant, structural, tagged
+from kpg.query.lower.value_expressions import Functions, column_type, constant, structural, tagged, user_call
 
 LOGIC = ("land", "lor", "lxor", "lnot")
 POSIX_CLASS = re.compile(r"\[:([a-z]+):\]")
@@ -35,7 +35,10 @@ POSIX_CLASSES = {
 class TermCompiler:
     """Compiles the terms of a rule; `names` gives the column of each variable."""
 
-    def __init__(self, names: Mapping[str, str], symbols: Symbols, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, names: Mapping[str, str], symbols: Symbols, kinds: Mapping[str, Kind], functions: Functions
+    ) -> None:
+        self.functions = functions
         self.names = names
         self.symbols = symbols
         self.kinds = kinds
@@ -83,6 +86,8 @@ class TermCompiler:
         built = structural(name, arguments, [self.kind(argument) for argument in term.arguments], term.kind)
         if built is not None:
             return built
+        if name.startswith(USER):
+            return user_call(name, arguments, term.kind, self.functions)
         if name in CONVERSIONS:
             return CONVERSIONS[name](arguments[0], self.kind(term.arguments[0]))
         if name == "ord":

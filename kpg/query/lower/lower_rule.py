@@ -101,7 +101,8 @@ def build_step(
 
 def term_compiler(bindings: Bindings, plan: RulePlan) -> TermCompiler:
     """Return a compiler for terms of the rule over the columns of the bindings."""
-    return TermCompiler(bindings.names, bindings.rows.db.symbols, dict(plan.rule.kinds))
+    db = bindings.rows.db
+    return TermCompiler(bindings.names, db.symbols, dict(plan.rule.kinds), db.functors)
 
 
 def scan(atom: Atom, context: RuleContext) -> Bindings:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from kpg.columns.expression import Expression, FunctionCall
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kpg.columns.expression import Apply, Expression, FunctionCall
 from kpg.columns.functions import lit
 from kpg.columns.number_functions import MATH, bits, math, power
 from kpg.columns.records import make_record, record_field, record_has_tag
 from kpg.columns.schema import BOOL, FLOAT64, INT64, RECORD, STRING, UINT64, Type, parse_type
-from kpg.query.ir.constructors import BRANCH, CAST, FIELD, NIL, field_access
+from kpg.errors import UndefinedName
+from kpg.query.ir.constructors import BRANCH, CAST, FIELD, NIL, USER, field_access
 from kpg.query.ir.constructors import RECORD as RECORD_FUNCTOR
 from kpg.query.ir.primitive_types import PRIMITIVE_TYPES, Range
 from kpg.query.ir.terms import ConstantTerm, Kind
@@ -15,6 +19,7 @@ from kpg.query.ir.terms import ConstantTerm, Kind
 KIND_TYPES: dict[Kind, Type] = {
     "number": INT64, "unsigned": UINT64, "float": FLOAT64, "symbol": STRING, "bool": BOOL,
 }  # fmt: skip
+Functions = Mapping[str, Callable[..., Any]]  # the user's functions by the name of their functor
 BITS = ("band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru")
 REINTERPRETED = ("number", "unsigned")  # kinds that a cast converts by keeping their 64 bits
 
@@ -29,13 +34,21 @@ def column_type(kind: Kind) -> Type:
     return parse_type(kind) if is_named else RECORD
 
 
+def kind_of_type(type_: Type) -> Kind:
+    """Return the kind of the values of a column type; a kind that may be null ends with a question mark."""
+    plain = type_.optional(False)
+    kind = next((kind for kind, known in KIND_TYPES.items() if known == plain), str(plain))
+    return f"{kind}?" if type_.nullable else kind
+
+
 def constant(term: ConstantTerm) -> Expression:
     """Return a constant of its kind."""
-    if term.kind == "unsigned":
+    kind = None if term.kind is None else term.kind.removesuffix("?")
+    if kind == "unsigned":
         return lit(str(term.value)).cast(UINT64)  # an int of Python is an int64
-    if term.kind is None or term.kind in KIND_TYPES or not isinstance(term.value, str):
+    if kind is None or kind in KIND_TYPES or not isinstance(term.value, str):
         return lit(term.value)
-    return lit(term.value).cast(column_type(term.kind))
+    return lit(term.value).cast(column_type(kind))
 
 
 def within_range(value: Expression, bounds: Range, name: str) -> Expression:
@@ -67,6 +80,17 @@ def structural(name: str, arguments: list[Expression], kinds: list[Kind], result
     if name == "^" and result != "float":
         return power(*arguments)
     return None
+
+
+def user_call(name: str, arguments: list[Expression], result: Kind, functions: Functions) -> Expression:
+    """Return the call of a user-defined functor; raise UndefinedName if the db has no function for it."""
+    function = functions.get(name.removeprefix(USER))
+    if function is None:
+        raise UndefinedName(
+            f"functor {name} has no function",
+            hint=f'Provide it: db.functor("{name.removeprefix(USER)}", function), or --functors module.py.',
+        )
+    return Apply(function, column_type(result), "functor", tuple(arguments))
 
 
 def cast(value: Expression, source: Kind, target: Kind) -> Expression:

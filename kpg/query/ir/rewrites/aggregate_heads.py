@@ -127,7 +127,7 @@ def rows_relation(program: Program, relation: Relation, order: list[int], operat
     name = part_of(relation.name, "rows")
     for rule in program.rules_of(relation.name):
         kinds = dict(declared)
-        add_rule(rows_rule(rule, name, order), kinds)
+        add_rule(rows_rule(rule, name, order), kinds, program.signatures())
         inferred |= {column: kind for column, kind in kinds.items() if column[0] == name}
     columns = []
     for position, number in enumerate(order):

@@ -24,6 +24,7 @@ from kpg.query.ir.resolve_kinds import (
     in_preference,
     kinds_in_words,
     resolve_fact,
+    written_kinds,
 )
 from kpg.query.ir.subtypes import check_subtypes
 from kpg.query.ir.terms import NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
@@ -67,7 +68,9 @@ class Inference:
                         self.first_uses.setdefault(term.name, (common, where))
                 return common
             case ConstantTerm():
-                return common_kinds(constant_kinds(term), allowed, term.at, f"{term.value!r}", where)
+                kinds = constant_kinds(term)
+                kinds = kinds if kinds & allowed else kinds | written_kinds(term, self.every)
+                return common_kinds(kinds, allowed, term.at, f"{term.value!r}", where)
             case CallTerm():
                 return self.narrow_call(term, allowed, where)
             case AggregateTerm():

@@ -1,0 +1,86 @@
+"""A service's relations hold values of every type, with and without null, and rules read them."""
+
+import datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+import kpg
+from kpg.service import Change, Service
+
+DAY, NOON = datetime.date(2024, 5, 1), datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+ID = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+COLUMNS = {
+    "d": "date", "t": datetime.datetime, "m": "decimal(9,2)", "b": bytes, "u": UUID, "n": "number?", "s": str | None,
+    "big": "uint64",
+}  # fmt: skip
+ROW = (DAY, NOON, Decimal("1.50"), b"\x00\xff", ID, 7, None, 2**64 - 1)
+OTHER = (DAY + datetime.timedelta(1), NOON, Decimal("2.00"), b"", ID, None, "x", 0)
+
+
+@pytest.fixture
+def service():
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("r", COLUMNS)
+        service.transact([Change("r", ROW), Change("r", OTHER)])
+        yield service
+
+
+def rows(service: Service, name: str) -> list[tuple]:
+    return sorted((tuple(row.values()) for row in service.query(name).to_pylist()), key=repr)
+
+
+def test_rules_carry_values_of_every_type(service):
+    service.register("p(d, t, m, b, u, n, s, big) :- r(d, t, m, b, u, n, s, big).")
+    answer = rows(service, "p")
+    expected = [tuple(v.bytes if isinstance(v, UUID) else v for v in row) for row in (ROW, OTHER)]
+    assert answer == sorted(expected, key=repr)
+    service.transact([Change("r", OTHER, -1)])
+    assert rows(service, "p") == [expected[0]]
+
+
+def test_conditions_compare_them(service):
+    service.register('late(d) :- r(d, _, _, _, _, _, _, _), d > "2024-05-01".')
+    service.register("known(n) :- r(_, _, _, _, _, n, _, _), n > 3.")
+    service.register('same(x) :- r(_, _, _, _, x, 7, _, _), r(_, _, _, _, x, _, "x", 0).')
+    service.register('dear(m) :- r(_, _, m, _, _, _, _, _), m >= "1.75".')
+    service.register("least(d) :- d = min x : { r(x, _, _, _, _, _, _, _) }.")
+    assert rows(service, "late") == [(OTHER[0],)]
+    assert rows(service, "known") == [(7,)]
+    assert rows(service, "same") == [(ID.bytes,)]
+    assert rows(service, "dear") == [(Decimal("2.00"),)]
+    assert rows(service, "least") == [(DAY,)]
+
+
+def test_types_that_do_not_fit_are_refused(service):
+    with pytest.raises(kpg.TypeMismatch, match="cannot be both"):
+        service.register("p(x) :- r(x, x, _, _, _, _, _, _).")
+    with pytest.raises(kpg.TypeMismatch):
+        service.create_relation("q", {"x": "datee"})
+    with pytest.raises(kpg.SchemaMismatch):
+        service.transact([Change("r", ("2024", NOON, Decimal(1), b"", ID, 1, "", 0))])
+
+
+def test_declarations_survive_a_restart(tmp_path):
+    with kpg.open(tmp_path / "db") as db:
+        first = Service(db)
+        first.create_relation("r", COLUMNS)
+        first.transact([Change("r", ROW)])
+    with kpg.open(tmp_path / "db") as db:
+        again = Service(db)
+        again.register("p(u, n, m) :- r(_, _, m, _, u, n, _, _).")
+        assert rows(again, "p") == [(ID.bytes, 7, Decimal("1.50"))]
+
+
+def test_records_in_registered_rules(service):
+    service.register("""
+        .type L = [h: unsigned, t: L]
+        .decl l(x: L)
+        l([b, nil]) :- r(_, _, _, _, _, _, _, b).
+        l([1, [2, nil]]).
+        .decl heads(x: unsigned)
+        heads(h) :- l([h, _]).
+    """)
+    assert rows(service, "heads") == [(0,), (1,), (2**64 - 1,)]
