@@ -5,8 +5,6 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 
-# Checked code must not meet unchecked code in the cache: Numba's cache does not tell the two apart.
-CHECKED_CACHE := $(CURDIR)/$(VENV)/kernels-boundscheck
 KERNEL_TESTS  := tests/kernels tests/testing
 SIDE_BY_SIDE  := -n 2 --dist loadfile
 
@@ -39,7 +37,7 @@ test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with
 	@echo "==> test-nojit: kernels and twins as plain Python"
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(if $(COVERAGE),$(COVERED) --cov-append) $(KERNEL_TESTS)
 	@echo "==> test-nojit: kernels and twins with bounds checks"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED_CACHE) HYPOTHESIS_PROFILE=nojit \
+	NUMBA_BOUNDSCHECK=1 HYPOTHESIS_PROFILE=nojit \
 		$(PY) -m pytest -q -m "not jit" $(SIDE_BY_SIDE) $(KERNEL_TESTS)
 
 check: $(READY)  ## lint, types, architecture

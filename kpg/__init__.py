@@ -1,8 +1,8 @@
 """kpg keeps the answers of queries up to date while their inputs change.
 
 You install and drop queries while data streams in. Queries share the indexes that they read, and may be recursive;
-each answer is exact for one logical time. `import kpg` is light: Python imports the engine, and with it Numba, when
-the program first uses a name of `ENGINE`, and compiles the kernels when it first opens a db.
+each answer is exact for one logical time. `import kpg` is light: Python imports the engine when the program first uses
+a name of `ENGINE`, and Numba when the work is too much for interpreted kernels.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
     from kpg.opening import open
+    from kpg.version import __version__ as __version__
 
 __all__ = [
     "Arrangement",
@@ -154,6 +155,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # reads the metadata of the installed package
+        return import_module("kpg.version").__version__
     if name == "graphs":  # a package, imported on first use
         return import_module("kpg.graphs")
     if name not in ENGINE:

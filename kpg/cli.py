@@ -2,6 +2,7 @@
 
     kpg run, kpg explain    kpg/query/run_command.py      kpg serve    kpg/server/serve_command.py
     kpg bench               kpg/bench/bench_command.py    kpg shell    kpg/shell/shell_command.py
+    kpg doctor              kpg/doctor/doctor_command.py  kpg warm     kpg/kernels/warm_command.py
 
 The command prints an error to stderr: what failed, where, and what to do. Its exit status is 1 for an error and 2 for
 wrong usage.
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from kpg.bench import bench_command as benchmarks
+from kpg.doctor import doctor_command as doctors
 from kpg.errors import KpgError
+from kpg.kernels import warm_command as kernels
 from kpg.query import run_command as programs
 from kpg.server import serve_command as servers
 from kpg.shell import shell_command as shells
@@ -33,6 +36,8 @@ examples:
   kpg bench                              list the benchmarks; kpg bench E1 runs one, kpg bench all runs all
   kpg serve data/                        serve a db that is kept in data/
   kpg shell ws://127.0.0.1:8340          query a server; without an address, a db in memory
+  kpg warm                               compile all kernels now; the first large input would do it otherwise
+  kpg doctor                             check the installation, and say what to do
 """
 
 
@@ -58,19 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all arguments."""
     parser = argparse.ArgumentParser(prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", action="version", version=f"kpg {installed_version()}")
+    parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for package in (programs, benchmarks, servers, shells):
+    for package in (programs, benchmarks, servers, shells, kernels, doctors):
         package.add_to(commands)
     return parser
 
 
-def installed_version() -> str:
-    """Return the version of the installed package."""
-    try:
-        return version("kpg")
-    except PackageNotFoundError:
-        return "(not installed)"
+class PrintVersion(argparse.Action):
+    """Prints the version. Finding it out takes time that other commands need not spend."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: Any) -> None:
+        from kpg.version import __version__
+
+        print(f"kpg {__version__}")
+        parser.exit()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Opening a db: in this process, on a thread of its own, on several workers, or on workers in Spark.
 
-Each kind keeps its rows in memory, or in a directory. Opening the first db imports the engine, and compiles its kernels
-or loads them from the cache.
+Each kind keeps its rows in memory, or in a directory. Opening the first db imports the engine. On a machine without
+cached machine code it starts a process that compiles the kernels; several workers wait until they are compiled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from kpg.api.contracts import Database
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.config import CHECKPOINT_BYTES, Config, Effort
 from kpg.errors import ProgramError
-from kpg.kernels.warm import warm
+from kpg.extras import require
+from kpg.kernels.warm import prepare, warm
 
 if TYPE_CHECKING:
     from kpg.api.background import Background
@@ -98,7 +99,15 @@ def open(
     """
     if workers < 1:
         raise ProgramError(f"a db needs at least one worker, not {workers}")
-    warm()
+    if spark is not None:
+        require("pyspark", "kpg.open(spark=...)")
+        from kpg.spark.spark_session import check_session
+
+        check_session(spark)
+    if workers > 1 or spark is not None:
+        warm()  # several processes would compile the same kernels at the same time
+    else:
+        prepare()
     config = Config(history, memory_limit, effort, max_rounds, coordinates)
     if spark is not None:
         if background:

@@ -1,12 +1,16 @@
-"""Shared test settings: how hard Hypothesis looks, and machine code that is never older than its source."""
+"""Shared test settings: how hard Hypothesis looks, and kernels that run as machine code."""
 
 import os
 from collections.abc import Iterator
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Before kpg is imported, and for all processes that tests start: tests of kernels mean their machine code.
+os.environ.setdefault("KPG_KERNELS", "compiled")
 
-from kpg.kernels import warm
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from kpg.kernels import warm  # noqa: E402
+from kpg.kernels.jit import KERNELS  # noqa: E402
 
 # Advice to who writes a test, given by the clock or by lot: no ground to refuse a change.
 CHANCE = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
@@ -22,16 +26,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kpg"))
 
 @pytest.fixture(scope="session", autouse=True)
 def one_signature_per_kernel() -> Iterator[None]:
-    """Start without stale machine code; at the end, no test may have made Numba compile a second variant."""
-    try:
-        warm.discard_stale()
-    except ImportError:  # some kernel module is broken: its own tests say so, all others still run
-        yield
-        return
+    """At the end, no test may have made Numba compile a second variant."""
     yield
     twice = {
-        name: warm.signatures_of(kernel)
-        for name, kernel in warm.jitted_functions().items()
-        if len(warm.signatures_of(kernel)) > 1
+        f"{kernel.__module__}.{kernel.__name__}": signatures
+        for kernel in KERNELS
+        if kernel.__module__.startswith(warm.PACKAGE) and len(signatures := warm.signatures_of(kernel)) > 1
     }
     assert not twice, f"compiled more than once, so some call passes other types (a slice? a read-only array?): {twice}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent / "kpg"
-CONTRACTS = {"errors", "config", "events", "version"}  # importable by all layers
+CONTRACTS = {"errors", "config", "events", "extras", "version"}  # importable by all layers
 # Imports point down: each layer may import the layers listed with it, and every listed import exists.
 MAY_IMPORT: dict[str, set[str]] = {
     "algebra": set(),
@@ -66,14 +66,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "terminal",
         "trace",
     },
-    "server": {"api", "columns", "observe", "opening", "protocol", "query", "service", "terminal"},
+    "server": {"api", "columns", "kernels", "observe", "opening", "protocol", "query", "service", "terminal"},
     "shell": {"client", "protocol", "query", "server"},
-    "cli": {"bench", "query", "server", "shell"},
+    "doctor": {"kernels"},
+    "cli": {"bench", "doctor", "kernels", "query", "server", "shell"},
     **{name: set() for name in CONTRACTS},
 }
 ONLY_IN = {
-    "numba": {"kernels/jit.py", "kernels/warm.py", "kernels/array_address.py"},
-    "llvmlite": {"kernels/warm.py", "kernels/array_address.py"},
+    "numba": {"kernels/machine_code.py", "kernels/warm.py", "kernels/address_intrinsics.py"},
+    "llvmlite": {"kernels/address_intrinsics.py"},
     "pyspark": {"spark", "bench/workers/s05_stream.py"},
     "websockets": {"server", "client"},
     "prompt_toolkit": {"shell"},

@@ -7,6 +7,7 @@ are wall time, summarised by percentiles. The machine's speed is the CPU time of
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import sys
 import threading
@@ -191,7 +192,11 @@ class MemorySampler:
 
 
 def load_kernels() -> None:
-    """Load all kernels into this process, so that no measured round reads one from the cache."""
+    """Load all kernels into this process, so that no measured round reads one from the cache.
+
+    Processes that an experiment starts use machine code from their first call on.
+    """
+    os.environ["KPG_KERNELS"] = "compiled"
     from kpg.kernels.warm import load, warm
 
     warm()

@@ -26,6 +26,7 @@ from kpg.client.end_reasons import unreachable
 from kpg.client.procedures import Procedure, Receive, Send, ask
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, KpgError, TimeNotReached
+from kpg.extras import require
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ async def connect_async(
     url: str, *, token: str | None = None, timeout: float = 10.0, authorities: str | Path | None = None
 ) -> AsyncConnection:
     """Connect to a server; the parameters are those of `kpg.connect`."""
+    require("websockets", "kpg.connect_async")
     from websockets.asyncio.client import connect as open_socket
     from websockets.exceptions import WebSocketException
 

@@ -30,6 +30,7 @@ from kpg.client.end_reasons import unreachable
 from kpg.client.procedures import Procedure, Receive, Send, ask
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, TimeNotReached
+from kpg.extras import require
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def connect(
     timeout       seconds to wait for the connection
     authorities   a file of certificates to trust, instead of the system's
     """
+    require("websockets", "kpg.connect")
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect as open_socket
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.arrow_arrays import from_list, from_numpy
 from kpg.columns.column_types.binary_type import is_arrow_bytes
 from kpg.columns.column_types.string_type import is_arrow_text
 from kpg.columns.hashing import hash_values
@@ -134,10 +135,10 @@ class Symbols:
         large = pa.large_string() if is_arrow_text(type) else pa.large_binary()
         distinct, inverse = self.distinct(ids)
         values = self.values(distinct)
-        dictionary: Any = pa.array(values, large)
+        dictionary: Any = from_list(values, large)
         if isinstance(dictionary, pa.ChunkedArray):
             dictionary = dictionary.combine_chunks()
-        expanded = dictionary.take(pa.array(inverse, pa.int64()))
+        expanded = dictionary.take(from_numpy(inverse, pa.int64()))
         lengths = np.array([0 if value is None else _size(value) for value in values], np.int64)[inverse]
         if not len(ids) or int(lengths.sum()) <= _MAX_CHUNK_BYTES:
             return expanded.cast(type)

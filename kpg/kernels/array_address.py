@@ -12,50 +12,20 @@ the batches as a table with one row of int64 per batch (see `kpg.trace.batch_tab
 
 `peek(address, index)` reads one number. `prefetch(address, index)` requests a number that the kernel reads soon, so
 that many waits for memory overlap. Preconditions, which this module cannot check: the caller keeps the arrays alive
-during the call, and passes only positions within them to `peek`.
+during the call, and passes only positions within them to `peek`. The compiled versions are in
+kpg.kernels.address_intrinsics.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from kpg.kernels.jit import DISABLED, jit
+from kpg.kernels.jit import compiled_in, jit
 
 DATA, ROWS, TIMES, TIME_ROWS, DIFFS, DIFF_ROWS, DEPTH, LOOKUP, LOOKUP_SIZE, BASE, SHIFT = range(11)
 FIELDS = 11  # int64 per batch
-
-
-def _read(address: int, index: int) -> int:
-    return ctypes.c_int64.from_address(int(address) + 8 * int(index)).value
-
-
-@intrinsic
-def _load(typing_context: Any, address: Any, index: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        return builder.load(builder.gep(pointer, [arguments[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        position = builder.bitcast(builder.gep(pointer, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [position.type, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", (position.type,), kind)
-        builder.call(call, [position, number(0), number(3), number(1)])  # for a read, in all caches, of data
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
 
 
 @jit
@@ -64,37 +34,18 @@ def address_of(block):
     return np.int64(block.ctypes.data)
 
 
-@intrinsic
-def _count_bits(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.int64), generate
+@compiled_in("kpg.kernels.address_intrinsics")
+def peek(address, index):
+    """Return the int64 at a position of an array."""
+    return ctypes.c_int64.from_address(int(address) + 8 * int(index)).value
 
 
-def _bit_count(word: int) -> int:
+@compiled_in("kpg.kernels.address_intrinsics")
+def prefetch(address, index):
+    """Request the cache line of a position of an array; the position need not exist."""
+
+
+@compiled_in("kpg.kernels.address_intrinsics")
+def count_bits(word):
+    """Return the number of set bits of a word that is not negative."""
     return int(word).bit_count()
-
-
-def _ignore(address: int, index: int) -> None:
-    """Do nothing: without compiled code there is no cache miss to hide."""
-
-
-if DISABLED:
-    peek, prefetch, count_bits = _read, _ignore, _bit_count
-else:
-
-    @jit
-    def peek(address, index):
-        """Return the int64 at a position of an array."""
-        return _load(address, index)
-
-    @jit
-    def prefetch(address, index):
-        """Request the cache line of a position of an array; the position need not exist."""
-        _prefetch(address, index)
-
-    @jit
-    def count_bits(word):
-        """Return the number of set bits of a word that is not negative."""
-        return _count_bits(word)

@@ -1,182 +1,120 @@
-"""Compile every kernel before it is needed, once per machine, and discard machine code that is older than its source.
+"""Compile every kernel ahead of its use, once per machine.
 
-    after warm():   every kernel is compiled for its one signature and cached on disk,
-                    and the cache holds no code compiled from source that has changed since.
+    after warm():      the cache holds machine code of every kernel, and this process uses it
+    after prepare():   a background process compiles if the cache lacks kernels; this process goes on interpreted
 
-Numba notices a change of a kernel's own file, but not of a kernel that it calls from another file: the caller's cached
-code still contains the old callee. So `warm` stores, for each module, a digest of its source and of all kernel modules
-that it imports, and discards the module's cached code when the digest differs.
-
-Cost: with a warm cache a tenth of a second, once per process; with a cold cache the time to compile, under a progress
-bar.
+Cost: with a full cache some milliseconds, with an empty one the time to compile: a minute or two, under a progress bar.
 """
 
 from __future__ import annotations
 
-import ast
-import json
-import os
-import pkgutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
-from llvmlite.binding import get_host_cpu_name
-from numba import typeof, types
-from numba.extending import is_jitted
-
+from kpg.kernels.code_cache import PACKAGE, digests, directory, has_code, is_complete, marker
 from kpg.kernels.example import Example
+from kpg.kernels.jit import DISABLED, KERNELS, USAGE, Kernel, kernel_of, use_machine_code
 
-PACKAGE = "kpg.kernels"
 REPORT_AFTER_SECONDS = 2.0  # compile time after which a process without a terminal prints a line
-Digests = dict[str, str]
-_WARM: set[str] = set()  # packages that this process has checked; their source does not change while it runs
+
+
+def prepare() -> None:
+    """Let a background process compile the kernels if the cache lacks some."""
+    if USAGE.mode == "auto" and is_cold():
+        from kpg.kernels.background_compiler import start
+
+        start()
+
+
+def use_cached_code() -> None:
+    """Use machine code from now on, however small the work is, if the cache holds that of every kernel."""
+    if not is_cold():
+        use_machine_code()
 
 
 def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
-    """Compile and cache every kernel; return the number of kernels processed (0 if the cache was warm).
+    """Compile and cache every kernel, and use machine code from now on; return the number of kernels compiled.
 
     `progress`: True shows a bar on stderr, False shows nothing. None shows a bar if stderr is a terminal; otherwise it
     prints one line if compiling takes long.
     """
-    if package in _WARM:
-        return 0
-    discard_stale(package)
     examples = all_examples(package) if is_cold(package) else []
+    missing = [example for example in examples if not has_code(_kernel(example))]
     show = _bar if progress or (progress is None and sys.stderr.isatty()) else _line if progress is None else iter
-    for kernel, arguments in show(examples):
-        compile_kernel(kernel, arguments)
-    if examples:
-        _remember(package, digests(package), complete=True)
-    _WARM.add(package)
-    return len(examples)
+    for example in show(missing):
+        compile_kernel(*example)
+    mark_complete(package)
+    use_machine_code()
+    return len(missing)
 
 
 def compile_kernel(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """Compile for the types of the arguments, or load the cached code; the kernel is not run."""
-    dispatcher: Any = kernel
-    dispatcher.compile(tuple(typeof(argument) for argument in arguments))
+    from numba import typeof
+
+    _kernel((kernel, arguments)).load().compile(tuple(typeof(argument) for argument in arguments))
+
+
+def mark_complete(package: str = PACKAGE) -> None:
+    """Note in the cache that it holds every kernel, if it does."""
+    place = directory()
+    if place is not None and is_cold(package) and all(has_code(_kernel(example)) for example in all_examples(package)):
+        marker(place, package).touch()
 
 
 def load(package: str = PACKAGE) -> Iterator[str]:
     """Load the cached code, one kernel per step, so that the first call of a kernel is as fast as later ones."""
-    for kernel, arguments in all_examples(package):
-        compile_kernel(kernel, arguments)
-        yield kernel.__name__
-
-
-def modules(package: str = PACKAGE) -> list[ModuleType]:
-    """Return every module of the package."""
-    path = import_module(package).__path__
-    return [import_module(module.name) for module in pkgutil.iter_modules(path, f"{package}.")]
-
-
-def jitted_functions(package: str = PACKAGE) -> dict[str, Any]:
-    """Return every jitted function by its full name; nothing if the JIT is disabled."""
-    return {
-        f"{module.__name__}.{name}": value
-        for module in modules(package)
-        for name, value in vars(module).items()
-        if is_jitted(value) and value.__module__ == module.__name__
-    }
-
-
-def signatures_of(kernel: Any) -> set[tuple[Any, ...]]:
-    """Return the signatures that a kernel was compiled for, with literal arguments replaced by their types."""
-    return {tuple(types.unliteral(argument) for argument in signature) for signature in kernel.signatures}
-
-
-def all_examples(package: str = PACKAGE) -> list[Example]:
-    """Return the examples of all modules; nothing if the JIT is disabled."""
-    examples = [example for module in modules(package) if hasattr(module, "examples") for example in module.examples()]
-    return [(kernel, arguments) for kernel, arguments in examples if is_jitted(kernel)]
+    for example in all_examples(package):
+        if has_code(_kernel(example)):
+            compile_kernel(*example)
+            yield _kernel(example).__name__
 
 
 def is_cold(package: str = PACKAGE) -> bool:
     """Return whether some kernel may still have to be compiled."""
-    return bool(jitted_functions(package)) and _remembered(package) != (digests(package), True)
+    place = directory()
+    return not DISABLED and (place is None or not is_complete(place, package))
 
 
-def discard_stale(package: str = PACKAGE) -> list[str]:
-    """Delete the cached code of modules that changed or import one that did; return the names of these modules."""
-    if not jitted_functions(package):
+def modules(package: str = PACKAGE) -> list[ModuleType]:
+    """Return every module of the package that has kernels."""
+    return [import_module(name) for name in digests(package)]
+
+
+def kernels(package: str = PACKAGE) -> dict[str, Kernel]:
+    """Return every kernel of the package by its full name."""
+    modules(package)
+    return {f"{kernel.__module__}.{kernel.__name__}": kernel for kernel in KERNELS if _belongs(kernel, package)}
+
+
+def _belongs(kernel: Kernel, package: str) -> bool:
+    return kernel.__module__.rpartition(".")[0] == package
+
+
+def signatures_of(kernel: Kernel) -> set[tuple[Any, ...]]:
+    """Return the signatures that a kernel was compiled for, with literal arguments replaced by their types."""
+    if "compiled" not in vars(kernel):
+        return set()
+    from numba import types
+
+    return {tuple(types.unliteral(argument) for argument in signature) for signature in kernel.compiled.signatures}
+
+
+def all_examples(package: str = PACKAGE) -> list[Example]:
+    """Return the examples of all modules; nothing if the JIT is disabled."""
+    if DISABLED:
         return []
-    cached, _ = _remembered(package)
-    current = digests(package)
-    stale = [module for module, digest in current.items() if cached.get(module) != digest]
-    for module in stale:
-        for file in cache_directory(package).glob(f"{module.rpartition('.')[2]}.*.nb[ic]"):
-            file.unlink(missing_ok=True)
-    if stale or cached.keys() != current.keys():
-        _remember(package, current, complete=False)
-    return stale
+    return [example for module in modules(package) if hasattr(module, "examples") for example in module.examples()]
 
 
-def cache_directory(package: str = PACKAGE) -> Path:
-    """Return the directory in which Numba caches the machine code of the package; its modules share one."""
-    return Path(next(iter(jitted_functions(package).values())).stats.cache_path)
-
-
-def digests(package: str = PACKAGE) -> Digests:
-    """Return for each module a digest of its source, of the package's modules that it imports, and of the compiler."""
-    settings: Any = numba.config
-    compiler = f"{numba.__version__} {get_host_cpu_name()} {settings.BOUNDSCHECK}"
-    sources = {module.__name__: Path(str(module.__file__)).read_text() for module in modules(package)}
-    imports = {name: _imported(source) & sources.keys() for name, source in sources.items()}
-    return {
-        name: blake2b(
-            "\0".join([compiler, *(sources[module] for module in _closure(name, imports))]).encode()
-        ).hexdigest()
-        for name in sources
-    }
-
-
-def _imported(source: str) -> set[str]:
-    """Return the modules that a source imports."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
-    return names
-
-
-def _closure(start: str, imports: dict[str, set[str]]) -> list[str]:
-    """Return the module and all modules that it imports, directly or not, sorted."""
-    seen, pending = {start}, [start]
-    while pending:
-        new = imports[pending.pop()] - seen
-        seen |= new
-        pending += new
-    return sorted(seen)
-
-
-def _remembered(package: str) -> tuple[Digests, bool]:
-    """Return the digests that the cache was compiled from, and whether it held every kernel; no digests if unknown."""
-    try:
-        note = json.loads(_note(package).read_text())
-        return dict(note["digests"]), bool(note["complete"])
-    except (OSError, ValueError, KeyError):
-        return {}, False
-
-
-def _remember(package: str, compiled_from: Digests, *, complete: bool) -> None:
-    note = _note(package)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    temporary = note.with_suffix(f".{os.getpid()}")  # replaced atomically: another process may be reading
-    temporary.write_text(json.dumps({"digests": compiled_from, "complete": complete}, indent=1))
-    os.replace(temporary, note)
-
-
-def _note(package: str) -> Path:
-    return cache_directory(package) / f"{package}.json"
+def _kernel(example: Example) -> Kernel:
+    kernel = kernel_of(example[0])
+    assert kernel is not None, f"{example[0]} is not a kernel"
+    return kernel
 
 
 def _bar(examples: list[Example]) -> Iterator[Example]:

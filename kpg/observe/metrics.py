@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kpg.errors import Unavailable
+from kpg.extras import require
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as PrometheusFamily
@@ -139,12 +139,9 @@ def of_arrangement(described: dict[str, Any], own: Labels) -> Iterator[Sample]:
 
 def as_prometheus(metrics: Iterable[Metric]) -> str:
     """Write metrics in Prometheus' text format 0.0.4; those of one name must be adjacent."""
-    try:
-        from prometheus_client import CollectorRegistry, generate_latest
-    except ImportError:
-        raise Unavailable(
-            "Prometheus' text format needs the package prometheus_client", hint="pip install 'kpg[server]'"
-        ) from None
+    require("prometheus_client", "Prometheus' text format")
+    from prometheus_client import CollectorRegistry, generate_latest
+
     registry = CollectorRegistry()  # not the global one, which belongs to the application
     registry.register(SnapshotCollector(list(metrics)))
     return generate_latest(registry).decode()

@@ -22,6 +22,7 @@ MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
 BITMAP_SIZE_FACTOR = 4  # a bitmap replaces the hash table when it takes at most this multiple of its words
 MIN_HASH_SLOTS = 1 << 10  # slots of the smallest hash table
 PART_CODES = 1 << 20  # the maximum number of codes in one part of `runs` and `extend`
+WORD_BITS = 64  # codes in one word of a bitmap
 
 
 class CodeSet:
@@ -79,7 +80,7 @@ class CodeSet:
             return
         word = 0
         while word < len(self._table):
-            out = np.empty(PART_CODES, np.int64)
+            out = np.empty(min(PART_CODES, self.count + WORD_BITS), np.int64)  # a word is written whole
             word, n = bitmap_members(self._table, word, out)
             if n:
                 yield out[:n]

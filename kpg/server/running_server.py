@@ -17,6 +17,7 @@ from types import TracebackType
 
 from kpg.api.memory import machine_bytes
 from kpg.errors import InputError
+from kpg.kernels.warm import use_cached_code
 from kpg.opening import open as open_db
 from kpg.query.functor_modules import load_functors
 from kpg.server.hub import Hub
@@ -55,6 +56,7 @@ class Settings:
 
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
+        use_cached_code()  # a request must not wait while the process changes to machine code
         db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
         functors = {} if self.functors is None else load_functors(self.functors)
         return Service(db, limits=self.limits, sinks=self.sinks, functors=functors)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import Unavailable
+from kpg.extras import require
 from kpg.terminal import positive
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ LIMITS = (
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings that the options stand for."""
-    if importlib.util.find_spec("websockets") is None:
-        raise Unavailable("kpg serve needs the package websockets", hint="pip install 'kpg[server]'")
+    require("websockets", "kpg serve")
     if arguments.workers != 1:
         raise Unavailable(
             "kpg serve runs on one worker", detail=f"--workers {arguments.workers} was given.",

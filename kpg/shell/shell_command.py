@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import Unavailable
+from kpg.extras import require
 
 if TYPE_CHECKING:
     from kpg.client.connection import Connection
@@ -55,8 +55,7 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run a shell; return the exit status."""
     for package in ("websockets", *(["prompt_toolkit"] if is_interactive(arguments) else [])):
-        if importlib.util.find_spec(package) is None:
-            raise Unavailable(f"kpg shell needs the package {package}", hint="pip install 'kpg[shell]'")
+        require(package, "kpg shell", "shell")
     from rich.console import Console
 
     from kpg.shell.interpreter import Interpreter

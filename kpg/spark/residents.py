@@ -109,6 +109,7 @@ def resident(bootstrap_text: str, path: tuple[str, ...], version: str) -> Callab
         import socket
         import sys
         from dataclasses import replace
+        from importlib import import_module
 
         from pyspark import TaskContext
 
@@ -122,6 +123,8 @@ def resident(bootstrap_text: str, path: tuple[str, ...], version: str) -> Callab
             from kpg.cluster.rank import serve
             from kpg.protocol.message_codec import decode
             from kpg.version import __version__
+
+            import_module("kpg.kernels.machine_code")  # imports Numba, which a worker otherwise does later
         except ImportError as error:
             raise RuntimeError(
                 f"kpg: the executor on {host} cannot run a worker: {error} ({sys.executable}); "

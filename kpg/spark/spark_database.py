@@ -29,7 +29,7 @@ from kpg.spark.residents import SparkResidents
 from kpg.spark.row_pusher import RowKind
 from kpg.spark.schemas import check_fits, kpg_schema
 from kpg.spark.site import RelationPlacement, Site
-from kpg.spark.spark_session import ADDRESS, PUSH_DOWN, SECRET, check_session, check_slots, interface_of
+from kpg.spark.spark_session import ADDRESS, PUSH_DOWN, SECRET, check_slots, interface_of, use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,10 +42,10 @@ class SparkDatabase(ClusterDatabase):
     def __init__(
         self, config: Config, workers: int, spark: SparkSession, directory: ClusterDirectory | None = None
     ) -> None:
-        check_session(spark)
         if config.coordinates != 1:
             raise ProgramError("times have one coordinate on Spark")
         check_slots(spark, workers)
+        use_this_python(spark.sparkContext)
         self.spark = spark
         super().__init__(config, workers, SparkResidents(spark), interface_of(spark), directory, SparkOutput)
         host, port = self.coordinator.listener.address

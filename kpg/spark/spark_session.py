@@ -6,8 +6,11 @@ Connect has no context, so this process could not start workers in it.
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import ProgramError, ResourceError
@@ -67,6 +70,21 @@ def interface_of(spark: SparkSession) -> str:
         return "127.0.0.1"
     host = conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or "127.0.0.1"
     return socket.gethostbyname(host)
+
+
+def use_this_python(context: Any) -> None:
+    """Let tasks on this machine run the driver's Python with the driver's kpg, unless PYSPARK_PYTHON names another one.
+
+    PySpark's default is the first `python3` of PATH, which lacks kpg unless its virtual environment is activated.
+    """
+    if not on_this_machine(context):
+        return
+    if "PYSPARK_PYTHON" not in os.environ and context.pythonExec == "python3":
+        context.pythonExec = sys.executable
+    source = str(Path(__file__).parents[2])
+    paths = context.environment.get("PYTHONPATH", "").split(os.pathsep)
+    if source not in paths:
+        context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*paths, source]))
 
 
 def is_local(context: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     Bools,
@@ -67,7 +68,7 @@ class BoolType(ColumnType):
         return fixed_width_values(array.cast(pa.int8())).astype(np.int64)  # type: ignore[no-any-return]
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return pa.array(lane == 1, mask=null_mask(type_, lane))
+        return from_numpy(lane == 1, pa.bool_(), null_mask(type_, lane))
 
 
 register(BoolType())

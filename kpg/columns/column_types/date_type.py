@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     ColumnType,
@@ -76,7 +77,7 @@ class DateType(ColumnType):
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         null = null_mask(type_, lane)
         days = lane if null is None else np.where(null, 0, lane)
-        return pa.array(days.astype(np.int32), mask=null).cast(pa.date32())
+        return from_numpy(days.astype(np.int32), pa.date32(), null)
 
 
 register(DateType())

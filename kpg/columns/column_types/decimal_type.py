@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.arrow_arrays import validity
 from kpg.columns.column_types.column_type import ColumnType, Parameters, null_mask, register
 from kpg.columns.column_types.int64_type import encode_integer
 from kpg.columns.column_types.tagged_text import TaggedText
@@ -127,11 +128,10 @@ class DecimalType(ColumnType):
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         null = null_mask(type_, lane)
-        words = np.empty((len(lane), 2), np.int64)
+        words: Any = np.empty((len(lane), 2), np.int64)
         words[:, 0] = lane
         words[:, 1] = lane >> np.int64(63)  # the sign fills the upper half
-        valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").tobytes())
-        return pa.Array.from_buffers(self.to_arrow(type_), len(lane), [valid, pa.py_buffer(words.tobytes())])
+        return pa.Array.from_buffers(self.to_arrow(type_), len(lane), [validity(null), pa.py_buffer(words)])
 
 
 register(DecimalType())

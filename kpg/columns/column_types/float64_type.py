@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kpg.columns import floats
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     ColumnType,
@@ -102,7 +103,7 @@ class Float64Type(ColumnType):
         return floats.to_lane(fixed_width_values(array.cast(pa.float64())))
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return pa.array(floats.from_lane(lane), mask=null_mask(type_, lane))
+        return from_numpy(floats.from_lane(lane), pa.float64(), null_mask(type_, lane))
 
 
 register(Float64Type())

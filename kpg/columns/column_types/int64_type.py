@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     ColumnType,
@@ -101,7 +102,7 @@ class Int64Type(ColumnType):
         return fixed_width_values(array.cast(pa.int64()))  # type: ignore[no-any-return]
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return pa.array(lane, mask=null_mask(type_, lane))
+        return from_numpy(lane, pa.int64(), null_mask(type_, lane))
 
 
 register(Int64Type())

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     ColumnType,
@@ -109,7 +110,7 @@ class TimestampType(ColumnType):
         return fixed_width_values(microseconds)  # type: ignore[no-any-return]
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return pa.array(lane, mask=null_mask(type_, lane)).cast(self.to_arrow(type_))
+        return from_numpy(lane, self.to_arrow(type_), null_mask(type_, lane))
 
 
 register(TimestampType())

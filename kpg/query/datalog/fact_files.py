@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
+from kpg.columns.arrow_arrays import from_list
 from kpg.columns.number_functions import parse_integer
 from kpg.errors import SchemaMismatch, Unavailable
 from kpg.query.datalog.io_options import TextFormat
@@ -161,7 +162,7 @@ def quoted_rows(file: IO[str], delimiter: str, name: str) -> Iterator[list[str]]
 def table_of(relation: Relation, rows: list[list[str]], name: str, first: int = 1) -> pa.Table:
     """Return rows of texts as a table; raise SchemaMismatch with the number of a malformed row, from `first` on."""
     if relation.arity == 0:
-        return pa.table({UNIT: pa.array([0] * min(1, len(rows)), pa.int64())})
+        return pa.table({UNIT: from_list([0] * min(1, len(rows)), pa.int64())})
     columns = [
         [
             read_value(fields[position], column.kind, f"{name}:{number}", column.name)
@@ -170,7 +171,7 @@ def table_of(relation: Relation, rows: list[list[str]], name: str, first: int = 
         for position, column in enumerate(relation.columns)
     ]
     pairs = zip(columns, relation.columns, strict=True)
-    return pa.table({column.name: pa.array(values, arrow_type(column.kind)) for values, column in pairs})
+    return pa.table({column.name: from_list(values, arrow_type(column.kind)) for values, column in pairs})
 
 
 def arrow_type(kind: Kind) -> pa.DataType:
@@ -224,9 +225,9 @@ def text_column(column: Any, delimiter: str, quoted: bool) -> Any:
     """Return a column as text."""
     kinds = pa.types
     if kinds.is_floating(column.type):
-        return pa.array([float_text(value) for value in column.to_pylist()], pa.large_string())
+        return from_list([float_text(value) for value in column.to_pylist()], pa.large_string())
     if kinds.is_string(column.type) and quoted:
-        return pa.array([quote(value, delimiter) for value in column.to_pylist()], pa.large_string())
+        return from_list([quote(value, delimiter) for value in column.to_pylist()], pa.large_string())
     return column.cast(pa.large_string())
 
 
@@ -237,7 +238,7 @@ def text_values(column: Any) -> Iterator[str]:
 
 def large_text(text: str) -> Any:
     """Return a text as a scalar with 64-bit offsets, for columns of any size."""
-    return pa.scalar(text, pa.large_string())
+    return from_list([text], pa.large_string())[0]
 
 
 def float_text(value: float) -> str:

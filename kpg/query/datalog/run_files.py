@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.arrow_arrays import from_list, from_numpy
 from kpg.errors import UndefinedName
 from kpg.query.datalog.change_files import FileTransaction, read_changes
 from kpg.query.datalog.fact_files import lines_of
@@ -118,7 +119,7 @@ def facts_table(installed: InstalledProgram, name: str, schema: pa.Schema) -> pa
     """Return the program's facts of a relation as a table."""
     rows = [fact.values or (0,) for fact in installed.program.facts if fact.relation == name]
     columns = zip(zip(*rows, strict=True), schema, strict=True)
-    return pa.table([pa.array(values, field.type) for values, field in columns], schema=schema)
+    return pa.table([from_list(values, field.type) for values, field in columns], schema=schema)
 
 
 def insert_facts(installed: InstalledProgram, names: set[str]) -> None:
@@ -140,7 +141,7 @@ def insert(installed: InstalledProgram, name: str, table: pa.Table) -> None:
         n = table.num_rows
         everything = pa.chunked_array([chunk for column in texts for chunk in column.chunks], pa.string())
         order = (np.arange(len(texts))[None, :] * n + np.arange(n)[:, None]).reshape(-1)
-        installed.db.symbols.intern(pc.unique(everything.take(pa.array(order))))
+        installed.db.symbols.intern(pc.unique(everything.take(from_numpy(order, pa.int64()))))
     installed.inputs[name].insert(table)
 
 

@@ -1,0 +1,1 @@
+"""What kpg finds on this machine: `kpg doctor`."""

@@ -1,0 +1,96 @@
+"""A process that compiles all kernels into the cache while other processes work interpreted.
+
+`start` launches it with the lowest priority and in a session of its own, so that it outlives the process that needed
+it: the next start finds the code. A lock file in the cache admits one such process at a time, and none soon after
+another one, since a process that was killed would probably be killed again. Platforms without file locks have none.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kpg.kernels.code_cache import directory, has_code
+from kpg.kernels.jit import kernel_of
+from kpg.kernels.warm import all_examples, compile_kernel, mark_complete
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+RETRY_AFTER_SECONDS = 300.0  # since the last start of such a process; a whole run takes one to three minutes
+LOWEST_PRIORITY = 19
+_STARTED: list[subprocess.Popen[bytes]] = []  # referenced, so that Python does not warn of a process that goes on
+
+
+def start() -> bool:
+    """Start the process unless one is running or has just been; return whether it was started."""
+    place = directory()
+    if place is None or fcntl is None or not sys.executable or _seconds_since_start(place) < RETRY_AFTER_SECONDS:
+        return False
+    source = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "kpg.kernels.background_compiler"]
+    environment = {**os.environ, "PYTHONPATH": path, "KPG_CACHE_DIR": str(place.parent)}
+    streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    try:
+        _lock_file(place).touch()
+        _STARTED.append(subprocess.Popen(command, env=environment, cwd=place, start_new_session=True, **streams))
+    except OSError:  # no memory for a process, or a read-only cache: kernels are compiled when they are needed
+        return False
+    return True
+
+
+def compile_all() -> int:
+    """Compile the kernels that the cache lacks, last ones first; return their number, or 0 if another process does it.
+
+    A process that needs a kernel now compiles it itself; one that calls warm() goes from the first to the last.
+    """
+    place = directory()
+    if place is None:
+        return 0
+    compiled = 0
+    with _exclusive(place) as admitted:
+        for kernel, arguments in reversed(all_examples() if admitted else []):
+            known = kernel_of(kernel)
+            if known is not None and not has_code(known):
+                compile_kernel(kernel, arguments)
+                compiled += 1
+        if admitted:
+            mark_complete()
+    return compiled
+
+
+@contextmanager
+def _exclusive(place: Path) -> Iterator[bool]:
+    """Hold the lock of a cache; yield False if another process holds it."""
+    with _lock_file(place).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def _seconds_since_start(place: Path) -> float:
+    try:
+        return time.time() - _lock_file(place).stat().st_mtime
+    except OSError:
+        return float("inf")
+
+
+def _lock_file(place: Path) -> Path:
+    return place / "compiling.lock"
+
+
+if __name__ == "__main__":
+    os.nice(LOWEST_PRIORITY)
+    compile_all()
