@@ -20,7 +20,7 @@ from kpg.query.datalog.io_options import check_options
 from kpg.query.datalog.relation_files import read_relation, write_relation
 from kpg.query.datalog.run_files import run
 
-COLUMNS = {"number": pa.int64(), "unsigned": pa.int64(), "float": pa.float64(), "symbol": pa.string()}
+COLUMNS = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}
 PLAIN = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\t\x85\u2028\u2029"), max_size=4)
 ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), max_size=4)
 KINDS = [
@@ -43,7 +43,7 @@ def tables(draw, symbols):
     """Draw the types of some columns, and rows, each once."""
     kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3))
     values = {
-        "number": st.integers(-(2**63), 2**63 - 1), "unsigned": st.integers(0, 2**63 - 1),
+        "number": st.integers(-(2**63), 2**63 - 1), "unsigned": st.integers(0, 2**64 - 1),
         "float": st.floats(allow_nan=False).map(lambda value: value + 0.0), "symbol": symbols,
     }  # fmt: skip
     rows = draw(st.lists(st.tuples(*(values[kind] for kind in kinds)), unique=True, max_size=5))
@@ -237,3 +237,29 @@ def test_changes_end_in_every_kind_of_file(tmp_path_factory, rows):
     assert [tuple(row) for row in json.loads((folder / "out" / "r.json").read_text())] == expected
     with closing(sqlite3.connect(folder / "out" / "r.sqlite")) as db:
         assert sorted(db.execute("SELECT * FROM r")) == expected
+
+
+@pytest.mark.parametrize("options", ["rfc4180=true", "IO=sqlite", "IO=jsonfile", "IO=jsonfile, format=object"])
+@settings(max_examples=6, deadline=None)
+@given(lists=st.lists(st.lists(st.tuples(st.integers(-9, 9), ANY), max_size=3), min_size=1, max_size=3))
+def test_records_are_read_back_from_files_with_quotes(tmp_path_factory, options, lists):
+    folder = tmp_path_factory.mktemp("records")
+    types = ".type L = [n: number, s: symbol, rest: L]\n.type T = Leaf {} | Node {l: L, s: symbol}\n"
+    records = []
+    for fields in lists:
+        record = "nil"
+        for number, text in fields:
+            record = f"[{number}, {json.dumps(text, ensure_ascii=False)}, {record}]"
+        records.append(record)
+    facts = "".join(f'r({record}, $Node({record}, "a, b")).\nr({record}, $Leaf()).\n' for record in records)
+    play(folder, f"{types}.decl r(l: L, t: T)\n.output r({options})\n{facts}")
+    file = next((folder / "out").iterdir()).name
+    text = f'{types}.decl q, r, x(l: L, t: T)\n.input q({options}, filename="out/{file}", name="r")\n{facts}'
+    text += "x(l, t) :- q(l, t), !r(l, t); r(l, t), !q(l, t).\n.printsize q, x"
+    size = 2 * len(set(records))
+    assert play(folder, text) == f"q\t{size}\nx\t0\n"
+
+
+def test_numbers_of_facts_have_a_sign_and_a_base(tmp_path):
+    (tmp_path / "r.facts").write_text("0x10\n-0x10\n0b11\n-0b11\n-5\n007\n")
+    assert "-16\n-5\n-3\n3\n7\n16\n" in play(tmp_path, ".decl r(x: number)\n.input r\n.output r(IO=stdout)")

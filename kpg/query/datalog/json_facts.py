@@ -3,22 +3,27 @@
     [[1, "a"],
     [2, "b"]]
 
-Input accepts both forms, also mixed. Records are nested arrays in Soufflé's files; they are read, and written as text
+Input accepts both forms, also mixed. Records are nested arrays, and nil is null. Branches of algebraic types are texts
 in the notation of text files. A relation without columns holds its row if the array is not empty.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, Any
 
 import pyarrow as pa
 
+from kpg.columns.schema import RECORD
 from kpg.errors import SchemaMismatch
 from kpg.query.datalog.fact_files import FactText, table_of, text_values
 from kpg.query.ir.program import Relation
-from kpg.query.ir.terms import NUMBERS
+from kpg.query.ir.terms import NUMBERS, Kind
+from kpg.query.lower.value_expressions import column_type
 
+SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+SYMBOL_OR_NIL = re.compile(rf"{SYMBOL.pattern}|nil", re.DOTALL)
 WRITE_BATCH_ROWS = 100_000  # bounds the memory for rows as Python objects
 
 
@@ -50,13 +55,13 @@ def fields_of(relation: Relation, row: Any, where: str) -> list[str]:
     return [fact_text(value) for value in row[: len(names)]]
 
 
-def fact_text(value: Any) -> str:
-    """Return a JSON value as the text of a fact: null is nil, and arrays are records."""
+def fact_text(value: Any, is_field: bool = False) -> str:
+    """Return a JSON value as the text of a fact: null is nil, and arrays are records, with symbols in quotes."""
     if isinstance(value, list):
-        return f"[{', '.join(map(fact_text, value))}]"
+        return f"[{', '.join(fact_text(field, True) for field in value)}]"
     if value is None:
         return "nil"
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) and not is_field else json.dumps(value, ensure_ascii=False)
 
 
 def write_json(relation: Relation, table: pa.Table, form: str, out: IO[str]) -> None:
@@ -68,8 +73,7 @@ def write_json(relation: Relation, table: pa.Table, form: str, out: IO[str]) -> 
         out.write("null\n" * min(1, table.num_rows))
     for batch in table.to_batches(max_chunksize=WRITE_BATCH_ROWS) if names else ():
         columns = [
-            [json.dumps(value, ensure_ascii=False) for value in values_of(values, column.kind)]
-            for values, column in zip(batch.columns, relation.columns, strict=True)
+            json_column(values, column.kind) for values, column in zip(batch.columns, relation.columns, strict=True)
         ]
         for row in zip(*columns, strict=True):
             if form == "object":
@@ -81,6 +85,17 @@ def write_json(relation: Relation, table: pa.Table, form: str, out: IO[str]) -> 
     out.write("]\n")
 
 
-def values_of(column: Any, kind: str) -> list[Any]:
-    """Return the values of a column as JSON has them."""
-    return list(column.to_pylist()) if kind in (*NUMBERS, "bool") else list(text_values(column))
+def json_column(column: Any, kind: Kind) -> list[str]:
+    """Return the values of a column as JSON: numbers, texts, and records as nested arrays."""
+    if column_type(kind) == RECORD:
+        return [json_record(text) for text in column.to_pylist()]
+    values = column.to_pylist() if kind in (*NUMBERS, "bool") else text_values(column)
+    return [json.dumps(value, ensure_ascii=False) for value in values]
+
+
+def json_record(text: str) -> str:
+    """Return a record as JSON; one with branches of algebraic types, for which Soufflé has no notation, as text."""
+    bare = SYMBOL.sub("", text)
+    if "$" in bare or "inf" in bare or "nan" in bare:
+        return json.dumps(text, ensure_ascii=False)
+    return SYMBOL_OR_NIL.sub(lambda found: "null" if found[0] == "nil" else found[0], text)

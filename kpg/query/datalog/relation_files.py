@@ -22,6 +22,7 @@ from kpg.errors import Unavailable
 from kpg.query.datalog.fact_files import FactText, lines_of, read_text
 from kpg.query.datalog.io_options import file_of, format_of, io_of, name_of, switch
 from kpg.query.datalog.json_facts import json_rows, write_json
+from kpg.query.datalog.record_facts import readable
 from kpg.query.datalog.sqlite_facts import read_sqlite, write_sqlite
 from kpg.query.ir.program import Directive, Relation
 
@@ -119,6 +120,8 @@ def header_of(relation: Relation, directive: Directive) -> str:
 def text_lines(relation: Relation, directive: Directive, table: pa.Table) -> Iterator[bytes]:
     """Yield the rows of a table as lines of text, in batches."""
     text_format = format_of(directive, relation)
+    if not text_format.quoted:  # quoted records keep the quotes of their symbols, so that they can be read again
+        table = readable(table, relation)
     return lines_of(table, text_format.delimiter, text_format.quoted)
 
 

@@ -93,7 +93,7 @@ class FileRun:
             outputs = [directive for directive in outputs if io_of(directive) not in ON_TERMINAL]
         for number, directive in enumerate(outputs):
             self.progress(f"writing {directive.relation}", number, len(outputs))
-            table = readable(installed.table(directive.relation), relations[directive.relation])
+            table = installed.table(directive.relation)
             write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
         self.progress("writing", len(outputs), len(outputs))
 

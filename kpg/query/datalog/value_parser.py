@@ -37,7 +37,8 @@ def parse_record(parser: RuleParser) -> CallTerm:
 def parse_branch(parser: RuleParser) -> CallTerm:
     """Parse `$Node(x, y)` or `$Leaf`."""
     start = parser.expect_symbol("$", "'$'")
-    name = parser.expect_name("a branch")
+    name = parser.expect_qualified_name("a branch")  # the type in question tells which instance's branch it is
+    name = name._replace(text=name.text.rpartition(".")[2])
     parser.enter_nesting(start.at)
     fields = parser.arguments() if parser.token.text == "(" and parser.token.kind == "symbol" else ()
     parser.depth -= 1
