@@ -57,7 +57,6 @@ WRONG = [
     (".type R = [a: number, a: symbol]", kpg.ProgramError, 5, 26, ["two fields are called 'a'"]),
     ("p(x, y) :- e(x, y), z = [x, y].", kpg.TypeMismatch, 5, 25, ["no record type has 2 fields", "Declare one"]),
     ("p(x, y) :- e(x, y), z = @g(x).", kpg.UndefinedName, 5, 25, ["no functor @g is declared", ".functor g("]),
-    ("p(x, $) :- e(x, _).", kpg.ParseError, 5, 6, ["counters are not supported"]),
     ("p(x, y) <= e(x, z) :- y < z.", kpg.ProgramError, 5, 12, ["cannot be subsumed by a row of e"]),
     (".functor f(x: number): nothing", kpg.UndefinedName, 5, 24, ["no type is called 'nothing'"]),
     ("#defne A 1", kpg.ParseError, 5, 1, ["no preprocessor directive is called #defne"]),

@@ -91,6 +91,7 @@ REFUSED = [
     (".decl i(x: number, y: number) inline\ni(x, y) :- x < y.\np(x) :- e(x, _), !i(x, _).", 7, 24, "with a wildcard"),
     (I1 + "i(x) :- e(x, _).\np(n) :- n = count : { i(_) }.", 7, 23, "inside an aggregate"),
     (I1 + "i(x) :- e(x, _).\np(n) :- n = max x : { e(x, _), !i(x) }.", 7, 33, "inside an aggregate"),
+    (I1 + "i(autoinc()) :- e(_, _).\np(x) :- i(x).", 6, 3, "cannot use a counter"),
     (I1 + "i(x) :- x > 3.\np(x) :- i(x).", 7, 3, "not bound"),
 ]  # fmt: skip
 

@@ -213,6 +213,10 @@ REFUSED = [
         kpg.ParseError, 2, 9, "found 'joins', expected the name of a pragma in quotes",
     ),
     (".pragma \"joins\" \"fast\"", kpg.ParseError, 1, 17, "no join strategy is called 'fast'"),
+    (".decl p(x: number, l: L<>)", kpg.ParseError, 1, 24, "lattices are not supported (L<>)"),
+    (".decl p(x: number)\n.decl d = debug_delta(p)", kpg.ParseError, 2, 9, "relations of new rows are not supported"),
+    (".decl p(x: number)\np(__ITERATION__()) :- p(_).", kpg.ParseError, 2, 3, "numbers of iterations are"),
+    (".decl p(x: number)\np(@@f x : y, { p(x) }).", kpg.ParseError, 2, 3, "user-defined aggregates are not supported"),
 ]  # fmt: skip
 
 
@@ -224,6 +228,9 @@ def test_a_wrong_program_is_refused_where_it_is_wrong(text, kind, line, column, 
 
 
 ACCEPTED = [
+    ".decl p(x: number)\n.decl q(x: number)\np($) :- q(_).",
+    ".decl p(x: number) btree_delete\np(x) <= p(y) :- x < y.\n.plan 0: (1, 2)",
+    ".decl f(x: float)\n.decl u(x: unsigned)\nf(itof(1)). f(utof(1u)). u(itou(1)). u(ftou(1.5)).",
     # what resembles a refused program, and is right
     ".decl p(x: number)\np(x) :- p(x).\n.plan 0: (1)",
     ".decl p, q(x: number)\np(x) :- q(x), p(x), p(x), !q(x).\n.plan 0: (3, 1, 2), 1: (2, 3, 1)",

@@ -248,6 +248,8 @@ class ProgramParser(RuleParser):
         names = [self.expect_name("a relation")]
         while self.take(","):
             names.append(self.expect_name("a relation"))
+        if self.token.text == "=":
+            raise unsupported("relations of new rows", self.token.at, "debug_delta")
         columns = self.columns()
         names = [name._replace(text=self.names.declared(name.text)) for name in names]
         self.builder.relations += [Relation(name.text, columns, name.at) for name in names]
@@ -265,6 +267,8 @@ class ProgramParser(RuleParser):
             self.expect_symbol(":", f"the type of {name.text}, as in {name.text}: number")
             type_ = self.expect_type()
             self.builder.type_positions[name.at] = type_.at
+            if self.token.text == "<":
+                raise unsupported("lattices", self.token.at, f"{type_.text}<>")
             columns.append(RelationColumn(name.text, type_.text, "number", name.at))  # `program` sets the kind
         return tuple(columns)
 

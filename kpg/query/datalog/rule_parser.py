@@ -39,11 +39,18 @@ PRECEDENCE: tuple[tuple[str, ...], ...] = (
 OPERATORS = {*COMPARISONS, "^"}.union(*PRECEDENCE)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
 SINGLE_TOKEN_TERMS = ("number", "string", "name", "float", "address")  # kinds of tokens that are a term on their own
+# The names that conversions had in old programs: from and to an integer, an unsigned number or a float.
+OLD_CONVERSIONS = {
+    "itou": "to_unsigned", "itof": "to_float", "utoi": "to_number", "utof": "to_float", "ftoi": "to_number",
+    "ftou": "to_unsigned",
+}  # fmt: skip
 MAX_NESTING = 100  # each level takes several Python frames, one for each level of precedence
 # Constructs of Soufflé that kpg does not have, and what to write instead.
 UNSUPPORTED = {
-    "counters": "Insert identifiers as data.",
     "lattices": "Select the best rows with min or max.",
+    "user-defined aggregates": "Use the built-in aggregates.",
+    "numbers of iterations": "Count the rounds in a column of the relation.",
+    "relations of new rows": "Observe the changes of an output.",
 }
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
@@ -272,12 +279,14 @@ class RuleParser:
                 return self.named_term()
         if token.text == "[":
             return values.parse_record(self)
+        if token.text == "@" and self.is_followed_by("@"):
+            raise unsupported("user-defined aggregates", token.at)
         if token.text == "@":
             return values.parse_user_call(self)
         if token.text == "$":
-            if not self.is_followed_by_adjacent_name():
-                raise unsupported("counters", token.at)
-            return values.parse_branch(self)
+            if self.is_followed_by_adjacent_name():
+                return values.parse_branch(self)
+            return CallTerm("autoinc", (), None, self.advance().at)  # the notation of old programs
         self.expect_symbol("(", "a variable, a constant or another term")
         self.enter_nesting(token.at)
         inner = self.term()
@@ -297,6 +306,8 @@ class RuleParser:
             return ConstantTerm(token.at.source.name, "symbol", token.at)
         if token.text == "__LINE__":
             return ConstantTerm(token.at.line, None, token.at)
+        if token.text == "__ITERATION__":
+            raise unsupported("numbers of iterations", token.at, token.text)
         if token.text == "nil":
             return values.nil_term(token)
         if token.text in ("true", "false"):
@@ -304,7 +315,8 @@ class RuleParser:
         if not (self.token.text == "(" and self.token.kind == "symbol"):
             return VariableTerm(token.text, token.at)
         self.enter_nesting(token.at)
-        term = self.cast(token) if token.text == "as" else CallTerm(token.text, self.arguments(), None, token.at)
+        functor = OLD_CONVERSIONS.get(token.text, token.text)
+        term = self.cast(token) if token.text == "as" else CallTerm(functor, self.arguments(), None, token.at)
         self.depth -= 1
         return term
 
