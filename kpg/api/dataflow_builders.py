@@ -5,8 +5,8 @@
     StreamBuilder         one plan, not arranged: only its changes or its progress matter
 
 A builder keeps the sources and arrangements that it built, for the handle. If building fails, nothing stays installed.
-Plans that are installed together share the operators that they have in common. They also share one collection of error
-rows: an error row of one plan is an error of all.
+Plans that are installed together share the operators that they have in common. Each plan has the error rows of the
+operators that it depends on, and no others.
 """
 
 from __future__ import annotations
@@ -77,12 +77,10 @@ class ArrangementsBuilder:
         renderer = Renderer(dataflow, self.db.context, *[node for node, _ in self.plans.values()])
         try:
             rendered = [self._arrange(renderer, name, node, keys) for name, (node, keys) in self.plans.items()]
-            errors = renderer.finish()
+            renderer.finish()
             for name, arranged, (_, keys) in zip(self.plans, rendered, self.plans.values(), strict=True):
                 self.installed.append(InstalledArrangement(self.db, name, arranged, keys, relations_of(renderer)))
-            kept_errors = None if errors is None else keep_errors(self.db, renderer, errors, self.name)
-            for installed in self.installed:
-                installed.errors, installed.siblings = kept_errors, tuple(self.installed)
+            self._keep_errors(renderer)
             if self.changes is not None:
                 for arranged in rendered:
                     self.changes.set_lanes(arranged.schema)
@@ -98,6 +96,15 @@ class ArrangementsBuilder:
             return arranged
         rendered = renderer.rendered(arranged.arranged.stream, arranged.schema, None, consolidated=True)
         return renderer.insert_batches(rendered, len(keys), name)
+
+    def _keep_errors(self, renderer: Renderer) -> None:
+        """Arrange the errors that each plan depends on; plans that depend on the same errors share them."""
+        errors = renderer.errors_of(*[node for node, _ in self.plans.values()])
+        kept: dict[Rendered | None, InstalledArrangement | None] = {None: None}
+        for name, installed, stream in zip(self.plans, self.installed, errors, strict=True):
+            if stream is not None and stream not in kept:
+                kept[stream] = keep_errors(self.db, renderer, stream, name)
+            installed.errors, installed.siblings = kept[stream], tuple(self.installed)
 
     def abandon(self) -> None:
         """Release the handles of a dataflow that could not be installed."""
@@ -133,7 +140,8 @@ class StreamBuilder:
     def _deliver_changes(self, renderer: Renderer, rendered: Rendered, changes: UnreadChanges) -> None:
         if not rendered.consolidated:  # a batch is consolidated already
             rendered = renderer.consolidate(rendered)
-        errors = renderer.finish()
+        renderer.finish()
+        (errors,) = renderer.errors_of(self.node)
         changes.set_lanes(rendered.schema)
         self.delivery = deliver(renderer.dataflow, rendered.stream, f"output {self.name}", changes.take)
         if errors is not None:
@@ -152,7 +160,7 @@ def ignore(updates: Updates) -> None:
 
 
 def keep_errors(db: EmbeddedDatabase, renderer: Renderer, errors: Rendered, name: str) -> InstalledArrangement:
-    """Arrange the error rows of a dataflow, so that they can be read as of a time."""
+    """Arrange the error rows of a plan, so that they can be read as of a time."""
     arranged = renderer.arrange_rendered(errors, ("error",), f"errors of {name}")
     return InstalledArrangement(db, f"errors of {name}", arranged, ("error",), relations_of(renderer))
 

@@ -80,8 +80,9 @@ class InstalledArrangement:
             if last:
                 self.db.worker.drop(self.dataflow)
             self.handle.release()
-            if last and self.errors is not None:
-                self.errors.handle.release()
+            for errors in {sibling.errors for sibling in self.siblings} if last else ():
+                if errors is not None:
+                    errors.handle.release()
 
     def readers(self) -> list[str]:
         """Return the names of the dataflows that import this arrangement."""

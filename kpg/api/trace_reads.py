@@ -21,12 +21,15 @@ from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import decode
 from kpg.columns.updates import Ints
 from kpg.errors import DataError, TimeNotReached, TimeTooEarly
+from kpg.operators.error_rows import ErrorRows
 from kpg.trace.key_history import read
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
     from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.installed_arrangement import InstalledArrangement
+
+MAX_DESCRIBED_ERRORS = 1000  # errors compared to choose the one that a message shows; bounds the cost of a failing read
 
 
 def check_readable(
@@ -71,12 +74,24 @@ def check_errors(db: EmbeddedDatabase, name: str, errors: InstalledArrangement, 
     numbers, counts = read(batches, time, None)
     present = numbers[0][counts[0] != 0]
     if len(present):
-        operator, reason, row = db.failures.describe(int(present[0]))
-        raise DataError(
-            f"{name} has no answer at {show_time(time)}: {reason}",
-            detail=f"{len(present)} row(s) failed; one of them, in {operator}, is {row}.",
-            hint="Remove or correct the row; then the answer has a value again.",
-        )
+        raise failed_answer(f"{name} has no answer at {show_time(time)}", db.failures, present)
+
+
+def failed_answer(what: str, failures: ErrorRows, present: Ints) -> DataError:
+    """Return the error for an answer that some rows fail: the message shows the first of them, in order of its text."""
+    first = min(
+        failures.describe(present[:MAX_DESCRIBED_ERRORS]), key=lambda error: (error.at, error.reason, error.row)
+    )
+    position = f"{first.at}: " if first.at else ""
+    row = f"It fails for {first.row}." if first.row else ""
+    more = f"{len(present):,} rows fail." if len(present) > 1 else ""
+    return DataError(
+        f"{what}: {position}{first.reason}",
+        detail="\n".join(filter(None, [first.excerpt, " ".join(filter(None, [row, more]))])) or None,
+        hint="Remove or correct the row; then the answer has a value again."
+        if not first.at
+        else "Correct the row, or exclude it by another literal of the rule; then the answer has a value again.",
+    )
 
 
 def read_rows(installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None) -> tuple[Ints, Ints]:

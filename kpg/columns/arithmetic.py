@@ -45,6 +45,7 @@ from kpg.columns.overflow import (
     modulo_ints,
     multiply_ints,
     negate_ints,
+    nonzero_ints,
     subtract_ints,
 )
 from kpg.columns.schema import FLOAT64, INT64, UINT64, Type, decimal
@@ -90,7 +91,7 @@ def _adapted(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 
 
 def _failure_code(call: FunctionCall, scope: BindingScope, reason: str) -> int:
-    return scope.code(f"{reason} in {call!r}")
+    return scope.code(reason, call)
 
 
 def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -209,16 +210,19 @@ def _integral(
 ) -> BoundNode:
     arguments = _adapted(call, arguments, scope)
     kind = _common_number(call, arguments)
-    code = _failure_code(call, scope, "division by zero or overflow")
+    zero = _failure_code(call, scope, "division by zero")
     nullable = any_nullable(arguments)
     if kind == "decimal":
         refuse(call, arguments, 'Cast decimals to "int64" or "float64" first.')
     if kind == "float64":
         floating = list(map(as_float, arguments))
-        return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), code)
+        return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), zero)
     if kind == "uint64":
-        return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), code)
-    return PartialFunctionNode(INT64.optional(nullable), arguments, on_ints, code)
+        return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), zero)
+    a, b = arguments
+    divisor = PartialFunctionNode(b.type, (b,), nonzero_ints, zero)
+    code = _failure_code(call, scope, "int64 overflow")
+    return PartialFunctionNode(INT64.optional(nullable), (a, divisor), on_ints, code)
 
 
 def negate(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:

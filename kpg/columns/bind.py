@@ -37,7 +37,18 @@ from kpg.columns import (
     user_functions,
 )
 from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_lane
-from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named, name_of, wrap
+from kpg.columns.expression import (
+    Apply,
+    ColumnReference,
+    Expression,
+    FunctionCall,
+    Literal,
+    Named,
+    Written,
+    name_of,
+    wrap,
+)
+from kpg.columns.expression_origin import Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import INT64, Schema, literal_type
@@ -71,6 +82,8 @@ BINDERS: Final[dict[str, Binder]] = {
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), comparison.compare),
     "is_null": comparison.is_null,
     "not_null": logic.not_null,
+    "fails": logic.fails,
+    "succeeds": logic.succeeds,
     "is_in": comparison.is_in,
     "&": logic.conjunction,
     "|": logic.disjunction,
@@ -108,7 +121,7 @@ class Evaluated(NamedTuple):
 
     values: Ints
     codes: Ints | None
-    messages: Sequence[str]
+    failures: Sequence[Failure]
 
     @property
     def failed(self) -> Bools | None:
@@ -116,8 +129,12 @@ class Evaluated(NamedTuple):
         return None if self.codes is None else self.codes != 0
 
     def reason(self, row: int) -> str:
-        """Return why a row failed."""
-        return self.messages[0 if self.codes is None else int(self.codes[row])]
+        """Return why a row failed, in words."""
+        return self.failure(row).reason
+
+    def failure(self, row: int) -> Failure:
+        """Return why a row failed, with the source text of the failing expression."""
+        return self.failures[0 if self.codes is None else int(self.codes[row])]
 
 
 class BoundExpression:
@@ -147,11 +164,7 @@ class BoundExpression:
             values = spread_lane(values, n)
         if codes is not None:
             codes = spread_lane(codes, n) if np.count_nonzero(codes) else None
-        return Evaluated(values, codes, self._scope.messages)
-
-    def message(self, code: int) -> str:
-        """Return the message of a failure code."""
-        return self._scope.messages[code]
+        return Evaluated(values, codes, self._scope.failures)
 
     def __repr__(self) -> str:
         return f"{self.expression!r}: {self.type}"
@@ -187,6 +200,12 @@ def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
         return _literal(expression.value, scope)
     if isinstance(expression, Named):
         return _bind(expression.expression, scope)
+    if isinstance(expression, Written):
+        outer, scope.origin = scope.origin, expression.origin
+        try:
+            return _bind(expression.expression, scope)
+        finally:
+            scope.origin = outer
     if isinstance(expression, FunctionCall):
         arguments = [_bind(argument, scope) for argument in expression.arguments]
         return fold(BINDERS[expression.op](expression, arguments, scope), scope)

@@ -2,7 +2,7 @@
 
     node.run(data) -> (values, codes)     values int64[n or 1]; codes int64[n or 1] or None
 
-A code other than 0 marks a row on which the expression failed. It is an index into the messages of the `BindingScope`,
+A code other than 0 marks a row on which the expression failed. It is an index into the failures of the `BindingScope`,
 and the value of such a row has no meaning. A lane of length 1 stands for n equal values, so constants cost nothing.
 Null follows SQL: a function of null is null and never fails, unless the function documents otherwise.
 """
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import decode_value, encode_value
 from kpg.columns.schema import Schema, Type
@@ -31,24 +32,34 @@ _NO_LANES = np.empty((0, 1), np.int64)
 
 
 class BindingScope:
-    """The schema and symbols that an expression is bound to, and the messages of its failures."""
+    """The schema and symbols that an expression is bound to, and its failures by their codes.
 
-    __slots__ = ("_codes", "messages", "schema", "symbols")
+    `origin` is the source text of the expression being bound, if a query language compiled it.
+    """
+
+    __slots__ = ("_codes", "failures", "origin", "schema", "symbols")
 
     def __init__(self, schema: Schema, symbols: Symbols) -> None:
         self.schema = schema
         self.symbols = symbols
-        self.messages = ["no failure"]
-        self._codes: dict[str, int] = {}
+        self.failures = [Failure("no failure")]
+        self.origin: ExpressionOrigin | None = None
+        self._codes: dict[Failure, int] = {}
 
-    def code(self, message: str) -> int:
-        """Return the failure code of a message."""
-        code = self._codes.get(message)
+    def code(self, reason: str, call: object | None = None) -> int:
+        """Return the failure code of a reason; the message names the source text of `call` too."""
+        if self.origin is not None:
+            return self.code_of(Failure(f"{reason} in {self.origin.text}", self.origin))
+        return self.code_of(Failure(reason if call is None else f"{reason} in {call!r}"))
+
+    def code_of(self, failure: Failure) -> int:
+        """Return the code of a failure."""
+        code = self._codes.get(failure)
         if code is None:
-            if len(self.messages) > MAX_MESSAGES:
+            if len(self.failures) > MAX_MESSAGES:
                 return MAX_MESSAGES
-            code = self._codes[message] = len(self.messages)
-            self.messages.append(message if code < MAX_MESSAGES else _MORE_MESSAGES)
+            code = self._codes[failure] = len(self.failures)
+            self.failures.append(failure if code < MAX_MESSAGES else Failure(_MORE_MESSAGES))
         return code
 
 

@@ -54,7 +54,7 @@ def cast(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     type_ = target.optional(target.nullable or source.nullable)
     if isinstance(argument, ConstantNode) and argument.untyped:
         return ConstantNode(target.optional(), None, NULL, scope.symbols)
-    code = scope.code(f"the value cannot be cast to {target.optional(False)} in {call!r}")
+    code = scope.code(f"the value cannot be cast to {target.optional(False)}", call)
     if source.kind == target.kind:
         return _same_kind(argument, type_, scope, code)
     convert = _CASTS.get((source.kind, target.kind))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, TypeAlias
 
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Type, parse_type
 from kpg.errors import TypeMismatch
 
@@ -132,6 +133,10 @@ class Expression:
         """Return the value as a type without null; a row with null fails."""
         return FunctionCall("not_null", (self,))
 
+    def fails(self) -> Expression:
+        """Return whether a row fails on the expression; the result itself never fails and is never null."""
+        return FunctionCall("fails", (self,))
+
     def is_in(self, values: Iterable[object]) -> Expression:
         """Return whether the value is one of some constants."""
         if isinstance(values, (Name, bytes)):
@@ -245,6 +250,22 @@ class Named(Expression):
 
     def __repr__(self) -> str:
         return f"{_show_receiver(self.expression)}.named({_quote(self.name)})"
+
+
+class Written(Expression):
+    """An expression that a query language compiled, with the source text that messages show instead of its own."""
+
+    __slots__ = ("expression", "origin")
+
+    def __init__(self, expression: Expression, origin: ExpressionOrigin) -> None:
+        self.expression = expression
+        self.origin = origin
+
+    def structure(self) -> Hashable:
+        return ("written", self.origin, self.expression.structure())
+
+    def __repr__(self) -> str:
+        return repr(self.expression)
 
 
 class Apply(Expression):
@@ -371,6 +392,8 @@ def name_of(expression: Expression) -> str | None:
 
 
 def _binding(expression: Expression) -> int:
+    if isinstance(expression, Written):
+        return _binding(expression.expression)
     if isinstance(expression, FunctionCall):
         return 6 if expression.op in _PREFIX else _INFIX.get(expression.op, _TIGHT)
     return _TIGHT

@@ -1,4 +1,4 @@
-"""Logic and choices: & | ~, when, coalesce, not_null.
+"""Logic and choices: & | ~, when, coalesce, not_null, fails.
 
 & and | follow three-valued logic, and the order of their sides does not matter: false & x is false and true | x is
 true, even if x is null or has failed. `when` and `coalesce` fail only where the value they choose has failed.
@@ -183,7 +183,7 @@ def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
     (argument,) = arguments
     if not argument.type.nullable:
         return argument
-    return NotNullNode(argument, scope.code(f"null in {call!r}"))
+    return NotNullNode(argument, scope.code("null", call))
 
 
 class NotNullNode(BoundNode):
@@ -202,3 +202,43 @@ class NotNullNode(BoundNode):
         if null.any():
             codes = first_code(codes, np.where(null, self._code, 0))
         return values, codes
+
+
+def fails(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind fails."""
+    (argument,) = arguments
+    return FailsNode(argument)
+
+
+class FailsNode(BoundNode):
+    """Whether the argument fails."""
+
+    __slots__ = ("_argument",)
+
+    def __init__(self, argument: BoundNode) -> None:
+        super().__init__(BOOL, (argument,), False)
+        self.fallible = False
+        self._argument = argument
+
+    def run(self, data: Ints) -> NodeResult:
+        codes = self._argument.run(data)[1] if self._argument.fallible else None
+        return (np.zeros(1, np.int64) if codes is None else (codes != 0).astype(np.int64)), None
+
+
+def succeeds(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind succeeds: true, or a failure where the argument fails. `&` thus lets a false condition hide the failure."""
+    (argument,) = arguments
+    return SucceedsNode(argument)
+
+
+class SucceedsNode(BoundNode):
+    """True; a row fails where the argument fails."""
+
+    __slots__ = ("_argument",)
+
+    def __init__(self, argument: BoundNode) -> None:
+        super().__init__(BOOL, (argument,), False)
+        self._argument = argument
+
+    def run(self, data: Ints) -> NodeResult:
+        return np.ones(1, np.int64), self._argument.run(data)[1]

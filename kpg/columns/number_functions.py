@@ -105,7 +105,7 @@ def bind_power(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindin
     type_ = common_type(call, arguments)
     if type_.kind not in ("int64", "uint64"):
         refuse(call, arguments, "Use integers, or ** of NumPy in a udf for floats.")
-    code = scope.code(f"overflow in {call!r}")
+    code = scope.code("overflow", call)
     function = _unsigned_power if type_.kind == "uint64" else _power
     return PartialFunctionNode(type_, arguments, function, code)
 
@@ -146,7 +146,7 @@ def bind_parse_number(call: FunctionCall, arguments: Sequence[BoundNode], scope:
     if argument.type.kind != "string":
         refuse(call, arguments, "Only strings are parsed.")
     (type_,) = call.options
-    code = scope.code(f"the text is not a value of {type_} in {call!r}")
+    code = scope.code(f"the text is not a value of {type_}", call)
     return PerValueNode(type_.optional(argument.type.nullable), (argument,), parse_integer, scope, code)
 
 

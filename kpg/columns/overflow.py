@@ -54,6 +54,11 @@ def multiply_ints(a: Ints, b: Ints) -> Checked:
     return product, wrong | ((b == -1) & (a == NULL))
 
 
+def nonzero_ints(a: Ints) -> Checked:
+    """Return a, a divisor; it fails for 0."""
+    return a, a == 0
+
+
 def floor_divide_ints(a: Ints, b: Ints) -> Checked:
     """Return a // b, rounded down; it fails for b = 0 and for -2**63 // -1."""
     failed = (b == 0) | ((a == NULL) & (b == -1))

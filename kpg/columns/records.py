@@ -52,7 +52,7 @@ def make(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     (tag,) = call.options
     nested = tuple(argument.type.kind == "record" for argument in arguments)
     type_ = RECORD.optional(any_nullable(arguments))
-    code = scope.code(f"a record longer than {MAX_TEXT_LENGTH:,} characters in {call!r}")
+    code = scope.code(f"a record longer than {MAX_TEXT_LENGTH:,} characters", call)
     return MakeRecordNode(type_, arguments, partial(_make, tag, nested), scope, code)
 
 

@@ -165,7 +165,7 @@ def _growing(function: Callable[..., Any]) -> Callable[[FunctionCall, Sequence[B
     def rule(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
         texts = _texts(call, arguments, scope)
         type_ = STRING if texts[0].type.kind == "string" else BINARY
-        code = scope.code(f"text longer than {MAX_TEXT_LENGTH:,} in {call!r}")
+        code = scope.code(f"text longer than {MAX_TEXT_LENGTH:,}", call)
         return GrowingTextNode(type_.optional(any_nullable(texts)), texts, function, scope, code)
 
     return rule

@@ -24,6 +24,7 @@ from kpg.columns.bound_nodes import (
 )
 from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
 from kpg.columns.expression import Apply
+from kpg.columns.expression_origin import Failure
 from kpg.columns.functor_results import call_once, results_of
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
@@ -47,13 +48,14 @@ def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope
 class UserFunctionNode(BoundNode):
     """A user function. Rows with a null argument give null without a call, except for functions of Arrow arrays."""
 
-    __slots__ = ("_arguments", "_expression", "_nullable", "_scope")
+    __slots__ = ("_arguments", "_expression", "_nullable", "_origin", "_scope")
 
     def __init__(self, type_: Type, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
         super().__init__(type_, arguments, True)
         self._expression = expression
         self._arguments = tuple(arguments)
         self._scope = scope
+        self._origin = scope.origin
         skips_null = expression.kind != "arrow"
         self._nullable = tuple(
             position for position, argument in enumerate(arguments) if argument.type.nullable and skips_null
@@ -80,9 +82,11 @@ class UserFunctionNode(BoundNode):
 
     def _code(self, error: Exception) -> int:
         reason = error.detail or error.what if isinstance(error, KpgError) else str(error)
-        return self._scope.code(
-            f"{self._expression.name} raised {type(error).__name__}: {reason}"[:_MAX_MESSAGE_CHARACTERS]
-        )
+        named = f"{type(error).__name__}: {reason}"
+        if self._origin is None:
+            return self._scope.code_of(Failure(f"{self._expression.name} raised {named}"[:_MAX_MESSAGE_CHARACTERS]))
+        words = (reason if isinstance(error, KpgError) else named)[:_MAX_MESSAGE_CHARACTERS]
+        return self._scope.code_of(Failure(f"{words} in {self._origin.text}", self._origin))
 
 
 class ArrayFunctionNode(UserFunctionNode):

@@ -3,22 +3,36 @@
     equal operator, reason and row, in any process   ⇔   equal symbols
 
 So an error update has one lane. Retracting the row retracts exactly its error, even on another worker, and never hides
-an error of another operator. The text of a failed row is created once and reclaimed like any other unused text.
+an error of another operator. An error of a rule belongs to the rule instead of an operator: several pipelines compute
+the solutions of one rule, and their errors add up like the solutions. The text of a failed row is created once and
+reclaimed like any other unused text.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kpg.columns.lane_values import NULL
+from kpg.columns.decode_column import decode_list
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 
 OperatorId: TypeAlias = tuple[int, int]  # the id of a dataflow, and the index of an operator in it
+MAX_SHOWN_CHARACTERS = 200  # of one value in a message; longer ones are cut
+
+
+class ErrorDescription(NamedTuple):
+    """An error in the user's words."""
+
+    reason: str
+    at: str  # the position in a program, or ""
+    excerpt: str  # the line at that position, or ""
+    row: str  # x = 8, y = 0
 
 
 class ErrorRows:
@@ -27,26 +41,58 @@ class ErrorRows:
     def __init__(self, symbols: Symbols) -> None:
         self._symbols = symbols
 
-    def intern(self, operator: str, operator_id: OperatorId, reasons: list[str], data: Ints, schema: Schema) -> Ints:
+    def intern(self, operator_id: OperatorId, failures: Sequence[Failure], data: Ints, schema: Schema) -> Ints:
         """Return the symbol of each failed row of an operator. `schema` describes the first lanes of `data`."""
-        lanes = [self._values(lane, index, schema) for index, lane in enumerate(data)]
-        rows = zip(*lanes, strict=True) if lanes else ((),) * data.shape[1]
-        values = [
-            json.dumps([*operator_id, operator, reason, row]).encode()
-            for reason, row in zip(reasons, rows, strict=True)
+        values = np.empty(len(failures), object)
+        for origin in dict.fromkeys(failure.origin for failure in failures):
+            rows = [row for row, failure in enumerate(failures) if failure.origin == origin]
+            shown = self._shown(np.ascontiguousarray(data[:, rows]), schema, shown_columns(schema, origin))
+            owner: list[object] = [operator_id[0], operator_id[1] if origin is None else origin.rule]
+            where = ["", ""] if origin is None else [origin.at, origin.excerpt]
+            for row, text in zip(rows, shown, strict=True):
+                values[row] = json.dumps([*owner, failures[row].reason, *where, text]).encode()
+        return self._symbols.intern(list(values)) if len(values) else np.empty(0, np.int64)
+
+    def _shown(self, data: Ints, schema: Schema, columns: Sequence[tuple[str, int]]) -> list[str]:
+        """Return each row as text: x = 8, y = 0."""
+        lanes = [decode_list(schema.types[lane], data[lane], self._symbols) for _, lane in columns]
+        names = [name for name, _ in columns]
+        return [
+            ", ".join(f"{name} = {show_value(lane[row])}" for name, lane in zip(names, lanes, strict=True))
+            for row in range(data.shape[1])
         ]
-        return self._symbols.intern(values) if values else np.empty(0, np.int64)
 
-    def _values(self, lane: Ints, index: int, schema: Schema) -> list[int | str | None]:
-        """Return the values of one lane: text decoded, all other types as the integers that represent them."""
-        if index >= len(schema) or not schema.types[index].is_symbolic:
-            return list(lane.tolist())
-        values = self._symbols.values(np.ascontiguousarray(lane[lane != NULL]))
-        texts = iter([value if isinstance(value, str) else value.hex() for value in values])
-        return [None if value == NULL else next(texts) for value in lane.tolist()]
+    def describe(self, symbols: Ints) -> list[ErrorDescription]:
+        """Return what some errors say."""
+        return [ErrorDescription(*json.loads(value)[2:]) for value in self._symbols.values(symbols)]
 
-    def describe(self, symbol: int) -> tuple[str, str, list[int | str | None]]:
-        """Return the operator, the reason and the row of an error."""
-        (value,) = self._symbols.values(np.array([symbol], np.int64))
-        _, _, operator, reason, row = json.loads(value)
-        return operator, reason, row
+
+def shown_columns(schema: Schema, origin: ExpressionOrigin | None) -> list[tuple[str, int]]:
+    """Return the names and lanes that messages show: the variables of a rule, or else the columns of the row."""
+    if origin is not None:
+        return [(name, schema.index(column)) for name, column in origin.columns if column in schema.names]
+    names = [(visible_name(name), lane) for lane, name in enumerate(schema.names)]
+    return [(name, lane) for name, lane in names if name]
+
+
+def visible_name(column: str) -> str:
+    """Return the name of a column as users know it; "" for a column that kpg added."""
+    if column.startswith((" ", "=", "$@", "_#")):
+        return ""
+    return column.removeprefix("$").partition("#")[0]
+
+
+def show_value(value: Any) -> str:
+    """Return a value as messages show it."""
+    match value:
+        case None:
+            text = "null"
+        case bool():
+            text = str(value).lower()
+        case str():
+            text = json.dumps(value, ensure_ascii=False)
+        case bytes():
+            text = value.hex()
+        case _:
+            text = str(value)
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}..."

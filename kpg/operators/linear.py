@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.bind import BoundExpression
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.errors import KpgError
 from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 
@@ -42,7 +44,9 @@ class LinearStage(Protocol):
 class ErrorReport(Protocol):
     """Receives the rows on which a stage fails."""
 
-    def report_rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+    def report_rows(
+        self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], Failure | str]
+    ) -> None:
         """Report the rows where `failed` is true. `reason(row)` returns the reason."""
 
     def report_errors(self, updates: Updates) -> None:
@@ -92,18 +96,25 @@ class Linear(Operator):
                     self.send(updates, message.times)
         return False
 
-    def report_rows(self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+    def report_rows(
+        self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], Failure | str]
+    ) -> None:
         """Send the errors of failed rows."""
         assert self.failures is not None, f"{self.name} has a fallible stage but no error rows"
         rows = keep(updates, failed)
-        reasons = [reason(row) for row in np.flatnonzero(failed).tolist()]
+        failures = [as_failure(reason(row)) for row in np.flatnonzero(failed).tolist()]
         operator_id, schema = (self.dataflow.id, self.index), self._schemas[self._stage]
-        symbols = self.failures.intern(self.name, operator_id, reasons, rows.data, schema)
+        symbols = self.failures.intern(operator_id, failures, rows.data, schema)
         self.report_errors(Updates(symbols.reshape(1, -1), rows.times, rows.diffs))
 
     def report_errors(self, updates: Updates) -> None:
         """Send updates of errors."""
         self.send(updates, self._times, port=1)
+
+
+def as_failure(reason: Failure | str) -> Failure:
+    """Return a reason in words as a failure without an origin."""
+    return reason if isinstance(reason, Failure) else Failure(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +132,16 @@ class PickStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class ComputeStage:
-    """Compute one lane for each bound expression."""
+    """Compute one lane for each bound expression. With `silent`, rows that fail are dropped without an error."""
 
     expressions: tuple[BoundExpression, ...]
+    silent: bool = False
 
     width = 0
 
     @property
     def fallible(self) -> bool:
-        return any(expression.fallible for expression in self.expressions)
+        return not self.silent and any(expression.fallible for expression in self.expressions)
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = np.empty((len(self.expressions), len(updates)), np.int64)
@@ -139,7 +151,8 @@ class ComputeStage:
             data[lane] = result.values
             if result.failed is not None and result.failed.any():
                 fresh = result.failed if failed is None else result.failed & ~failed
-                fail.report_rows(updates, fresh, result.reason)
+                if not self.silent:
+                    fail.report_rows(updates, fresh, result.failure)
                 failed = result.failed if failed is None else failed | result.failed
         computed = Updates(data, updates.times, updates.diffs)
         return computed if failed is None else keep(computed, ~failed)
@@ -147,23 +160,29 @@ class ComputeStage:
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
-    """Keep the rows on which a bound expression is true: not false, not null. `lanes` limits what it reads."""
+    """Keep the rows on which a bound expression is true: not false, not null. `lanes` limits what it reads.
+
+    With `silent`, rows that fail are dropped without an error.
+    """
 
     expression: BoundExpression
     lanes: tuple[int, int] | None = None  # first and end of the range it reads
+    silent: bool = False
 
     width = 0
 
     @property
     def fallible(self) -> bool:
-        return self.expression.fallible
+        return self.expression.fallible and not self.silent
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = updates.data if self.lanes is None else np.ascontiguousarray(updates.data[slice(*self.lanes)])
         result = self.expression.evaluate(data)
         mask = result.values == 1
         if result.failed is not None and result.failed.any():
-            fail.report_rows(updates, result.failed, result.reason)
+            if not self.silent:
+                read = updates if self.lanes is None else Updates(data, updates.times, updates.diffs)
+                fail.report_rows(read, result.failed, result.failure)
             mask &= ~result.failed
         return updates if mask.all() else keep(updates, mask)
 
@@ -210,14 +229,19 @@ class FlatMapStage:
 
     function: Callable[[Ints], tuple[Ints, Ints]]
     lanes: tuple[int, ...]
+    origin: ExpressionOrigin | None = None
+    silent: bool = False
 
-    fallible = True
     width = 0
+
+    @property
+    def fallible(self) -> bool:
+        return not self.silent
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         columns = np.ascontiguousarray(updates.data[list(self.lanes)])
         parts: list[tuple[Ints, Ints]] = []
-        reasons: dict[int, str] = {}
+        reasons: dict[int, Failure] = {}
         pending = [(0, len(updates))]
         while pending:
             start, stop = pending.pop()
@@ -226,18 +250,23 @@ class FlatMapStage:
                 parts.append((rows + start, data))
             except Exception as error:  # any exception of a user's function is the failure of the row
                 if stop - start == 1:
-                    reasons[start] = f"{type(error).__name__}: {error}"
+                    reasons[start] = self._failure(error)
                 else:
                     middle = (start + stop) // 2
                     pending += [(middle, stop), (start, middle)]
         if reasons:
             failed = np.zeros(len(updates), np.bool_)
             failed[list(reasons)] = True
-            fail.report_rows(updates, failed, reasons.__getitem__)
+            if not self.silent:
+                fail.report_rows(updates, failed, reasons.__getitem__)
         if not parts:
             return take(updates, np.empty(0, np.int64))
         taken = take(updates, np.concatenate([rows for rows, _ in parts]))
         return Updates(np.concatenate([data for _, data in parts], axis=1), taken.times, taken.diffs)
+
+    def _failure(self, error: Exception) -> Failure:
+        words = error.what if isinstance(error, KpgError) else f"{type(error).__name__}: {error}"
+        return Failure(words) if self.origin is None else Failure(f"{words} in {self.origin.text}", self.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,5 +289,5 @@ class DelayStage:
         delayed = Updates(updates.data, times, updates.diffs)
         if result.failed is None or not result.failed.any():
             return delayed
-        fail.report_rows(updates, result.failed, result.reason)
+        fail.report_rows(updates, result.failed, result.failure)
         return keep(delayed, ~result.failed)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kpg.columns.expression_origin import Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
@@ -59,8 +60,8 @@ class PythonReducer:
             output_rows = list(self.function(key_row, list(zip(rows, counts.tolist(), strict=True))))
             data = encode(self.outputs, output_rows, self.symbols)
         except Exception as error:  # any exception of a user's function becomes an error row
-            reason = f"{type(error).__name__}: {error}"
-            symbol = self.failures.intern("reduce", self.operator_id, [reason], np.ascontiguousarray(key), self.keys)
+            failure = Failure(f"{type(error).__name__}: {error}")
+            symbol = self.failures.intern(self.operator_id, [failure], np.ascontiguousarray(key), self.keys)
             failed = np.zeros((1 + len(self.outputs), 1), np.int64)
             failed[0] = symbol
             return failed, np.ones(1, np.int64)

@@ -88,10 +88,10 @@ def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear
             bound = tuple(bind(expression, schema, symbols) for expression in link.expressions)
             lanes = tuple(expression.column for expression in bound if expression.column is not None)
             if len(lanes) < len(bound):
-                return linear.ComputeStage(bound)
+                return linear.ComputeStage(bound, link.silent)
             return None if lanes == tuple(range(len(schema))) else linear.PickStage(lanes)
         case nodes.FilterNode():
-            return linear.FilterStage(bind(link.condition, schema, symbols))
+            return linear.FilterStage(bind(link.condition, schema, symbols), silent=link.silent)
         case nodes.NegateNode():
             return linear.NegateStage()
         case nodes.DelayNode():
@@ -105,7 +105,7 @@ def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear
             return linear.ExplodeStage(schema.index(link.column), kept)
         case nodes.FlatMapNode():
             lanes = tuple(schema.index(name) for name in link.input.schema.names)
-            return linear.FlatMapStage(link.function, lanes)
+            return linear.FlatMapStage(link.function, lanes, link.origin, link.silent)
     raise BadPlan(f"no rendering for {type(link).__name__}")
 
 

@@ -54,6 +54,7 @@ def _join_views(
 ) -> Rendered:
     sides = [renderer.arranged_in(view.node, by, loop) for view, by in zip(views, keys, strict=True)]
     stages: list[linear.LinearStage] = []
+    meanings: list[Schema] = []
     read = list(columns)
     for side, view in enumerate(views):
         for condition in view.conditions:
@@ -61,6 +62,7 @@ def _join_views(
             at = len(read)
             read += [(side, name) for name in sides[side].schema.names]
             stages.append(linear.FilterStage(bound, (at, len(read))))
+            meanings.append(sides[side].schema)
     if len(read) > len(columns):
         stages.append(linear.PickStage(tuple(range(len(columns)))))
     if views[0].negative != views[1].negative:
@@ -70,4 +72,5 @@ def _join_views(
     stream = join(renderer.dataflow, "join", left, right, projection)
     placed = placement_of_join(columns, list(zip(*keys, strict=True)))
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
-    return renderer.add_stages(pairs, stages, "view", schema)
+    meanings += [schema] * (len(stages) - len(meanings))
+    return renderer.add_stages(pairs, stages, "view", schema, meanings)

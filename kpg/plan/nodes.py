@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan
 from kpg.seminaive.recursion_rules import RuleSystem
@@ -27,10 +28,15 @@ from kpg.seminaive.recursion_rules import RuleSystem
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A recursion: variables defined by each other, and the maximum number of rounds."""
+    """A recursion: variables defined by each other, and the maximum number of rounds.
+
+    `declarative` says that only the fixed point has a meaning, and the rounds before it have none. Errors of rows that
+    the fixed point does not hold then do not count.
+    """
 
     name: str
     max_rounds: int
+    declarative: bool = False
     definitions: dict[VariableNode, PlanNode | None] = field(default_factory=dict)
     _inside: set[Loop] = field(default_factory=set)
     _left: bool = False
@@ -119,18 +125,20 @@ class RelationNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SelectNode(PlanNode):
-    """Columns computed from each row."""
+    """Columns computed from each row. With `silent`, rows that fail are dropped without an error."""
 
     input: PlanNode
     expressions: tuple[Any, ...]
+    silent: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FilterNode(PlanNode):
-    """The rows on which a condition is true."""
+    """The rows on which a condition is true. With `silent`, rows that fail are dropped without an error."""
 
     input: PlanNode
     condition: Any
+    silent: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,6 +148,8 @@ class FlatMapNode(PlanNode):
     input: PlanNode
     function: Callable[[Any], Any]
     label: str
+    origin: ExpressionOrigin | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -351,6 +361,20 @@ def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
         return node.saturation.inputs
     inner = getattr(node, "input", None)
     return (inner,) if inner is not None else ()
+
+
+def reachable(root: PlanNode) -> set[PlanNode]:
+    """Return all nodes that a node depends on, itself and the definitions of loop variables included."""
+    found: set[PlanNode] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(inputs_of(node))
+            if isinstance(node, VariableNode):
+                stack.append(node.loop.definition(node))
+    return found
 
 
 def count_uses(roots: tuple[PlanNode, ...]) -> dict[PlanNode, int]:

@@ -15,6 +15,7 @@ from dataclasses import fields
 from typing import Any, Final, Protocol
 
 from kpg.columns.expression import Expression
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Schema
 from kpg.errors import ProtocolError
 from kpg.plan import nodes
@@ -22,8 +23,10 @@ from kpg.plan.plan_values import (
     function_of_name,
     name_of_function,
     read_expression,
+    read_origin,
     read_schema,
     write_expression,
+    write_origin,
     write_schema,
 )
 
@@ -122,6 +125,7 @@ class PlanWriter:
         return {
             "name": loop.name,
             "max_rounds": loop.max_rounds,
+            "declarative": loop.declarative,
             "inside": [self.loops[outer] for outer in loop._inside if outer in self.loops],
             "definitions": [
                 [self.numbers[variable], self.numbers[loop.definition(variable)]] for variable in loop.definitions
@@ -142,6 +146,8 @@ class PlanWriter:
                 return {"schema": write_schema(value)}
             case Expression():
                 return {"expression": write_expression(value)}
+            case ExpressionOrigin():
+                return {"origin": write_origin(value)}
             case nodes.ReductionSpec():
                 return {"reduction": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
             case nodes.ExtenderSpec():
@@ -188,7 +194,10 @@ class PlanReader:
     def __init__(self, document: dict[str, Any], host: PlanHost) -> None:
         self.document = document
         self.host = host
-        self.loops = [nodes.Loop(str(loop["name"]), int(loop["max_rounds"])) for loop in document["loops"]]
+        self.loops = [
+            nodes.Loop(str(loop["name"]), int(loop["max_rounds"]), bool(loop["declarative"]))
+            for loop in document["loops"]
+        ]
         self.nodes: list[nodes.PlanNode] = []
 
     def root(self) -> nodes.PlanNode:
@@ -232,6 +241,8 @@ class PlanReader:
                 return read_schema(inner)
             case "expression":
                 return read_expression(inner)
+            case "origin":
+                return read_origin(inner)
             case "reduction":
                 return nodes.ReductionSpec(**{name: self._value(item) for name, item in inner.items()})
             case "extender":

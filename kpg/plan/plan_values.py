@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from kpg.columns.column_types.tagged_text import PLAN_FORMAT
-from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Named, Written
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Schema, Type, parse_type
 from kpg.errors import BadPlan, ProtocolError
 
@@ -46,6 +47,8 @@ def write_expression(expression: Expression) -> list[Any]:
             return ["call", expression.op, [write_expression(argument) for argument in expression.arguments], options]
         case Named():
             return ["named", expression.name, write_expression(expression.expression)]
+        case Written():
+            return ["written", write_origin(expression.origin), write_expression(expression.expression)]
         case Apply():
             arguments = [write_expression(argument) for argument in expression.arguments]
             name = name_of_function(expression.function)
@@ -64,9 +67,24 @@ def read_expression(written: list[Any]) -> Expression:
             return FunctionCall(op, tuple(map(read_expression, arguments)), tuple(map(_read_option, options)))
         case ["named", str(name), inner]:
             return Named(read_expression(inner), name)
+        case ["written", origin, inner]:
+            return Written(read_expression(inner), read_origin(origin))
         case ["apply", str(name), str(returns), str(kind), arguments]:
             return Apply(function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments)))
     raise ProtocolError("the plan has an unknown kind of expression", detail=repr(written)[:200])
+
+
+def write_origin(origin: ExpressionOrigin) -> list[Any]:
+    """Return the source text of an expression as JSON."""
+    return [origin.text, origin.at, origin.excerpt, [list(pair) for pair in origin.columns], origin.rule]
+
+
+def read_origin(written: list[Any]) -> ExpressionOrigin:
+    """Return the source text that JSON describes."""
+    text, at, excerpt, columns, rule = written
+    return ExpressionOrigin(
+        str(text), str(at), str(excerpt), tuple((str(n), str(column)) for n, column in columns), str(rule)
+    )
 
 
 def _read_option(written: list[Any]) -> Any:

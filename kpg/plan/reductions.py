@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
 from kpg.operators.connected_components import evaluate_components
-from kpg.operators.iterate import Feedback
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
 from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
-from kpg.operators.reduce import reduce
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic, Tactic
 from kpg.operators.text_ranks import first_by_rank
@@ -24,7 +21,6 @@ from kpg.plan.group_order import GroupOrder, has_index, has_order, order_of
 from kpg.plan.reduce_tactics import ignoring_keys, maintain_reduction, sums_tactic
 from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.plan.sums import render_sums
-from kpg.progress.summary import step_round
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
@@ -70,28 +66,12 @@ def _presence(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
         node.schema.select(node.keys),
         "distinct" if at_least == 1 else f"threshold {at_least}",
         Sweep(PRESENCE, at_least),
-        _presence_tactic(at_least),
+        presence_tactic(at_least),
     )
 
 
-def render_errors_of_loop(renderer: Renderer, errors: Rendered, loop: nodes.Loop) -> Rendered:
-    """Accumulate the errors of all rounds: an error must survive even if its row is gone in the next round."""
-    depth = errors.stream.depth
-    feedback = Feedback(f"errors of {loop.name}", loop.max_rounds)
-    earlier = renderer.dataflow.add(feedback, depth=depth)
-    renderer.dataflow.add_input(feedback, depth, step_round(depth))
-    all_rounds = replace(errors, stream=errors.stream.concat(earlier), placed=None)
-    arrangement = renderer.arrange_rendered(all_rounds, errors.schema.names, f"arrange errors of {loop.name}")
-    policy = renderer.context.merge_policy
-    _, out = reduce(
-        renderer.dataflow, "distinct", arrangement.arranged, _presence_tactic(1), value_lanes=0, policy=policy
-    )
-    renderer.keep_handle(out.handle)
-    renderer.dataflow.connect(out.stream, feedback, 0)
-    return renderer.rendered(out.stream, errors.schema, loop, consolidated=True)
-
-
-def _presence_tactic(at_least: int) -> Tactic:
+def presence_tactic(at_least: int) -> Tactic:
+    """Return the tactic that keeps each row with a count of at least `at_least` once."""
     return OnePassTactic(
         PRESENCE, at_least, 0, 0, 1, ReplayTactic(ignoring_keys(partial(corrections.evaluate_presence, at_least)), 0)
     )

@@ -9,6 +9,7 @@ Dependencies are rendered first, from an explicit stack, so plans may be thousan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +23,13 @@ from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import render_join
+from kpg.plan.loop_errors import collect_errors
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.placement import common_placement
-from kpg.plan.reductions import render_errors_of_loop, render_reduction
+from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
-from kpg.plan.scopes import Scopes, enclosing_loop
-from kpg.plan.streams import ERRORS, Streams
+from kpg.plan.scopes import Scopes
+from kpg.plan.streams import Streams
 
 
 class Renderer(Streams):
@@ -42,6 +44,7 @@ class Renderer(Streams):
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
+        self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
 
     # Called by the code that renders nodes
 
@@ -81,20 +84,29 @@ class Renderer(Streams):
         """Register an arrangement of a node that is a by-product of rendering it."""
         self._arrangements[node, keys] = arrangement
 
-    def finish(self) -> Rendered | None:
-        """Close the loops; return the errors of all operators as one stream outside all loops, if any can fail."""
+    def finish(self) -> None:
+        """Close the loops. Nothing can be rendered afterwards but errors."""
         while self._open:
             close_variable(self, *self._open.pop(0))
-        if not self.errors:
-            return None
-        errors = self.errors
-        while loop := max((part.loop for part in errors if part.loop), key=nodes.Loop.depth, default=None):
-            streams = [part.stream for part in errors if part.loop is loop]
-            inside = Rendered(streams[0].concat(*streams[1:]), ERRORS, loop)
-            outside = self.scopes.leave(render_errors_of_loop(self, inside, loop), enclosing_loop(loop))
-            errors = [part for part in errors if part.loop is not loop] + [outside]
-        streams = [part.stream for part in errors]
-        return Rendered(streams[0].concat(*streams[1:]), ERRORS, None)
+
+    def errors_of(self, *roots: nodes.PlanNode) -> list[Rendered | None]:
+        """Return for each node the errors that it depends on, as one stream outside all loops; None if none can fail.
+
+        Nodes that depend on the same errors share one stream.
+        """
+        streams: dict[frozenset[object], Rendered | None] = {}
+        answers = []
+        for root in roots:
+            owners = frozenset(owner for node in nodes.reachable(root) for owner in self._error_owners(node)) | {None}
+            if owners not in streams:
+                parts = [part for owner, owned in self.errors.items() if owner in owners for part in owned]
+                streams[owners] = collect_errors(self, parts)
+            answers.append(streams[owners])
+        return answers
+
+    def _error_owners(self, node: nodes.PlanNode) -> Iterator[object]:
+        """Return the owners of the errors of one node: itself, and the arrangements that it imports."""
+        yield from (owner for owner in (node, *self._imports_of.get(node, ())) if owner in self.errors)
 
     # Dependencies
 
@@ -118,10 +130,12 @@ class Renderer(Streams):
 
     def _render_dependency(self, dependency: RenderDependency) -> None:
         node, keys = dependency
+        outer, self.error_owner = self.error_owner, node
         if keys is None:
             self._collections[node] = self._render(node)
         else:
             self._arrangements[node, keys] = self._arrange_node(node, keys)
+        self.error_owner = outer
 
     # One node, after its dependencies
 
@@ -178,6 +192,7 @@ class Renderer(Streams):
 
     def published(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Return the node arranged for readers that do not join it; its rows need not move to another worker."""
+        self.error_owner = node
         if (
             isinstance(node, (nodes.ArrangeNode, nodes.RelationNode, nodes.InstalledNode))
             or (node, keys) in self._arrangements
@@ -211,5 +226,8 @@ class Renderer(Streams):
             if owner.errors is not None:
                 errors = owner.errors
                 name = f"errors of {owner.name}"
+                outer, self.error_owner = self.error_owner, owner
                 self.add_errors(self.import_from(name, errors.publisher, errors.handle).stream, None)
+                self.error_owner = outer
+        self._imports_of.setdefault(self.error_owner, set()).add(owner)
         return imported

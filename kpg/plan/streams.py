@@ -1,7 +1,7 @@
 """Add operators to streams, and arrange streams: the part of rendering that does not depend on plan nodes.
 
 While a dataflow is built, handles keep its traces alive; after `release()`, only operators hold them. `errors` collects
-the error streams of fallible operators, each in its scope.
+the error streams of fallible operators, each in its scope, by the node or arrangement that they belong to.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Streams:
     def __init__(self, dataflow: Dataflow, context: Context) -> None:
         self.dataflow = dataflow
         self.context = context
-        self.errors: list[Rendered] = []
+        self.errors: dict[object, list[Rendered]] = {}
+        self.error_owner: object = None  # the node being rendered
         self.floor = Floor((0,) * context.depth)
         self._handles: list[TraceHandle] = []
 
@@ -84,8 +85,8 @@ class Streams:
         return Rendered(stream, schema, rendered.loop, width, placed=after_stages(rendered.placed, stages))
 
     def add_errors(self, stream: Stream, loop: nodes.Loop | None) -> None:
-        """Add a stream to the errors of this dataflow."""
-        self.errors.append(Rendered(stream, ERRORS, loop))
+        """Add a stream to the errors of the node being rendered."""
+        self.errors.setdefault(self.error_owner, []).append(Rendered(stream, ERRORS, loop))
 
     def consolidate(self, rendered: Rendered) -> Rendered:
         """Consolidate the updates of each time, on the worker where equal rows meet."""

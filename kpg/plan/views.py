@@ -39,7 +39,7 @@ def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | N
         inner = view.node
         if is_indexed(inner, keys):
             views.append(view)
-        elif isinstance(inner, nodes.FilterNode):
+        elif isinstance(inner, nodes.FilterNode) and not inner.silent:
             stack.append(replace(view, node=inner.input, conditions=(inner.condition, *view.conditions)))
         elif isinstance(inner, nodes.NegateNode):
             stack.append(replace(view, node=inner.input, negative=not view.negative))

@@ -9,7 +9,8 @@ The alternative is a delta query (kpg/query/delta_pipelines.py); kpg/query/join_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kpg.query.ir.body_variables import definitions, is_computable, literals, variable_names
@@ -18,6 +19,7 @@ from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test, var
 from kpg.query.ir.program import Rule
 from kpg.query.ir.show import show, show_term
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import variables as variables_of_term
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,10 @@ class AntiJoinStep:
 
 @dataclass(frozen=True, slots=True)
 class FilterStep:
-    """Keep the rows that satisfy a condition."""
+    """Keep the rows that satisfy a condition. With `silent`, rows that fail are dropped without an error."""
 
     condition: Comparison | Test
+    silent: bool = False
 
     def __str__(self) -> str:
         return f"where {show(self.condition)}"
@@ -65,10 +68,11 @@ class FilterStep:
 
 @dataclass(frozen=True, slots=True)
 class BindStep:
-    """Compute a variable."""
+    """Compute a variable. With `silent`, rows that fail are dropped without an error."""
 
     variable: str
     term: Term
+    silent: bool = False
 
     def __str__(self) -> str:
         return f"let {self.variable} = {show_term(self.term)}"
@@ -81,22 +85,38 @@ class GenerateStep:
     variable: str
     call: CallTerm
     kind: Kind
+    silent: bool = False
 
     def __str__(self) -> str:
         return f"each {self.variable} of {show_term(self.call)}"
 
 
-Step: TypeAlias = ScanStep | JoinStep | AntiJoinStep | FilterStep | BindStep | GenerateStep
+@dataclass(frozen=True, slots=True)
+class TogetherStep:
+    """Keep the rows that satisfy all conditions and on which all terms have values; false is stronger than failed."""
+
+    conditions: tuple[Comparison | Test, ...]
+    terms: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        parts = [*map(show, self.conditions), *(f"{show_term(term)} has a value" for term in self.terms)]
+        return f"where together {', '.join(parts)}"
 
 
-def steps_of(rule: Rule) -> tuple[Step, ...]:
-    """Return the steps of a body, one for each literal."""
+Step: TypeAlias = ScanStep | JoinStep | AntiJoinStep | FilterStep | BindStep | GenerateStep | TogetherStep
+
+
+def steps_of(body: Iterable[Literal], rule: Rule, silent: Container[Literal] = ()) -> list[Step]:
+    """Return the steps of some literals of a rule, one for each; those of `silent` literals report no errors."""
     bound: set[str] = set()
     steps: list[Step] = []
-    for literal in literals(rule):
-        steps.append(step_of(literal, bound, rule, first=not steps))
+    for literal in body:
+        step = step_of(literal, bound, rule, first=not steps)
+        if literal in silent and isinstance(step, (BindStep, FilterStep, GenerateStep)):
+            step = replace(step, silent=True)
+        steps.append(step)
         bound |= variable_names(literal)
-    return tuple(steps)
+    return steps
 
 
 def step_of(literal: Literal, bound: set[str], rule: Rule, first: bool) -> Step:
@@ -125,14 +145,29 @@ def join_columns(atom: Atom, bound: set[str]) -> tuple[tuple[str, int], ...]:
     return tuple(columns.items())
 
 
-def live_after(rule: Rule, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:
-    """Return the variables that are read after each step."""
-    needed = {variable.name for variable in variables(rule.head)}
+def live_after(needed: Iterable[str], steps: Sequence[Step]) -> tuple[frozenset[str], ...]:
+    """Return the variables that are read after each step, if `needed` are read after the last."""
+    read = set(needed)
     live: list[frozenset[str]] = []
-    for literal in reversed(literals(rule)):
-        live.append(frozenset(needed))
-        needed |= variable_names(literal)
+    for step in reversed(steps):
+        live.append(frozenset(read))
+        read |= variables_of_step(step)
     return tuple(live[::-1])
+
+
+def variables_of_step(step: Step) -> set[str]:
+    """Return the variables in a step."""
+    match step:
+        case ScanStep() | JoinStep() | AntiJoinStep():
+            return variable_names(step.atom)
+        case FilterStep():
+            return variable_names(step.condition)
+        case BindStep():
+            return {variable.name for variable in variables_of_term(step.term)}
+        case GenerateStep():
+            return {variable.name for variable in variables_of_term(step.call)}
+    names = {name for condition in step.conditions for name in variable_names(condition)}
+    return names | {variable.name for term in step.terms for variable in variables_of_term(term)}
 
 
 def is_set(rule: Rule) -> bool:

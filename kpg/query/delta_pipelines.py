@@ -15,13 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from kpg.query.binary_joins import BindStep, FilterStep, GenerateStep
-from kpg.query.ir.body_variables import literals, variable_names
+from kpg.query.binary_joins import BindStep, FilterStep, GenerateStep, variables_of_step
+from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Negation
 from kpg.query.ir.program import Relation, Rule
 from kpg.query.ir.show import show
-from kpg.query.ir.terms import ConstantTerm, Term, VariableTerm, WildcardTerm
-from kpg.query.ir.terms import variables as variables_of_term
+from kpg.query.ir.terms import ConstantTerm, VariableTerm, WildcardTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +168,4 @@ def read_by(step: PipelineStep) -> set[str]:
             return named | {name for name in (step.low, step.high) if name is not None}
         case EqualNamesStep():
             return {step.first, step.second}
-        case FilterStep():
-            return variable_names(step.condition)
-        case BindStep():
-            return _variables_of(step.term)
-        case GenerateStep():
-            return {name for term in step.call.arguments for name in _variables_of(term)}
-    raise AssertionError(step)
-
-
-def _variables_of(term: Term) -> set[str]:
-    return {variable.name for variable in variables_of_term(term)}
+    return variables_of_step(step)

@@ -9,8 +9,9 @@ extends the tuples
     one atom at a time       by all its unbound variables: for Hector if no atom has a single one, otherwise always
 
 The planner places a condition that cannot fail as soon as its variables are bound, and an equation as soon as an atom
-needs the variable that it defines (a function proposes one value). All other conditions come last, as in binary joins.
-Ranges l <= x < u narrow the proposals for x.
+needs the variable that it defines (a function proposes one value); an equation that can fail drops the tuple silently,
+because the pipelines evaluate it on different tuples. Late literals are no part of a pipeline: they are evaluated once,
+on the solutions of all pipelines. Ranges l <= x < u narrow the proposals for x.
 """
 
 from __future__ import annotations
@@ -28,19 +29,27 @@ from kpg.query.delta_pipelines import (
     SourceLookup,
     read_by,
 )
-from kpg.query.ir.body_variables import is_computable, literals, variable_names
-from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test, variables
+from kpg.query.ir.body_variables import is_computable, variable_names
+from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, Test
 from kpg.query.ir.program import Rule
 from kpg.query.ir.terms import ConstantTerm, VariableTerm
+from kpg.query.late_steps import quiet
 
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def pipelines_of(
-    rule: Rule, sources: Sequence[PipelineSource], *, hector: bool, order: tuple[str, ...] = ()
+    rule: Rule,
+    body: Sequence[Literal],
+    needed: frozenset[str],
+    sources: Sequence[PipelineSource],
+    *,
+    hector: bool,
+    order: tuple[str, ...] = (),
 ) -> list[DeltaPipeline]:
-    """Return a pipeline for each source that may change."""
-    return [PipelinePlanner(rule, sources, source, hector, order).pipeline() for source in sources if not source.static]
+    """Return a pipeline for each source that may change. `needed` are the variables that are read after `body`."""
+    changing = [source for source in sources if not source.static]
+    return [PipelinePlanner(rule, body, needed, sources, source, hector, order).pipeline() for source in changing]
 
 
 @dataclass(slots=True)
@@ -48,6 +57,8 @@ class PipelinePlanner:
     """Plans the steps of one pipeline."""
 
     rule: Rule
+    body: Sequence[Literal]
+    needed: frozenset[str]
     sources: Sequence[PipelineSource]
     source: PipelineSource
     hector: bool
@@ -61,7 +72,7 @@ class PipelinePlanner:
         """Plan all steps, from the source to the last condition."""
         self.bound = self.source.variables
         self.waiting = [source for source in self.sources if source is not self.source]
-        self.conditions = [literal for literal in literals(self.rule) if not isinstance(literal, (Atom, Negation))]
+        self.conditions = [literal for literal in self.body if not isinstance(literal, (Atom, Negation))]
         self.steps += [EqualNamesStep(*pair) for pair in self.source.equal_names]
         while True:
             self._add_conditions(last=False)
@@ -81,7 +92,7 @@ class PipelinePlanner:
         while progress:
             progress = False
             for literal in self.conditions:
-                step = step_of(literal, set(self.bound), self.rule, first=False)
+                step = quiet(step_of(literal, set(self.bound), self.rule, first=False))
                 if isinstance(step, BindStep):
                     ready = last or (step.variable in needed and is_computable(step.term, set(self.bound)))
                 elif isinstance(step, GenerateStep):
@@ -189,7 +200,7 @@ class PipelinePlanner:
 
     def _live(self) -> Iterator[frozenset[str]]:
         """Return the names that are read after the head and after each step."""
-        needed = {variable.name for variable in variables(self.rule.head)}
+        needed = set(self.needed)
         live: list[frozenset[str]] = []
         for step in reversed(self.steps):
             live.append(frozenset(needed))

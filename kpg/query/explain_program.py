@@ -49,13 +49,15 @@ def explain_rule(plan: RulePlan) -> list[str]:
     lines = [f"  {show_rule(plan.rule)}", f"    {plan.strategy}: {plan.reason}"]
     lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
     lines += [f"    {pipeline}" for pipeline in plan.pipelines]
+    for errors in plan.errors:
+        lines += [f"    errors of {show_rule(errors.rule)}", *(f"      {step}" for step in errors.steps)]
     lines += [f"    note: {step}, because no variable connects them" for step in plan.products()]
     return lines
 
 
 def is_distinct(program: Program, name: str) -> bool:
     """Return whether a relation holds each row once without a `distinct`."""
-    rules = program.rules_of(name)
+    rules = [rule for rule in program.rules_of(name) if rule.role != "errors"]
     stratum = next(stratum for stratum in program.strata if name in stratum.relations)
     return len(rules) == 1 and not stratum.recursive and is_set(rules[0])
 

@@ -14,15 +14,20 @@ the reason in the plan says why not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kpg.errors import BadPlan
-from kpg.query.binary_joins import JoinStep, Step, live_after, steps_of
+from kpg.query.binary_joins import JoinStep, Step, generates, live_after, steps_of, variables_of_step
 from kpg.query.delta_pipelines import DeltaPipeline, PipelineSource, is_connected, sources_of
 from kpg.query.delta_planner import pipelines_of
-from kpg.query.ir.body_variables import literals
-from kpg.query.ir.literals import Atom
+from kpg.query.failing_literals import FallibleBody, error_rules, fallible_body
+from kpg.query.ir.body_variables import definitions, literals, variable_names
+from kpg.query.ir.fallible_terms import FAILS
+from kpg.query.ir.literals import Atom, Conjunction, Test, variables
 from kpg.query.ir.program import Program, Relation, Rule
+from kpg.query.ir.rewrites.order_joins import in_order
+from kpg.query.ir.terms import variables as variables_of_term
+from kpg.query.late_steps import failing_terms, late_steps
 from kpg.query.source_text import did_you_mean
 
 STRATEGIES = ("auto", "binary", "delta", "hector")
@@ -30,7 +35,10 @@ STRATEGIES = ("auto", "binary", "delta", "hector")
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """How a rule is joined: by steps or by pipelines. `live[i]` are the variables read after step i."""
+    """How a rule is joined: by steps, or by pipelines and then steps. `live[i]` are the variables read after step i.
+
+    `errors` are plans for the errors that the rule itself does not report: see kpg/query/failing_literals.py.
+    """
 
     rule: Rule
     strategy: str
@@ -38,6 +46,7 @@ class RulePlan:
     steps: tuple[Step, ...]
     live: tuple[frozenset[str], ...]
     pipelines: tuple[DeltaPipeline, ...] = ()
+    errors: tuple[RulePlan, ...] = ()
 
     def products(self) -> list[JoinStep]:
         """Return the joins without a common variable: they pair all rows with all rows."""
@@ -67,19 +76,61 @@ def planning_context(program: Program, joins: str = "auto") -> PlanningContext:
 
 def plan_rule(rule: Rule, context: PlanningContext = NO_CONTEXT) -> RulePlan:
     """Plan a rule with an ordered body."""
+    original = rule
+    if rule.role == "errors":
+        rule = with_failure_test(rule)
     hint, order = hint_of(rule, context)
     sources = sources_of(rule, dict(context.relations), context.static)
     strategy, reason = choose(rule, sources, hint, context)
+    fallible = fallible_body(rule)
     if strategy not in ("delta", "hector"):
-        steps = steps_of(rule)
-        return RulePlan(rule, strategy, reason, steps, live_after(rule, steps))
+        is_split = not fallible.is_exact() and rule.role != "silent"
+        plan = step_plan(rule, fallible, strategy, reason, is_split)
+        return replace(plan, errors=error_plans(original)) if is_split else plan
     if order:
         check_order(order, sources)
-    pipelines = pipelines_of(rule, sources, hector=strategy == "hector", order=order)
+    late = late_steps(fallible.late_literals, bound_before_late(fallible), rule, rule.role == "silent")
+    head = {variable.name for variable in variables(rule.head)}
+    needed = frozenset(head.union(*map(variables_of_step, late)))
+    pipelines = pipelines_of(rule, fallible.before_late, needed, sources, hector=strategy == "hector", order=order)
     static = [str(source.atom.relation) for source in sources if source.static]
     if static:
         reason += f"; {', '.join(dict.fromkeys(static))} never changes and has no pipeline"
-    return RulePlan(rule, strategy, reason, (), (), tuple(pipelines))
+    errors = () if rule.role == "silent" else error_plans(original)
+    return RulePlan(rule, strategy, reason, tuple(late), live_after(head, late), tuple(pipelines), errors)
+
+
+def step_plan(rule: Rule, fallible: FallibleBody, strategy: str, reason: str, is_split: bool) -> RulePlan:
+    """Plan a rule as steps. If it `is_split`, other plans report the errors of its early literals."""
+    is_silent = rule.role == "silent"
+    silent = fallible.early_literals if is_split or is_silent else ()
+    steps = steps_of(fallible.before_late, rule, silent)
+    steps += late_steps(fallible.late_literals, bound_before_late(fallible), rule, is_silent)
+    head = {variable.name for variable in variables(rule.head)}
+    return RulePlan(rule, strategy, reason, tuple(steps), live_after(head, steps))
+
+
+def bound_before_late(fallible: FallibleBody) -> set[str]:
+    """Return the variables that are bound before the late literals."""
+    return {name for literal in fallible.before_late for name in variable_names(literal)}
+
+
+def error_plans(rule: Rule) -> tuple[RulePlan, ...]:
+    """Return the plans for the errors of a rule's early literals: joins that start from the tuples that fail."""
+    reason = "tuples on which an expression fails, restricted by the literals that do not use its value"
+    rules = error_rules(rule, fallible_body(rule))
+    return tuple(step_plan(error, fallible_body(error), "errors", reason, is_split=True) for error in rules)
+
+
+def with_failure_test(rule: Rule) -> Rule:
+    """Return a rule for errors that begins with the tuples on which a late literal fails."""
+    fallible = fallible_body(rule)
+    terms = failing_terms(fallible.late_literals, bound_before_late(fallible), rule)
+    if not terms:
+        return rule
+    start = frozenset(variable.name for term in terms for variable in variables_of_term(term))
+    body = in_order([*fallible.before_late, Test(FAILS, terms, True, rule.at)], start)
+    return replace(rule, body=Conjunction((*body, *fallible.late_literals), rule.body.at))
 
 
 def hint_of(rule: Rule, context: PlanningContext) -> tuple[str, tuple[str, ...]]:
@@ -113,9 +164,11 @@ def choose(rule: Rule, sources: Sequence[PipelineSource], hint: str, context: Pl
     atoms = [literal for literal in literals(rule) if isinstance(literal, Atom)]
     if not atoms:
         return "constant", "no atoms: the rule does not depend on data"
+    if rule.role == "errors":
+        return "binary", "errors only: joins that start from the tuples that fail"
     if len(atoms) == 1 and (len(sources) == 1 or hint not in ("delta", "hector")):
         return "scan", "one atom: nothing to join"
-    obstacle = obstacle_to(sources, context)
+    obstacle = obstacle_to(rule, sources, context)
     if hint == "binary":
         return "binary", f"as the hint says; {intermediate_results(len(atoms))}"
     if hint != "auto" and obstacle is None:
@@ -154,8 +207,10 @@ def shape_of(sources: Sequence[PipelineSource], strategy: str) -> str:
     return f"{len(atoms)} atoms: {why}; the cheapest proposes, the others validate"
 
 
-def obstacle_to(sources: Sequence[PipelineSource], context: PlanningContext) -> str | None:
+def obstacle_to(rule: Rule, sources: Sequence[PipelineSource], context: PlanningContext) -> str | None:
     """Return why a rule cannot be a delta query, or None if it can."""
+    if any(generates(term) for literal in literals(rule) for _, term in definitions(literal)):
+        return "a range that fails must fail once, not in each pipeline"
     if not context.ordered:
         return "times of several coordinates are not totally ordered"
     if any(not source.variables for source in sources):

@@ -29,6 +29,11 @@ a file of changes:
   put edge 3,4 +1
   put edge 1,2 -1
   commit                                 # writes path_t1.csv: the rows added to path (+1) and removed from it (-1)
+
+exit status:
+  0  all outputs were written
+  1  an error; if an expression failed on some tuples, all outputs that do not depend on them were written
+  2  wrong usage
 """
 JOINS_HELP = "join strategy for all rules: auto, binary, delta or hector (default: auto)"
 MAX_ROUNDS = 1_000_000  # far beyond the depth of real recursions; a recursion without end stops within minutes

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from kpg.errors import ProgramError
@@ -30,8 +31,14 @@ class SourceText:
 
     def line(self, number: int) -> str:
         """Return a line by its number, counted from 1."""
-        lines = self.text.split("\n")
+        lines = lines_of(self.text)
         return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+
+
+@lru_cache(maxsize=8)
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text; cached, because each error and each rule of a program asks for one of them."""
+    return text.split("\n")
 
 
 class Position(NamedTuple):
@@ -44,6 +51,10 @@ class Position(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}" if self.source.text else self.source.name
+
+    def text(self) -> str:
+        """Return the characters in the range."""
+        return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.length]
 
     def excerpt(self) -> str:
         """Return the line, and below it carets under the range."""

@@ -286,7 +286,7 @@ def test_messages_are_kept_up_to_a_limit() -> None:
     result = bind(udf(complain, returns=int)(col("i")), schema, symbols).evaluate(encode(schema, range(n), symbols))
     assert result.reason(3) == "complain raised ValueError: not 3"
     assert "the first 1,000 different messages" in result.reason(n - 1)
-    assert len(result.messages) <= MAX_MESSAGES + 1
+    assert len(result.failures) <= MAX_MESSAGES + 1
 
 
 def test_kinds_of_functions_are_named() -> None:

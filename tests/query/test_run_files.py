@@ -283,3 +283,41 @@ def test_explain_shows_how_a_question_is_computed(folder, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("path is computed for its arguments (x), by demand\n")
     assert "one operator, insert-only: keeps no state for removals" in shown
+
+
+SHARES = """
+.decl a(x: number, y: number)
+.input a
+.decl good(x: number)
+.output good
+.decl share(x: number, z: number)
+.output share
+good(x) :- a(x, _).
+share(x, x / y) :- a(x, y).
+"""
+
+
+def test_outputs_that_do_not_depend_on_a_failure_are_written(tmp_path):
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "program.dl").write_text(SHARES)
+    (tmp_path / "facts" / "a.facts").write_text("8\t0\n9\t3\n")
+    with pytest.raises(kpg.DataError, match=r"share has no answer at 0: .*program.dl:9:10: division by zero in x / y"):
+        play(tmp_path)
+    assert written(tmp_path, "good.csv") == "8\n9\n" and not (tmp_path / "out" / "share.csv").exists()
+
+
+def test_changes_are_written_again_when_the_failing_row_is_gone(tmp_path):
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "program.dl").write_text(SHARES)
+    (tmp_path / "facts" / "a.facts").write_text("9\t3\n")
+    changes = tmp_path / "changes.txt"
+    changes.write_text(
+        "begin\nput a 8,0 +1\nput a 8,2 +1\ncommit\nbegin\nput a 7,7 +1\ncommit\nbegin\nput a 8,0 -1\ncommit\n"
+    )
+    with pytest.raises(kpg.DataError) as caught:
+        play(tmp_path, changes=changes)
+    assert "share has no answer at 1" in caught.value.what and "no changes for commit 1, 2." in caught.value.detail
+    assert [(tmp_path / "out" / f"share_t{number}.csv").exists() for number in (1, 2, 3)] == [False, False, True]
+    assert written(tmp_path, "share_t3.csv") == "7\t1\t+1\n8\t4\t+1\n"
+    assert written(tmp_path, "share.csv") == "7\t1\n8\t4\n9\t3\n"
+    assert written(tmp_path, "good_t1.csv") == "8\t+1\n" and written(tmp_path, "good_t3.csv") == ""

@@ -54,6 +54,8 @@ UNSUPPORTED = {
 }
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
+ENDS_OF_TERMS = (":", ",", ";", ".", "!", ":-", *COMPARISONS)  # symbols that no term contains outside parentheses
+
 
 class RuleParser:
     """A recursive-descent parser over the tokens of one text. `token` is the next unread token."""
@@ -130,6 +132,12 @@ class RuleParser:
         token = self.token
         shown = "the end of the text" if token.kind == "end" else repr(token.text)
         return failure(ParseError, f"found {shown}, expected {expected}", token.at)
+
+    def span(self, first: Position) -> Position:
+        """Return the range from a position to the last consumed token, or to the end of its line."""
+        last = self.tokens[self.index - 1].at
+        end = last.column + last.length if last.line == first.line else len(first.source.line(first.line)) + 1
+        return first._replace(length=max(1, end - first.column))
 
     def enter_nesting(self, at: Position) -> None:
         """Count one more level of nesting; raise ParseError beyond MAX_NESTING."""
@@ -231,22 +239,26 @@ class RuleParser:
             return self.power()
         if level == 0 and self.token.kind in SINGLE_TOKEN_TERMS and self.is_followed_by(",", ")"):
             return self.primary()  # most arguments are one token
+        first = self.token.at
         left = self.term(level + 1)
         before = self.depth
         while self.token.kind in ("symbol", "name") and self.token.text in PRECEDENCE[level]:
             token = self.advance()
             self.enter_nesting(token.at)  # a chain of left-associative operators nests its left operands
-            left = CallTerm(token.text, (left, self.term(level + 1)), None, token.at)
+            right = self.term(level + 1)
+            left = CallTerm(token.text, (left, right), None, token.at, self.span(first))
         self.depth = before
         return left
 
     def power(self) -> Term:
         """Parse `x ^ y`, which associates to the right."""
+        first = self.token.at
         base = self.unary()
         if self.token.text == "^" and self.token.kind == "symbol":
             token = self.advance()
             self.enter_nesting(token.at)
-            base = CallTerm("^", (base, self.power()), None, token.at)
+            exponent = self.power()
+            base = CallTerm("^", (base, exponent), None, token.at, self.span(first))
             self.depth -= 1
         return base
 
@@ -261,7 +273,7 @@ class RuleParser:
         self.depth -= 1
         if token.text == "-" and isinstance(inner, ConstantTerm) and isinstance(inner.value, (int, float)):
             return ConstantTerm(-inner.value, inner.kind, token.at)
-        return CallTerm(UNARY[token.text], (inner,), None, token.at)
+        return CallTerm(UNARY[token.text], (inner,), None, token.at, self.span(token.at))
 
     def primary(self) -> Term:
         """Parse a constant, variable, call or aggregate, or a term in parentheses."""
@@ -297,7 +309,7 @@ class RuleParser:
     def named_term(self) -> Term:
         """Parse a term that begins with a name: a variable, a call, a cast or an aggregate."""
         token = self.token
-        if token.text in AGGREGATES and not self.is_followed_by("("):
+        if token.text in AGGREGATES and (not self.is_followed_by("(") or self.is_aggregate_in_parentheses()):
             return self.aggregate()
         self.advance()
         if token.text == "_":
@@ -315,10 +327,26 @@ class RuleParser:
         if not (self.token.text == "(" and self.token.kind == "symbol"):
             return VariableTerm(token.text, token.at)
         self.enter_nesting(token.at)
-        functor = OLD_CONVERSIONS.get(token.text, token.text)
-        term = self.cast(token) if token.text == "as" else CallTerm(functor, self.arguments(), None, token.at)
+        if token.text == "as":
+            term = self.cast(token)
+        else:
+            functor = OLD_CONVERSIONS.get(token.text, token.text)
+            arguments = self.arguments()
+            term = CallTerm(functor, arguments, None, token.at, self.span(token.at))
         self.depth -= 1
         return term
+
+    def is_aggregate_in_parentheses(self) -> bool:
+        """Return whether the next name begins an aggregate such as `max (d / e) : { ... }`: a ':' follows its term."""
+        depth = 0
+        for token in self.tokens[self.index + 1 :]:
+            if token.kind == "symbol" and token.text in "([{)]}":
+                depth += 1 if token.text in "([{" else -1
+            if depth < 0 or token.kind in ("end", "directive"):
+                return False
+            if depth == 0 and token.text in {"name": AGGREGATES, "symbol": ENDS_OF_TERMS}.get(token.kind, ()):
+                return token.text == ":"
+        return False
 
     def cast(self, token: Token) -> Term:
         """Parse `as(x, number)`: the same value under another type."""
@@ -327,7 +355,7 @@ class RuleParser:
         self.expect_symbol(",", "',' and a type")
         name = self.expect_type()
         self.expect_symbol(")", "')'")
-        return CallTerm(f"{CAST}{name.text}", (inner,), None, token.at)
+        return CallTerm(f"{CAST}{name.text}", (inner,), None, token.at, self.span(token.at))
 
     def aggregate(self) -> AggregateTerm:
         """Parse `sum y : { e(x, y) }`; the braces around a single atom are optional."""

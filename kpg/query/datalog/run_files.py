@@ -5,14 +5,17 @@
 
 out/REL_tN.csv lists the rows that commit N added to an output (+1) and removed from it (-1), separated by tabs. Every
 output has a file for every commit, possibly an empty one. At the end out/REL.csv holds the rows after the last commit.
+
+An output without an answer, because an expression fails, is not written; all others are. A run with such an output
+raises DataError at its end. When a later commit corrects the failing rows, its file has all changes since the last one.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -24,6 +27,7 @@ from kpg.columns.arrow_arrays import from_list, from_numpy
 from kpg.errors import UndefinedName
 from kpg.query.datalog.change_files import FileTransaction, read_changes
 from kpg.query.datalog.fact_files import lines_of
+from kpg.query.datalog.failed_outputs import FailedOutputs
 from kpg.query.datalog.io_options import ON_TERMINAL, check_options, file_of, io_of
 from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
@@ -56,6 +60,7 @@ class FileRun:
     stdout: IO[str]
     progress: Progress = no_progress
     missing_facts_ok: bool = False
+    failed: FailedOutputs = field(default_factory=FailedOutputs)
 
     def read(self) -> dict[str, pa.Table]:
         """Return the rows of the fact files by relation. A row may occur twice."""
@@ -93,8 +98,11 @@ class FileRun:
             outputs = [directive for directive in outputs if io_of(directive) not in ON_TERMINAL]
         for number, directive in enumerate(outputs):
             self.progress(f"writing {directive.relation}", number, len(outputs))
-            table = installed.table(directive.relation)
-            write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
+            table = self.failed.attempt(directive.relation, partial(installed.table, directive.relation))
+            if table is not None:
+                write_relation(relations[directive.relation], directive, table, self.out, self.stdout)
+            elif files_only and io_of(directive) == "file":  # the file of the first answer is out of date
+                file_of(directive, self.out).unlink(missing_ok=True)
         self.progress("writing", len(outputs), len(outputs))
 
 
@@ -199,7 +207,9 @@ def run(
         progress("computing", 0, 1)
         db.advance()
         file_run.write(installed)
-        return 0 if changes is None else maintain(db, file_run, installed, changes)
+        commits = 0 if changes is None else maintain(db, file_run, installed, changes)
+        file_run.failed.check(len(program.outputs()))
+        return commits
 
 
 def write_to_stdout(program: Program) -> Program:
@@ -218,8 +228,8 @@ def maintain(db: Database, file_run: FileRun, installed: InstalledProgram, path:
     relations = {name: relation for name, relation in file_run.program.by_name().items() if name in installed.inputs}
     outputs = {directive.relation: directive for directive in file_run.program.directives if directive.kind == "output"}
     change_outputs = {name: installed.answer(name).output(f"changes of {name}", keep=False) for name in outputs}
-    for output in change_outputs.values():
-        output.take_changes()
+    for name, output in change_outputs.items():
+        file_run.failed.attempt(name, output.take_changes)
     number = 0
     for number, transaction in enumerate(read_changes(path, relations, file_run.program.signatures()), 1):
         commit(installed, transaction)
@@ -241,9 +251,12 @@ def commit(installed: InstalledProgram, transaction: FileTransaction) -> None:
 
 
 def write_changes(file_run: FileRun, directive: Directive, output: Output, number: int) -> None:
-    """Write the changes of one output by one commit, sorted."""
+    """Write the changes of one output by one commit, sorted; no file if the output has no answer."""
+    taken = file_run.failed.attempt(directive.relation, output.take_changes, number)
+    if taken is None:
+        return
     relation = file_run.program.by_name()[directive.relation]
-    table = readable(output.take_changes().to_arrow().drop_columns(["_time"]), relation)
+    table = readable(taken.to_arrow().drop_columns(["_time"]), relation)
     signed = pc.if_else(pc.greater(table.column("_diff"), pa.scalar(0)), "+1", "-1")
     columns: dict[str, Any] = {name: table.column(name) for name in table.column_names if name != "_diff"}
     if list(columns) == [" unit"]:

@@ -28,7 +28,7 @@ from kpg.query.demand.sideways_passing import (
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation, atoms
 from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule
-from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
 
 INPUT_SUFFIX = ".outside"  # marks, inside the rewrite, an atom that reads the input rows of the rule's own relation
 
@@ -247,7 +247,7 @@ class MagicSetRewrite:
         adorned = self.require(name, bound)
         demand = Atom(adorned.demand, tuple(atom.arguments[column] for column in bound), atom.at)
         if demand not in passing.prefix:
-            self._add(rule, demand, passing.prefix, kinds)
+            self._add(replace(rule, role="silent"), demand, passing.prefix, kinds)
         return replace(atom, relation=adorned.name)
 
     def _add(self, rule: Rule, head: Atom, body: Iterable[Literal], kinds: dict[str, Kind] | None = None) -> None:
@@ -265,7 +265,7 @@ def start_of(rule: Rule, adorned: AdornedRelation, relation: str, before: tuple[
     kinds: dict[str, Kind] = {}
     for number, column in zip(adorned.bound, adorned.bound_columns, strict=True):
         term = rule.head.arguments[number]
-        if not isinstance(term, (VariableTerm, ConstantTerm)):
+        if not isinstance(term, (VariableTerm, ConstantTerm, WildcardTerm)):
             variable = VariableTerm(f"asked#{number}", term.at)
             kinds[variable.name] = column.kind
             tests.append(Comparison("=", variable, term, term.at))

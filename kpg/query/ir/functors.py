@@ -11,7 +11,8 @@ To add a functor:
        kpg/columns/bind.py;
     3. in kpg/testing/datalog_oracle.py, add the same function in plain Python: tests compare both;
     4. if EDN should have it too, add its EDN name to `FUNCTIONS` in kpg/query/edn/clauses.py;
-    5. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
+    5. if it has a value for all arguments, add it to kpg/query/ir/fallible_terms.py;
+    6. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
 The parser, type inference and explanations read `FUNCTORS`. To add a test, add it to `TESTS` and to
 `TermCompiler.condition` in kpg/query/lower/expressions.py.
 """

@@ -78,7 +78,12 @@ class NamedType:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The heads hold for every solution of the body. `kinds` are the kinds of the variables, once inferred."""
+    """The heads hold for every solution of the body. `kinds` are the kinds of the variables, once inferred.
+
+    A rewrite that evaluates a part of a rule a second time gives that rule a `role`. A "silent" rule drops the
+    solutions on which an expression fails: another rule reports them. A rule for "errors" reports them and derives
+    nothing.
+    """
 
     heads: tuple[Atom, ...]
     body: Formula
@@ -86,6 +91,7 @@ class Rule:
     kinds: tuple[tuple[str, Kind], ...] = field(default=(), repr=False)
     joins: str = ""  # the join hint of this rule, if any: see kpg.query.join_strategy
     subsumes: bool = False  # the row of the head is dropped where the body holds; the body begins with the other row
+    role: str = ""
 
     @property
     def head(self) -> Atom:

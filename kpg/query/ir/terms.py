@@ -60,12 +60,13 @@ class ConstantTerm:
 
 @dataclass(frozen=True, slots=True)
 class CallTerm:
-    """A functor and its arguments; `kind` is the kind of the result, once inferred."""
+    """A functor and its arguments; `kind` is the kind of the result, once inferred. `span` is its whole text."""
 
     functor: str
     arguments: tuple[Term, ...]
     kind: Kind | None = None
     at: Position = field(default=NOWHERE, compare=False, repr=False)
+    span: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,23 @@ remainder round towards zero, as in Soufflé. To add a functor, see kpg/query/ir
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from kpg.columns.expression import Expression, FunctionCall
+from kpg.columns.expression import Expression, FunctionCall, Written
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.functions import coalesce, col, max_of, min_of, udf, when
 from kpg.columns.number_functions import parse_number
 from kpg.columns.schema import INT64, UINT64, Type
 from kpg.columns.symbols import Symbols
 from kpg.errors import KpgError
 from kpg.query.ir.constructors import IS_TAGGED, USER
+from kpg.query.ir.fallible_terms import FAILS, can_fail
 from kpg.query.ir.literals import COMPARE, Comparison, Test
-from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
+from kpg.query.ir.show import show_term
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, variables
 from kpg.query.lower.ranges import in_ranges
 from kpg.query.lower.value_expressions import Functions, column_type, constant, structural, tagged, user_call
 
@@ -33,15 +36,26 @@ POSIX_CLASSES = {
 
 
 class TermCompiler:
-    """Compiles the terms of a rule; `names` gives the column of each variable."""
+    """Compiles the terms of a rule; `names` gives the column of each variable.
+
+    `rule` identifies the rule in its errors, which show the variables of the failing expression, or all variables.
+    """
 
     def __init__(
-        self, names: Mapping[str, str], symbols: Symbols, kinds: Mapping[str, Kind], functions: Functions
+        self,
+        names: Mapping[str, str],
+        symbols: Symbols,
+        kinds: Mapping[str, Kind],
+        functions: Functions,
+        rule: str = "",
+        show_all: bool = False,
     ) -> None:
         self.functions = functions
         self.names = names
         self.symbols = symbols
         self.kinds = kinds
+        self.rule = rule
+        self.show_all = show_all
 
     def expression(self, term: Term) -> Expression:
         """Return a term as an expression."""
@@ -51,13 +65,31 @@ class TermCompiler:
             case ConstantTerm():
                 return constant(term)
             case CallTerm():
-                return self.call(term)
+                result = self.call(term)
+                return Written(result, self.origin(term)) if can_fail(term) else result
         raise KpgError(f"no value for {term!r}")
+
+    def origin(self, term: CallTerm) -> ExpressionOrigin:
+        """Return the source text of a term, for errors."""
+        names = self.names if self.show_all else [variable.name for variable in variables(term)]
+        columns = [(name, self.names[name]) for name in names if not name.startswith("@")]
+        shown = {
+            VariableTerm(name).written: column for name, column in columns if name[:1].isalpha() or name[0] in "_?"
+        }
+        at = term.span if term.span.source.text else term.at
+        text = at.text() if term.span.source.text else show_term(term).removeprefix("(").removesuffix(")")
+        excerpt = at.excerpt() if at.source.text else ""
+        return ExpressionOrigin(text, str(at) if at.source.text else "", excerpt, tuple(shown.items()), self.rule)
 
     def condition(self, condition: Comparison | Test) -> Expression:
         """Return a comparison or test as a boolean expression."""
         if isinstance(condition, Test) and condition.name.startswith(IS_TAGGED):
             return tagged(condition.name, self.expression(condition.arguments[0]))
+        if isinstance(condition, Test) and condition.name == FAILS:
+            first, *rest = [self.expression(term).fails() for term in condition.arguments]
+            for other in rest:
+                first = first | other
+            return first
         if isinstance(condition, Test):
             left, right = map(self.expression, condition.arguments)
             result = (
@@ -70,6 +102,15 @@ class TermCompiler:
         left, right = self.expression(condition.left), self.expression(condition.right)
         compared: Expression = COMPARE[condition.op](left, right)
         return compared
+
+    def together(self, conditions: Iterable[Comparison | Test], terms: Iterable[Term]) -> Expression:
+        """Return whether all conditions hold; it fails if none is false and a condition or a term fails."""
+        parts = [self.condition(condition) for condition in conditions]
+        parts += [FunctionCall("succeeds", (self.expression(term),)) for term in terms]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole & part
+        return whole
 
     def kind(self, term: Term) -> Kind:
         """Return the kind of a term."""

@@ -15,21 +15,36 @@ from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.plan.delta_queries import rounds_of
-from kpg.query.binary_joins import BindStep, FilterStep, GenerateStep
 from kpg.query.delta_pipelines import DeltaPipeline, EqualNamesStep, ExtendStep, PipelineSource, SourceLookup
+from kpg.query.ir.fallible_terms import term_can_fail
 from kpg.query.ir.terms import ConstantTerm
 from kpg.query.join_strategy import RulePlan
-from kpg.query.lower.lower_rule import UNIT, Bindings, RuleContext, generate, head_rows, project, term_compiler
+from kpg.query.lower.lower_rule import UNIT, Bindings, RuleContext, build_step, head_rows, project
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
 
 def build_pipelines(plan: RulePlan, context: RuleContext) -> Collection:
-    """Return the rows of a rule's head, under the column names of its relation."""
+    """Return the rows of a rule's head, under the column names of its relation.
+
+    An expression that can fail is evaluated on the solutions of all pipelines together. A tuple that one pipeline adds
+    and another removes then adds and removes the same error.
+    """
     loops = loops_of(plan, context)
-    parts = [head_rows(build_pipeline(plan, pipeline, context, loops), plan, context) for pipeline in plan.pipelines]
-    return parts[0].concat(*parts[1:])
+    parts = [build_pipeline(plan, pipeline, context, loops) for pipeline in plan.pipelines]
+    columns = context.relations[plan.rule.head.relation].columns
+    is_checked = any(column.range is not None for column in columns)
+    if not plan.steps and not is_checked and not any(map(term_can_fail, plan.rule.head.arguments)):
+        rows = [head_rows(part, plan, context) for part in parts]
+        return rows[0].concat(*rows[1:])
+    common = frozenset(parts[0].names).intersection(*[part.names for part in parts])
+    names = frozenset(name for name in common if not name.startswith("@"))  # those that are read, and perhaps more
+    first, *rest = [project(part, names, {}) for part in parts]
+    bindings = Bindings(first.rows.concat(*[part.rows for part in rest]), first.names)
+    for step, live in zip(plan.steps, plan.live, strict=True):
+        bindings = build_step(step, live, bindings, plan, context)
+    return head_rows(bindings, plan, context)
 
 
 def loops_of(plan: RulePlan, context: RuleContext) -> frozenset[nodes.Loop]:
@@ -60,14 +75,8 @@ def build_pipeline(
             case EqualNamesStep():
                 rows = bindings.rows.filter(col(bindings.names[step.first]) == col(bindings.names[step.second]))
                 bindings = Bindings(rows, bindings.names)
-            case FilterStep():
-                rows = bindings.rows.filter(term_compiler(bindings, plan).condition(step.condition))
-                bindings = Bindings(rows, bindings.names)
-            case BindStep():
-                value = term_compiler(bindings, plan).expression(step.term)
-                bindings = project(bindings, (live | rounds) - {step.variable}, {step.variable: value})
-            case GenerateStep():
-                bindings = generate(bindings, step, live | rounds, plan)
+            case _:
+                bindings = build_step(step, live | rounds, bindings, plan, context)
     return bindings
 
 

@@ -96,6 +96,7 @@ class LoweredProgram:
     def _add_loop(self, stratum: Stratum) -> None:
         """Add a loop: each relation starts empty, and each round applies all rules once."""
         loop = self.db.loop(self._name(stratum), self.max_rounds)
+        loop.loop.declarative = True
         own = [name for name in stratum.relations if self._relations[name].is_carried]
         variables = {}
         for name in own:
@@ -163,14 +164,16 @@ class LoweredProgram:
         """Return the rows of a recursive relation by its rules that do not recur; with `repeat`, rows may repeat."""
         read = self._unconsolidated_rows if repeat else self.collections.__getitem__
         context = RuleContext(read, self._keys_of, self._relations, self._unit)
-        rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
+        all_rules = [rule for rule in self.program.rules_of(name) if not is_recursive(rule, stratum)]
+        rules = [rule for rule in all_rules if not is_error(rule)]
         parts = self._outside_rows(name)
         planning = replace(self._planning, joins="binary") if repeat else self._planning
         parts += [self._rule_rows(rule, context, planning) for rule in rules]
+        single = len(parts) < 2 and (not rules or is_set(rules[0]))
+        parts += [self._rule_rows(rule, context, planning) for rule in all_rules if is_error(rule)]
         if not parts:
             return self._empty(name)
         all_rows = parts[0].concat(*parts[1:])
-        single = len(parts) == 1 and (not rules or is_set(rules[0]))
         return all_rows if repeat or single else all_rows.distinct()
 
     def _unconsolidated_rows(self, name: str) -> Collection:
@@ -193,28 +196,31 @@ class LoweredProgram:
     def _definition(self, name: str, recursive: bool) -> Collection:
         """Return the rows of a relation from its input, its rules and its reduction."""
         parts = self._outside_rows(name)
-        rules = self.program.rules_of(name)
+        rules = [rule for rule in self.program.rules_of(name) if not is_error(rule)]
         context = RuleContext(self.collections.__getitem__, self._keys_of, self._relations, self._unit)
         parts += [self._rule_rows(rule, context, self._planning) for rule in rules]
         parts += [
             self._reduction_rows(reduction) for reduction in self.program.reductions if reduction.relation == name
         ]
+        errors = [rule for rule in self.program.rules_of(name) if is_error(rule)]
+        single = len(parts) < 2 and (not rules or is_set(rules[0]))
+        parts += [self._rule_rows(rule, context, self._planning) for rule in errors]
         if not parts:
             parts = [self._empty(name)]
         all_rows = parts[0].concat(*parts[1:]) if len(parts) > 1 else parts[0]
         if self._relations[name].bag:
             return all_rows
-        single = len(parts) == 1 and (not rules or is_set(rules[0]))
         if self._relations[name].kind == "choice" and self._relations[name].domains:
             return choose_rows_of(all_rows.distinct(), self._relations[name])
         reduced = self._relations[name].kind in ("subsumed", "aggregated")  # its rule has a set for its body
         return all_rows if single and (reduced or not recursive) else all_rows.distinct()
 
     def _rule_rows(self, rule: Rule, context: RuleContext, planning: PlanningContext) -> Collection:
-        """Return the rows that a rule derives, by the join strategy chosen for it."""
+        """Return the rows that a rule derives, by the join strategy chosen for it, and its errors."""
         plan = plan_rule(rule, planning)
         self.plans.append(plan)
-        return build_pipelines(plan, context) if plan.pipelines else build_rule(plan, context)
+        rows = build_pipelines(plan, context) if plan.pipelines else build_rule(plan, context)
+        return rows.concat(*[build_rule(errors, context) for errors in plan.errors]) if plan.errors else rows
 
     def _has_join_hint(self, stratum: Stratum) -> bool:
         """Return whether a hint says how to join the rules of a stratum."""
@@ -309,6 +315,11 @@ def within_ranges(rows: Collection, relation: Relation) -> Collection:
         column.name: within_range(col(column.name), column.range, column.type) if column.range else col(column.name)
         for column in relation.columns
     })  # fmt: skip
+
+
+def is_error(rule: Rule) -> bool:
+    """Return whether a rule only reports errors and derives no rows."""
+    return rule.role == "errors"
 
 
 def base_relations(program: Program) -> list[str]:

@@ -7,10 +7,11 @@ rules that read a relation by the same columns share one index. The output of a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kpg.columns.functions import col, lit
+from kpg.plan import nodes
 from kpg.query.binary_joins import (
     AntiJoinStep,
     BindStep,
@@ -18,6 +19,7 @@ from kpg.query.binary_joins import (
     GenerateStep,
     JoinStep,
     ScanStep,
+    TogetherStep,
     fixed_columns,
     repeated_columns,
 )
@@ -64,15 +66,30 @@ def build_rule(plan: RulePlan, context: RuleContext) -> Collection:
 
 
 def head_rows(bindings: Bindings, plan: RulePlan, context: RuleContext) -> Collection:
-    """Return one row of the head for each solution of the body."""
+    """Return one row of the head for each solution of the body; a rule for errors derives none."""
     head = context.relations[plan.rule.head.relation]
-    compiler = term_compiler(bindings, plan)
+    if plan.rule.role == "errors":
+        return no_rows(bindings.rows, head)
+    compiler = term_compiler(bindings, plan, show_all=True)
     columns = zip(head.columns, plan.rule.head.arguments, strict=True)
     values = {column.name: compiler.expression(term) for column, term in columns}
     for column in head.columns:
         if column.range is not None:
             values[column.name] = within_range(values[column.name], column.range, column.type)
-    return bindings.rows.select(**(values or {UNIT: lit(0)}))
+    rows = bindings.rows.select(**(values or {UNIT: lit(0)}))
+    return silent(rows) if plan.rule.role == "silent" else rows
+
+
+def no_rows(rows: Collection, relation: Relation) -> Collection:
+    """Return no rows of a relation; only the errors of `rows` remain."""
+    values = {column.name: lit(None).cast(column_type(column.kind)).not_null() for column in relation.columns}
+    return silent(rows.filter(lit(False)).select(**(values or {UNIT: lit(0)})))
+
+
+def silent(rows: Collection) -> Collection:
+    """Return a selection or filter that drops rows that fail without an error."""
+    assert isinstance(rows.node, (nodes.SelectNode, nodes.FilterNode, nodes.FlatMapNode))
+    return type(rows)(rows.db, replace(rows.node, silent=True))
 
 
 def build_step(
@@ -88,21 +105,24 @@ def build_step(
         case AntiJoinStep():
             return anti_join(bindings, step, context)
         case FilterStep():
-            return Bindings(
-                bindings.rows.filter(term_compiler(bindings, plan).condition(step.condition)), bindings.names
-            )
+            kept = bindings.rows.filter(term_compiler(bindings, plan, not step.silent).condition(step.condition))
+            return Bindings(silent(kept) if step.silent else kept, bindings.names)
+        case TogetherStep():
+            whole = term_compiler(bindings, plan, show_all=True).together(step.conditions, step.terms)
+            return Bindings(bindings.rows.filter(whole), bindings.names)
         case BindStep():
-            value = term_compiler(bindings, plan).expression(step.term)
-            return project(bindings, live - {step.variable}, {step.variable: value})
+            value = term_compiler(bindings, plan, not step.silent).expression(step.term)
+            computed = project(bindings, live - {step.variable}, {step.variable: value})
+            return Bindings(silent(computed.rows), computed.names) if step.silent else computed
         case GenerateStep():
             return generate(bindings, step, live, plan)
     raise AssertionError(step)
 
 
-def term_compiler(bindings: Bindings, plan: RulePlan) -> TermCompiler:
+def term_compiler(bindings: Bindings, plan: RulePlan, show_all: bool = False) -> TermCompiler:
     """Return a compiler for terms of the rule over the columns of the bindings."""
-    db = bindings.rows.db
-    return TermCompiler(bindings.names, db.symbols, dict(plan.rule.kinds), db.functors)
+    db, rule = bindings.rows.db, f"{plan.rule.at} {plan.rule.head.relation}"
+    return TermCompiler(bindings.names, db.symbols, dict(plan.rule.kinds), db.functors, rule, show_all)
 
 
 def scan(atom: Atom, context: RuleContext) -> Bindings:
@@ -176,7 +196,12 @@ def generate(bindings: Bindings, step: GenerateStep, live: frozenset[str], plan:
     kept = project(bindings, live - {step.variable}, {}).names
     values = {column: col(bindings.names[name]) for name, column in kept.items()}
     table = bindings.rows.select(**values, **bounds)
+    table = silent(table) if step.silent else table
     types = {column: table.schema.type_of(column) for column in kept.values()}
     function = over_ranges(tuple(kept.values()), tuple(bounds), f"${step.variable}")
     rows = table.flat_map(function, **types, **{f"${step.variable}": column_type(step.kind)})
+    shown = {VariableTerm(name).written: column for name, column in kept.items() if not name.startswith("@")}
+    origin = replace(compiler.origin(step.call), columns=tuple(shown.items()))
+    assert isinstance(rows.node, nodes.FlatMapNode)
+    rows = type(rows)(rows.db, replace(rows.node, origin=origin, silent=step.silent))
     return Bindings(rows, {**kept, step.variable: f"${step.variable}"})

@@ -1,6 +1,7 @@
 """Move computed arguments of body atoms into equations, so that all arguments are variables, constants or wildcards.
 
-p(x) :- q(x, y + 1).   ->   p(x) :- q(x, v), v = y + 1.
+p(x) :- q(x, y + 1).            ->   p(x) :- q(x, v), v = y + 1.
+p(x) :- q(y), x = range(0, 9 / y).  ->   p(x) :- q(y), x = range(0, v), v = 9 / y.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kpg.query.ir.body_variables import literals
+from kpg.query.ir.functors import FUNCTORS
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Literal, Negation
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
@@ -37,7 +39,14 @@ def flatten_rule(rule: Rule) -> Rule:
             return replace(literal, arguments=tuple(map(variable_for, literal.arguments)))
         if isinstance(literal, Negation) and isinstance(literal.formula, Atom):
             return replace(literal, formula=flatten(literal.formula))
+        if isinstance(literal, Comparison):
+            return replace(literal, left=flatten_bounds(literal.left), right=flatten_bounds(literal.right))
         return literal
+
+    def flatten_bounds(term: Term) -> Term:
+        if isinstance(term, CallTerm) and term.functor in FUNCTORS and FUNCTORS[term.functor].generates:
+            return replace(term, arguments=tuple(map(variable_for, term.arguments)))
+        return term
 
     body = tuple(map(flatten, literals(rule)))
     if not kinds:

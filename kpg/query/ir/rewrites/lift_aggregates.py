@@ -15,6 +15,9 @@ a seed relation holds the keys that the rule asks for, and the body starts from 
 
 The seed omits atoms that are recursive with the rule, if the other literals bind the keys; the aggregate can then be
 computed before the recursion.
+
+If an expression of the aggregate can fail, the rules for its body are silent, and a rule for errors combines the body
+with the rule that asks: an error counts only if the literals beside the aggregate hold.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from dataclasses import dataclass, field, replace
 
 from kpg.errors import UnsafeRule
 from kpg.query.ir.body_variables import bound_by, literals, literals_of, variable_names
+from kpg.query.ir.fallible_terms import literal_can_fail, term_can_fail
 from kpg.query.ir.literals import (
     Atom,
     Comparison,
@@ -115,8 +119,9 @@ class AggregateLifting:
         if needs_seed(aggregate, keys):
             seed = Atom(f"{name}{SEED}", tuple(keys), aggregate.at)
             self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, generated=True))
-            rules.append(rule_of(seed, self.seed_body(rule, keys, plain), rule))
+            rules.append(replace(rule_of(seed, self.seed_body(rule, keys, plain), rule), role="silent"))
         rules += self.body_rules(name, aggregate, keys, seed, rule)
+        rules += error_rules(rule, aggregate, plain)
         value = RelationColumn("value", "", kinds[result.name])
         self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, generated=True))
         column = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
@@ -162,11 +167,36 @@ class AggregateLifting:
             formula = Conjunction((seed, formula), aggregate.at)
         head = Atom(f"{name}.body", (*keys, *local), aggregate.at)
         self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, generated=True))
-        return expand_rule(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items()))))
+        role = "silent" if aggregate_can_fail(aggregate) else ""
+        return expand_rule(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items())), role=role))
 
     def relation(self, name: str) -> Relation:
         """Return one of the relations made so far."""
         return next(relation for relation in self.relations if relation.name == name)
+
+
+def aggregate_can_fail(aggregate: AggregateTerm) -> bool:
+    """Return whether an expression in the target or the body of an aggregate can fail."""
+    if aggregate.target is not None and term_can_fail(aggregate.target):
+        return True
+    return any(literal_can_fail(literal) for body in alternatives(aggregate.body) for literal in body)
+
+
+def error_rules(rule: Rule, aggregate: AggregateTerm, plain: list[Literal]) -> list[Rule]:
+    """Return the rules for the errors inside an aggregate: where the literals beside it hold."""
+    if rule.role == "silent" or not aggregate_can_fail(aggregate):
+        return []
+    bound = bound_by(plain)
+    beside = [literal for literal in plain if variable_names(literal) <= bound]
+    kinds = dict(rule.kinds)
+    formulas: list[Formula] = [*beside, aggregate.body]
+    if aggregate.target is not None and term_can_fail(aggregate.target):
+        value = VariableTerm("value#errors", aggregate.at)
+        kinds[value.name] = target_kind(aggregate.target, kinds)
+        formulas.append(Comparison("=", value, aggregate.target, aggregate.at))
+    head = replace(rule.head, arguments=tuple(WildcardTerm(rule.at) for _ in rule.head.arguments))
+    body = Conjunction(tuple(formulas), rule.body.at)
+    return expand_rule(replace(rule, heads=(head,), body=body, kinds=tuple(sorted(kinds.items())), role="errors"))
 
 
 def replace_aggregate(rule: Rule, aggregate: AggregateTerm, by: Term, group: Literal) -> Rule:

@@ -46,13 +46,22 @@ def holds(op: str, left: Value, right: Value) -> bool:
 
 
 def solution_of(literal: Comparison) -> tuple[VariableTerm, Term] | None:
-    """Return the variable that an equation eliminates and the term that replaces it, or None."""
+    """Return the variable that an equation eliminates and the term that replaces it, or None.
+
+    A variable that a rewrite made is eliminated first: errors show the variables of the source text.
+    """
     if literal.op != "=":
         return None
-    for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+    sides = [(literal.left, literal.right), (literal.right, literal.left)]
+    for side, other in sorted(sides, key=lambda pair: not is_generated(pair[0])):
         if isinstance(side, VariableTerm) and isinstance(other, (VariableTerm, ConstantTerm)):
             return side, other
     return None
+
+
+def is_generated(term: Term) -> bool:
+    """Return whether a term is a variable that a rewrite made."""
+    return isinstance(term, VariableTerm) and "#" in term.name
 
 
 def without(rule: Rule, literal: Literal) -> Rule:
