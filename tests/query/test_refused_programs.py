@@ -228,6 +228,8 @@ def test_a_wrong_program_is_refused_where_it_is_wrong(text, kind, line, column, 
 
 
 ACCEPTED = [
+    '.type A\n.decl p(x: A)\n.type B\np("a").',
+    "@[on {a [b]}] .decl p(@[x] x: number)\n@[r(p(1).)]\np(x) :- @![why] x = 1.",
     ".decl p(x: number)\n.decl q(x: number)\np($) :- q(_).",
     ".decl p(x: number) btree_delete\np(x) <= p(y) :- x < y.\n.plan 0: (1, 2)",
     ".decl f(x: float)\n.decl u(x: unsigned)\nf(itof(1)). f(utof(1u)). u(itou(1)). u(ftou(1.5)).",

@@ -109,6 +109,34 @@ def tokens(source: SourceText, pattern: re.Pattern[str] = LEXEME, locate: Locate
     yield Token("end", "", end if locate is None else locate(len(source.text), 1))
 
 
+def without_annotations(tokens: list[Token]) -> list[Token]:
+    """Return the tokens without annotations, `@[...]` and `@![...]`, which have no effect."""
+    if not any(token.text == "@" and token.kind == "symbol" for token in tokens):
+        return tokens
+    kept: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        opening = index + 1 + (tokens[min(index + 1, len(tokens) - 1)].text == "!")
+        is_annotation = tokens[index].text == "@" and opening < len(tokens) and tokens[opening].text == "["
+        if is_annotation and tokens[index].kind == tokens[opening].kind == "symbol":
+            index = end_of_brackets(tokens, opening)
+        else:
+            kept.append(tokens[index])
+            index += 1
+    return kept
+
+
+def end_of_brackets(tokens: list[Token], opening: int) -> int:
+    """Return the index behind the bracket that closes the one at `opening`."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        if tokens[index].kind == "symbol":
+            depth += (tokens[index].text in "[({") - (tokens[index].text in "])}")
+        if depth == 0:
+            return index + 1
+    raise failure(ParseError, "an annotation is not closed", tokens[opening].at, hint="Close it with ].")
+
+
 def string_value(text: str, at: Position) -> str:
     """Return the value of a string literal: its text without quotes, escapes replaced."""
     if "\\" not in text:

@@ -306,7 +306,7 @@ class ProgramParser(RuleParser):
             self.types.declare(name.text, "subtype", [(supertype.text, supertype.at)], name.at)
             return
         if not self.take("="):
-            if self.token.kind in ("directive", "end"):  # `.type A` of old Soufflé: a symbol
+            if self.is_at_statement():  # `.type A` of old Soufflé: a symbol
                 self.types.declare(name.text, "subtype", [("symbol", name.at)], name.at)
                 return
             raise self.unexpected("'<:' or '='")
@@ -318,6 +318,11 @@ class ProgramParser(RuleParser):
             parts.append(self.expect_type())
         form = "alias" if len(parts) == 1 else "union"
         self.types.declare(name.text, form, [(part.text, part.at) for part in parts], name.at)
+
+    def is_at_statement(self) -> bool:
+        """Return whether a statement or the end of the text comes next."""
+        is_rule = self.token.kind == "name" and self.is_followed_by("(", ".")
+        return is_rule or self.token.kind in ("directive", "end")
 
     def input_or_output(self, token: Token) -> None:
         """Parse `.input edge, node(filename="facts.csv", delimiter=",")`; options apply to all names before them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kpg.errors import ParseError, Unavailable
-from kpg.query.datalog.lexer import Token, tokens
+from kpg.query.datalog.lexer import Token, tokens, without_annotations
 from kpg.query.datalog.preprocessor import expand, needs_preprocessing
 from kpg.query.source_text import SourceText, failure
 
@@ -40,10 +40,10 @@ class SourceFiles:
     def tokens(self, source: SourceText) -> list[Token]:
         """Return the tokens of a text after preprocessing, an end token last."""
         if not self.allowed or not needs_preprocessing(source.text, self.macros):
-            return list(tokens(source))
+            return without_annotations(list(tokens(source)))
         expanded, files = expand(source, self.macros, self.directories)
         self.read |= files
-        return list(tokens(SourceText(source.name, expanded.text), locate=expanded.locate))
+        return without_annotations(list(tokens(SourceText(source.name, expanded.text), locate=expanded.locate)))
 
     def included(self, name: Token) -> list[Token]:
         """Return the tokens of an included file, without the end token: none if it was read before."""

@@ -33,7 +33,7 @@ from kpg.query.ir.literals import (
     terms,
 )
 from kpg.query.ir.program import Program, Relation, Rule
-from kpg.query.ir.terms import CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm, subterms
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm, map_term, subterms
 from kpg.query.source_text import Position, failure
 
 COUNTERS = ("autoinc",)  # functors whose value depends on the derivation
@@ -158,14 +158,19 @@ class Inlining:
             return Truth(False, atom.at)
         return bodies[0] if len(bodies) == 1 else Disjunction(bodies, atom.at)
 
+    def named(self, term: Term) -> Term:
+        """Return a variable for a wildcard, and other terms unchanged."""
+        return VariableTerm(f"_#i{next(self.numbers)}", term.at) if isinstance(term, WildcardTerm) else term
+
     def body(self, atom: Atom, rule: Rule) -> Formula:
         """Return the body of a rule, with the arguments of an atom for the variables of the head."""
         mark = f"#i{next(self.numbers)}"
         values: dict[str, Term] = {}
         equations: list[tuple[Term, Term]] = []
-        for parameter, argument in zip(rule.head.arguments, atom.arguments, strict=True):
-            if isinstance(argument, WildcardTerm):
+        for parameter, written in zip(rule.head.arguments, atom.arguments, strict=True):
+            if isinstance(written, WildcardTerm):
                 continue
+            argument = map_term(written, self.named)  # a record may hold wildcards, and occur several times
             if isinstance(parameter, VariableTerm) and parameter.name not in values:
                 values[parameter.name] = argument
             else:
