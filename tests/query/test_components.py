@@ -159,6 +159,21 @@ MANUAL = [
         ".comp Sub : Base { .decl s(x: number) s(x) :- in.r(x). }\n.init s = Sub\n",
         {"s.s": [4], "s.in.r": [4]},
     ),
+    # a parameter that is a component with parameters
+    (
+        ".comp G { .decl r(x: number) r(1). r(2). r(3). } .comp Even<T> { .init g = T .decl s(x: number)\n"
+        "s(x) :- g.r(x), x % 2 = 0. }\n.comp More<T> : Even<T> { s(42). }\n"
+        ".comp Main<S, T> { .init s = S<T> .decl out(x: number) out(x) :- s.s(x). }\n"
+        ".init a = Main<Even, G>\n.init b = Main<More, G>\n",
+        {"a.out": [2], "b.out": [2, 42]},
+    ),
+    # rules of an instance inside the component are not overridden
+    (
+        ".comp A { .decl r(x: number) overridable r(1). } .comp B { .decl r(x: number) r(2). }\n.comp C : A { r(3). }\n"
+        ".comp D : B { r(4). }\n.comp E : C { .init d = D r(5). }\n.comp F : E { .override r r(6). }\n"
+        ".init e = E\n.init f = F\n",
+        {"e.r": [1, 3, 5], "e.d.r": [2, 4], "f.r": [6], "f.d.r": [2, 4]},
+    ),
     # types of a component, used outside and as parameters
     (
         ".comp A { .type n <: number .decl r(x: n) r(3). .init b = B<n> b.q(x) :- r(x). }\n"
@@ -191,6 +206,7 @@ WRONG = [
     (".comp A<T> : T { }\n.init a = A<A>", kpg.ProgramError, 1, 14, "component 'A' inherits from itself"),
     (".comp A<T> { }\n.init a = A", kpg.ProgramError, 2, 11, "A has 1 parameters, not 0"),
     (".comp A<T> { }\n.comp B : A<number, number> { }", kpg.ProgramError, 2, 11, "A has 1 parameters, not 2"),
+    (".comp A<T> { .init x = T }\n.init a = A<A>", kpg.ProgramError, 1, 20, "more than 100 deep"),
     (".comp A { .init a = A }\n.init a = A", kpg.ProgramError, 1, 17, "more than 100 deep"),
     (".comp A { .decl r() }\n.comp B : A { .override r }", kpg.ProgramError, 2, 25, "'r' cannot be overridden"),
     (".comp B { .decl r() overridable\n.override r }", kpg.ProgramError, 2, 11, "overrides its own relation 'r'"),

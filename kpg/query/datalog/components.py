@@ -302,7 +302,12 @@ def scopes(component: Component | None) -> Iterator[Component]:
 def with_arguments(
     parameters: Mapping[str, str], reference: ComponentReference, component: Component
 ) -> Mapping[str, str]:
-    """Return the actual parameters inside a component, given those outside of it."""
+    """Return the actual parameters inside a component, given those outside of it.
+
+    A component that a parameter stands for may be named without parameters of its own: it then has those outside.
+    """
+    if not reference.arguments and reference.name in parameters:
+        return parameters
     check_arguments(reference, component)
     arguments = (parameters.get(argument, argument) for argument in reference.arguments)
     return {**parameters, **dict(zip(component.parameters, arguments, strict=True))}
