@@ -26,7 +26,7 @@ from kpg.query.ir.program import Relation
 from kpg.query.source_text import Position, did_you_mean, failure
 
 if TYPE_CHECKING:
-    from kpg.query.datalog.parser import ProgramBuilder
+    from kpg.query.datalog.program_builder import ProgramBuilder
 
 MAX_INSTANTIATION_DEPTH = 100  # each level takes several Python frames
 MAX_INSTANCES = 10_000  # a component that instantiates two others doubles their number with each level
@@ -134,13 +134,15 @@ class ComponentExpansion:
         self.instances = 0
         self.expanded_tokens = 0
 
-    def run(self) -> None:
-        """Check all components; then add the statements of all instances to the program."""
+    def bodies(self) -> Iterator[tuple[list[Token], Names, set[str]]]:
+        """Check all components; then yield, for each part of each instance, what is to be parsed.
+
+        That is the body, the names in it, and the relations whose rules and facts are left out.
+        """
         for component in all_components(self.builder.components):
             self.check(component)
         for instantiation in self.builder.instantiations:
-            instance = self.instance(instantiation, None, {}, None, 1)
-            self.add_statements(instance)
+            yield from bodies_of(self.instance(instantiation, None, {}, None, 1))
 
     # Checks
 
@@ -274,15 +276,15 @@ class ComponentExpansion:
             what = f"the instances of components have more than {MAX_EXPANDED_TOKENS:,} words and symbols"
             raise failure(ProgramError, what, component.at, hint="Instantiate fewer components.")
 
-    def add_statements(self, instance: Instance) -> None:
-        """Add the statements of an instance to the program."""
-        for part in instance.parts:
-            if isinstance(part, Instance):
-                self.add_statements(part)
-            else:
-                names = InstanceNames(instance, part.parameters)
-                hidden = {names.relation(name) for name in part.overridden}
-                self.builder.read_instance(part.component.body, names, hidden)
+
+def bodies_of(instance: Instance) -> Iterator[tuple[list[Token], Names, set[str]]]:
+    """Yield the bodies of an instance, those of nested instances in their place."""
+    for part in instance.parts:
+        if isinstance(part, Instance):
+            yield from bodies_of(part)
+        else:
+            names = InstanceNames(instance, part.parameters)
+            yield part.component.body, names, {names.relation(name) for name in part.overridden}
 
 
 def all_components(components: Mapping[str, Component]) -> Iterator[Component]:

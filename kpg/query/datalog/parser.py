@@ -4,31 +4,29 @@
     parse_file(path)       a program from a file, and the files it includes
 
 Every ParseError has line and column, shows the line, and says what to write instead. Constructs that Soufflé has and
-kpg does not (records, lattices, ...) are recognised and refused by name.
+kpg does not (lattices, ...) are recognised and refused by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 from kpg.errors import BadPlan, ParseError
 from kpg.query.datalog.component_parser import parse_component, parse_instantiation, parse_override
-from kpg.query.datalog.components import Component, ComponentExpansion, Instantiation, check_clashes
-from kpg.query.datalog.declarations import DeclaredTypes
-from kpg.query.datalog.execution_plans import ExecutionPlan, check_plans
+from kpg.query.datalog.components import Component, ComponentExpansion
+from kpg.query.datalog.execution_plans import ExecutionPlan
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import AS_WRITTEN, Names
+from kpg.query.datalog.program_builder import ProgramBuilder
 from kpg.query.datalog.relation_qualifiers import subsumptive_rule, with_kind
 from kpg.query.datalog.rule_parser import RuleParser, integer_constant, unsupported
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.datalog.value_parser import is_constructed, parse_constructed, parse_functor
-from kpg.query.ir.literals import Atom, Conjunction, Truth
-from kpg.query.ir.program import Directive, Fact, Program, Relation, RelationColumn, Rule, SizeLimit
-from kpg.query.ir.terms import ConstantTerm, Kind, Value
+from kpg.query.ir.literals import Atom
+from kpg.query.ir.program import Directive, Program, Relation, RelationColumn, Rule, SizeLimit
 from kpg.query.join_strategy import check_hint
 from kpg.query.source_text import Position, SourceText, did_you_mean, failure
 
@@ -74,80 +72,11 @@ def read_program(files: SourceFiles, tokens: list[Token]) -> Program:
     """Build a program from the tokens of its main file."""
     builder = ProgramBuilder(files)
     ProgramParser(tokens, builder).statements()
-    return builder.program()
-
-
-class ProgramBuilder:
-    """Collects the statements of one file and of the files it includes, then builds the program."""
-
-    def __init__(self, files: SourceFiles) -> None:
-        self.files = files
-        self.types = DeclaredTypes()
-        self.relations: list[Relation] = []
-        self.rules: list[Rule] = []
-        self.facts: list[Atom] = []  # heads without a body
-        self.type_positions: dict[Position, Position] = {}  # position of a column's name -> position of its type
-        self.directives: list[Directive] = []
-        self.insert_only = False
-        self.joins = ""  # the join strategy of the pragma
-        # relations that demand must or must not restrict
-        self.magic: dict[str, list[str]] = {"magic": [], "no_magic": []}
-        self.plans: list[ExecutionPlan] = []
-        self.limits: list[SizeLimit] = []
-        self.components: dict[str, Component] = {}
-        self.instantiations: list[Instantiation] = []
-        self.overridable: set[str] = set()  # relations of a component whose rules may be overridden
-        self.overrides: dict[str, Position] = {}  # relations of which a component leaves out the inherited rules
-
-    def program(self) -> Program:
-        """Build the program. Types and arities are resolved here, since declarations may follow their uses."""
-        ComponentExpansion(self).run()
-        relations = tuple(self.with_kinds(relation) for relation in self.relations)
-        check_plans(self.plans, self.rules)
-        check_clashes(self.types.declared, self.relations, self.components, self.instantiations)
-        by_name = {relation.name: relation for relation in relations}
-        rules, facts = list(self.rules), list[Fact]()
-        for head in self.facts:
-            fact = constant_fact(head, by_name)
-            if fact is not None:
-                facts.append(fact)
-            else:  # an argument must be computed, or the rewrites will report an error
-                rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
-        types = tuple(self.types.resolved().values())
-        program = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
-        program = replace(program, limits=tuple(self.limits))
-        magic, no_magic = (tuple(dict.fromkeys(self.magic[word])) for word in ("magic", "no_magic"))
-        return replace(
-            program,
-            insert_only=self.insert_only,
-            joins=self.joins,
-            magic=magic,
-            no_magic=no_magic,
-            constructors=self.types.constructors(),
-            functors=self.types.user_functors(),
-        )
-
-    def with_kinds(self, relation: Relation) -> Relation:
-        """Return the relation with the kinds of its columns' types."""
-        columns = (
-            replace(
-                column,
-                kind=self.types.kind(column.type, self.type_positions[column.at]),
-                range=self.types.range(column.type),
-            )
-            for column in relation.columns
-        )
-        return replace(relation, columns=tuple(columns))
-
-    def read_instance(self, body: list[Token], names: Names, overridden: set[str]) -> None:
-        """Read the body of a component as an instance of it, without the rules of the overridden relations."""
-        instance = copy(self)  # everything is added here, except what may be overridden
-        instance.facts, instance.rules = [], []
+    for body, names, overridden in ComponentExpansion(builder).bodies():
+        instance = builder.instance()
         ProgramParser(body, instance, names).statements()
-        self.facts += [fact for fact in instance.facts if fact.relation not in overridden]
-        for rule in instance.rules:
-            heads = tuple(head for head in rule.heads if head.relation not in overridden)
-            self.rules += [replace(rule, heads=heads)] if heads else []
+        builder.add_instance(instance, overridden)
+    return builder.program()
 
 
 class ProgramParser(RuleParser):
@@ -432,32 +361,3 @@ def plan_number(token: Token) -> int:
     value = integer_constant(token).value
     assert isinstance(value, int)
     return value
-
-
-def constant_fact(head: Atom, relations: Mapping[str, Relation]) -> Fact | None:
-    """Return a head without body as a row, if all arguments are constants of the columns' kinds.
-
-    Other heads become rules: type inference then reports a wrong constant at its position.
-    """
-    relation = relations.get(head.relation)
-    if relation is None or relation.arity != len(head.arguments):
-        return None
-    values: list[Value] = []
-    for term, column in zip(head.arguments, relation.columns, strict=True):
-        if not isinstance(term, ConstantTerm) or not is_plain_value(term, column.kind):
-            return None
-        values.append(term.value)
-    return Fact(head.relation, tuple(values), head.at)
-
-
-def is_plain_value(term: ConstantTerm, kind: Kind) -> bool:
-    """Return whether a constant is of a column's kind without doubt."""
-    if isinstance(term.value, int) and not isinstance(term.value, bool):
-        is_marked = term.kind == "unsigned"
-        match kind:
-            case "number":
-                return not is_marked and -(2**63) <= term.value < 2**63
-            case "unsigned":
-                return 0 <= term.value < 2**63
-        return kind == "float" and not is_marked
-    return term.kind == kind
