@@ -8,7 +8,11 @@ becomes
     s(x) :- a(x), b(y), (@eq.class(x, c), @eq.class(y, d), c != d; !@eq.class(x, _); !@eq.class(y, _)).
     eq(x, y) :- @eq.class(x, c), @eq.class(y, c).       all pairs: computed only if eq itself is an output
 
-So n elements take n rows, however large their classes are.
+So n elements take n rows, however large their classes are. An aggregate over the class of an element becomes one over
+the class itself, which all its elements share:
+
+    s(x, n) :- a(x), n = count : { eq(x, y) }.
+        ->  s(x, n) :- a(x), (@eq.class(x, c), n = count : { @eq.class(y, c) }; !@eq.class(x, _), n = 0).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from kpg.errors import ProgramError, TypeMismatch
+from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.literals import (
     Atom,
     Comparison,
@@ -25,12 +30,18 @@ from kpg.query.ir.literals import (
     Disjunction,
     Formula,
     Negation,
+    aggregates,
+    all_variables,
+    atoms,
     map_atom_terms,
     map_terms,
 )
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule, part_of
-from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import variables as variables_of_term
 from kpg.query.source_text import failure
+
+ZERO_OF_NOTHING = ("count", "sum")
 
 
 def expand_equivalence(program: Program) -> Program:
@@ -96,12 +107,44 @@ class EquivalenceExpansion:
 
     def rule(self, rule: Rule) -> Rule:
         """Return a rule that reads classes and derives pairs."""
+        rule = replace(rule, body=self.aggregates_of_classes(rule))
         heads = tuple(map_atom_terms(head, self.term) for head in rule.heads)
         heads = tuple(
             replace(head, relation=part_of(head.relation, "pairs")) if head.relation in self.names else head
             for head in heads
         )
         return replace(rule, heads=heads, body=self.formula(rule.body))
+
+    def aggregates_of_classes(self, rule: Rule) -> Formula:
+        """Return the body of a rule, its aggregates over the class of a bound element by class."""
+        if not isinstance(rule.body, Conjunction):
+            return rule.body
+        plain = [part for part in rule.body.parts if not any(True for _ in aggregates(part))]
+        bound = bound_by(plain)
+        return replace(rule.body, parts=tuple(self.by_class(part, bound) for part in rule.body.parts))
+
+    def by_class(self, part: Formula, bound: set[str]) -> Formula:
+        """Return a comparison with its first aggregate over the class of a bound element by class."""
+        for aggregate in aggregates(part) if isinstance(part, Comparison) else ():
+            for atom, positive in atoms(aggregate.body):
+                element = class_element(atom, aggregate, bound) if atom.relation in self.names and positive else None
+                if element is not None:
+                    return self.in_both_cases(part, aggregate, atom, element)
+        return part
+
+    def in_both_cases(self, part: Formula, aggregate: AggregateTerm, atom: Atom, element: VariableTerm) -> Formula:
+        """Return a comparison with an aggregate over a class, for an element that has a class and one that has none."""
+        classes, at = part_of(atom.relation, "class"), atom.at
+        of_class = VariableTerm(f"class#e{next(self.numbers)}", at)
+        (member,) = (term for term in atom.arguments if term != element)
+        inside = replace_part(aggregate.body, atom, Atom(classes, (member, of_class), at))
+        by_class = map_terms(part, lambda term: replace(aggregate, body=inside) if term == aggregate else term)
+        some: Formula = Conjunction((Atom(classes, (element, of_class), at), by_class), at)
+        if aggregate.op not in ZERO_OF_NOTHING:
+            return some
+        zero = map_terms(part, lambda term: ConstantTerm(0, None, at) if term == aggregate else term)
+        none = Conjunction((Negation(Atom(classes, (element, WildcardTerm(at)), at), at), zero), at)
+        return Disjunction((some, none), at)
 
     def term(self, term: Term) -> Term:
         """Return a term; in the body of an aggregate, atoms are replaced."""
@@ -142,3 +185,24 @@ class EquivalenceExpansion:
         )
         missing = [Negation(Atom(classes, (term, WildcardTerm(at)), at), at) for term in (first, second)]
         return Negation(Disjunction((apart, *missing), at), at)
+
+
+def class_element(atom: Atom, aggregate: AggregateTerm, bound: set[str]) -> VariableTerm | None:
+    """Return the element from outside an aggregate of whose class the aggregate ranges over the members, if any.
+
+    The element must occur nowhere else in the aggregate, and the atom must be one of the literals of its body.
+    """
+    parts = aggregate.body.parts if isinstance(aggregate.body, Conjunction) else (aggregate.body,)
+    inside = [variable.name for variable in all_variables(aggregate.body)]
+    inside += [variable.name for variable in variables_of_term(aggregate.target)] if aggregate.target else []
+    from_outside = [term for term in atom.arguments if isinstance(term, VariableTerm) and term.name in bound]
+    if atom not in parts or len(from_outside) != 1 or inside.count(from_outside[0].name) != 1:
+        return None
+    return from_outside[0]
+
+
+def replace_part(body: Formula, part: Formula, by: Formula) -> Formula:
+    """Return a body with another formula in place of one of its literals."""
+    if isinstance(body, Conjunction):
+        return replace(body, parts=tuple(by if other == part else other for other in body.parts))
+    return by
