@@ -376,7 +376,7 @@ def aggregate_values(term: AggregateTerm, env: Env, db: Any, outer: set[str]) ->
     """Yield an aggregate over the solutions of its body; variables that occur outside must be bound."""
     inside = {variable.name for variable in variables(term.body)}
     targets = {variable.name for variable in term_variables(term.target)} if term.target is not None else set()
-    outer = outer - (targets & inside)  # the aggregated variables belong to the aggregate alone
+    outer = outer - (targets & bound_inside(term.body))  # aggregated variables belong to the aggregate alone
     if not (inside & outer) <= env.keys():
         raise NotReady
     bound = {name: value for name, value in env.items() if name in outer}
@@ -398,6 +398,16 @@ def aggregate_values(term: AggregateTerm, env: Env, db: Any, outer: set[str]) ->
             yield from [max(bag)] if bag else []
         case _:
             yield from [sum(bag) / len(bag)] if bag else []
+
+
+def bound_inside(formula: Formula) -> set[str]:
+    """Return the variables of positive atoms and equations."""
+    match formula:
+        case Conjunction() | Disjunction():
+            return set().union(*map(bound_inside, formula.parts))
+        case Atom() | Comparison(op="="):
+            return {variable.name for variable in variables(formula)}
+    return set()
 
 
 def name_wildcards(formula: Formula, numbers: Iterator[int]) -> Formula:

@@ -53,6 +53,12 @@ WRONG = [
     (".decl q(x: number) eqrel choice-domain x", kpg.ProgramError, 5, 26, ["and have a choice domain"]),
     ("p(x, count(y)) :- e(x, y). p(x, y) :- e(x, y).", kpg.ProgramError, 5, 28, ["p has a count in its head"]),
     ("p(x, count(y)) :- e(x, y), p(x, _).", kpg.NotStratified, 5, 6, ["takes the count", "p -> p"]),
+    ("p(x, z) :- x = sum y : { e(y, z) }.", kpg.UnsafeRule, 5, None, ["'z' of the sum is not bound outside"]),
+    ("p(x, x) :- x = sum y : { e(y, _), y < x }.", kpg.NotStratified, 5, 16, ["the sum depends on its own result"]),
+    (
+        "p(x, z) :- x = sum y : { e(y, _), y < z }, z = min y : { e(y, _), y > x }.",
+        kpg.NotStratified, 5, 16, ["the sum and the min at program:5:48 depend on each other's results"],
+    ),
     ("p(x, min(y)) :- e(x, y). p(x, max(y)) :- e(x, y).", kpg.ProgramError, 5, 26, ["different aggregates"]),
     (".type R = [a: number, a: symbol]", kpg.ProgramError, 5, 26, ["two fields are called 'a'"]),
     ("p(x, y) :- e(x, y), z = [x, y].", kpg.TypeMismatch, 5, 25, ["no record type has 2 fields", "Declare one"]),

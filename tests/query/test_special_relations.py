@@ -111,3 +111,36 @@ def test_an_equivalence_relation_may_have_facts_and_no_rules():
             installed.insert_facts()
             db.advance()
             assert installed.rows("eq") == [(x, y) for x in (1, 2, 3) for y in (1, 2, 3)]
+
+
+def test_a_class_of_many_elements_takes_one_row_for_each():
+    """Reading, negating and counting a class of n elements keeps O(n) rows, not n²."""
+    text = """
+    .decl link(x: number, y: number) input
+    .decl asked(x: number) input
+    .decl same(x: number, y: number) eqrel
+    .decl near(x: number)
+    .decl size(x: number, n: number)
+    .decl apart(x: number)
+    .output near
+    .output size
+    .output apart
+    same(x, y) :- link(x, y).
+    near(x) :- same(x, 0).
+    size(x, n) :- near(x), n = count : { same(x, _) }.
+    apart(x) :- asked(x), !same(x, 0).
+    """
+    elements = 100_000
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.inputs["link"].insert(list(zip(range(elements), range(1, elements), strict=False)))
+        installed.inputs["asked"].insert([(5,), (-1,)])
+        db.advance()
+        assert installed.answer("near").scan().num_rows == elements
+        assert installed.rows("apart") == [(-1,)]
+        assert set(installed.table("size").column("n").to_pylist()) == {elements}
+        held = sum(arrangement["rows"] for arrangement in db.describe()["arrangements"])
+        assert held < 20 * elements
+        installed.inputs["link"].remove([(49_999, 50_000)])
+        db.advance()
+        assert installed.answer("near").scan().num_rows == 50_000
+        assert set(installed.table("size").column("n").to_pylist()) == {50_000}

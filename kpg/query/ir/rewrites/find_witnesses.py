@@ -27,7 +27,7 @@ from kpg.query.ir.literals import (
     variables,
 )
 from kpg.query.ir.program import Program, Rule
-from kpg.query.ir.rewrites.expand_disjunction import expand_rule
+from kpg.query.ir.rewrites.expand_disjunction import alternatives, expand_rule
 from kpg.query.ir.rewrites.lift_aggregates import result_kind
 from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Term, VariableTerm, map_term
 from kpg.query.ir.terms import variables as variables_of_term
@@ -57,9 +57,11 @@ def aggregates_of(rule: Rule) -> list[AggregateTerm]:
 
 
 def witnesses(rule: Rule, aggregate: AggregateTerm) -> set[str]:
-    """Return the variables that an aggregate shares with its rule and that the rest of the rule does not bind."""
+    """Return the variables that an aggregate shares with its rule and that only the body of the aggregate binds."""
     outside = variables_outside(rule)
-    return (variables_inside(aggregate) & outside) - bound_outside(rule, outside)
+    bound = bound_outside(rule, outside)
+    inside = [bound_by(body, bound) for body in alternatives(aggregate.body)]
+    return (variables_inside(aggregate) & outside & set.intersection(*inside) if inside else set()) - bound
 
 
 def variables_outside(rule: Rule) -> set[str]:

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kpg.errors import UnsafeRule
 from kpg.query.ir.body_variables import bound_by, literals, literals_of, variable_names
 from kpg.query.ir.fallible_terms import literal_can_fail, term_can_fail
 from kpg.query.ir.literals import (
@@ -42,12 +41,12 @@ from kpg.query.ir.literals import (
     variables,
 )
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule
+from kpg.query.ir.rewrites.aggregate_bindings import unbound_keys
 from kpg.query.ir.rewrites.expand_disjunction import alternatives, expand_rule
 from kpg.query.ir.rewrites.stratify import SEED, strongly_connected
-from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm, subterms
 from kpg.query.ir.terms import variables as variables_of_term
 from kpg.query.ir.verify import atoms_of
-from kpg.query.source_text import failure
 
 ZERO_OF_NOTHING = ("count", "sum")
 
@@ -90,6 +89,7 @@ class AggregateLifting:
 
     def lift_first(self, rule: Rule) -> list[Rule] | None:
         """Lift one aggregate of a rule; return the rules that replace the rule, or None if it has no aggregate."""
+        rule = with_plain_atoms(rule)
         terms = list(dict.fromkeys(aggregate for part in (rule.head, rule.body) for aggregate in aggregates(part)))
         if not terms:
             return None
@@ -100,13 +100,7 @@ class AggregateLifting:
             keys = shared_variables(aggregate, outside)
             if all(key.name in bound for key in keys):
                 return self.lift(rule, aggregate, keys, plain)
-        unbound = next(key for key in shared_variables(terms[0], outside) if key.name not in bound)
-        raise failure(
-            UnsafeRule,
-            f"variable {unbound.written!r} of the {terms[0].op} is not bound outside of it",
-            unbound.at,
-            hint="Use it in a positive atom beside the aggregate, or use another name inside the aggregate.",
-        )
+        raise unbound_keys(terms, literals(rule), bound, lambda aggregate: shared_variables(aggregate, outside))
 
     def lift(self, rule: Rule, aggregate: AggregateTerm, keys: list[VariableTerm], plain: list[Literal]) -> list[Rule]:
         """Return the rule with an atom in place of an aggregate, and the rules that define that atom."""
@@ -197,6 +191,25 @@ def error_rules(rule: Rule, aggregate: AggregateTerm, plain: list[Literal]) -> l
     head = replace(rule.head, arguments=tuple(WildcardTerm(rule.at) for _ in rule.head.arguments))
     body = Conjunction(tuple(formulas), rule.body.at)
     return expand_rule(replace(rule, heads=(head,), body=body, kinds=tuple(sorted(kinds.items())), role="errors"))
+
+
+def with_plain_atoms(rule: Rule) -> Rule:
+    """Return a rule with equations for aggregates among the arguments of positive atoms, which bind the others."""
+    if not any(isinstance(literal, Atom) and any(True for _ in aggregates(literal)) for literal in literals(rule)):
+        return rule
+    kinds = dict(rule.kinds)
+    body: list[Literal] = []
+    for number, literal in enumerate(literals(rule)):
+        arguments: list[Term] = []
+        for column, term in enumerate(literal.arguments if isinstance(literal, Atom) else ()):
+            if any(isinstance(part, AggregateTerm) for part in subterms(term)):
+                value = VariableTerm(f"argument#{number}.{column}", literal.at)
+                kinds[value.name] = target_kind(term, kinds)
+                body.append(Comparison("=", value, term, literal.at))
+                term = value
+            arguments.append(term)
+        body.append(replace(literal, arguments=tuple(arguments)) if isinstance(literal, Atom) else literal)
+    return replace(rule, body=Conjunction(tuple(body), rule.body.at), kinds=tuple(sorted(kinds.items())))
 
 
 def replace_aggregate(rule: Rule, aggregate: AggregateTerm, by: Term, group: Literal) -> Rule:

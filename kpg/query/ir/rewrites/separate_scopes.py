@@ -4,8 +4,8 @@
         ->  ... n = count : { e(x, y#1) }, m = sum y#2 : { f(y#2) } ...
 
 A variable inside an aggregate is shared with the rule if it also occurs outside all aggregates of the rule, unless it
-occurs in the aggregate's target: the target's variables are always local. Wildcards in positive atoms get names as
-well, because each solution counts.
+occurs in the aggregate's target and the aggregate's body binds it: then it is local. Wildcards in positive atoms get
+names as well, because each solution counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, map_atom_terms, map_terms, variables
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Formula,
+    atoms,
+    map_atom_terms,
+    map_terms,
+    subformulas,
+    variables,
+)
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import AggregateTerm, Term, VariableTerm, WildcardTerm, map_term
 from kpg.query.ir.terms import variables as variables_of_term
@@ -51,7 +62,7 @@ def mark_aggregate(aggregate: AggregateTerm, outer: set[str], number: int, numbe
     """Return an aggregate with its local variables marked, those of nested aggregates included."""
     target = [] if aggregate.target is None else [variable.name for variable in variables_of_term(aggregate.target)]
     own = {variable.name for variable in variables(aggregate.body)}
-    local = (own | set(target)) - outer | (own & set(target))
+    local = (own | set(target)) - outer | (binding_variables(aggregate.body) & set(target))
     aggregate = replace(aggregate, body=name_wildcards(aggregate.body, number, count(1)))
 
     def mark(term: Term) -> Term:
@@ -63,6 +74,13 @@ def mark_aggregate(aggregate: AggregateTerm, outer: set[str], number: int, numbe
     body = map_terms(aggregate.body, mark, inside=True)
     inside = outer | {f"{name}#{number}" for name in local}
     return replace(aggregate, target=marked_target, body=mark_scopes(body, inside, numbers))
+
+
+def binding_variables(body: Formula) -> set[str]:
+    """Return the variables of a body in positive atoms and equations: one that only a negation uses is not its own."""
+    positive = {variable.name for atom, is_positive in atoms(body) if is_positive for variable in variables(atom)}
+    equations = [part for part in subformulas(body) if isinstance(part, Comparison) and part.op == "="]
+    return positive | {variable.name for equation in equations for variable in variables(equation)}
 
 
 def name_wildcards(formula: Formula, number: int, numbers: Iterator[int]) -> Formula:
