@@ -61,7 +61,8 @@ def witnesses(rule: Rule, aggregate: AggregateTerm) -> set[str]:
     outside = variables_outside(rule)
     bound = bound_outside(rule, outside)
     inside = [bound_by(body, bound) for body in alternatives(aggregate.body)]
-    return (variables_inside(aggregate) & outside & set.intersection(*inside) if inside else set()) - bound
+    shared = (variables_inside(aggregate) & outside) - bound
+    return {name for name in shared if inside and all(name in names for names in inside)}
 
 
 def variables_outside(rule: Rule) -> set[str]:

@@ -19,7 +19,7 @@ from itertools import count
 from kpg.query.ir.body_variables import bound_by, literals, variable_names
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Literal, map_atom_terms, map_terms, terms, variables
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule, part_of
-from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm, subterms
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, subterms
 
 COUNTER = "autoinc"
 
@@ -51,6 +51,11 @@ def is_counter(term: Term) -> bool:
     return isinstance(term, CallTerm) and term.functor == COUNTER
 
 
+def zero(term: Term) -> Term:
+    """Return a constant in place of a counter."""
+    return ConstantTerm(0, term.kind, term.at) if isinstance(term, CallTerm) and is_counter(term) else term
+
+
 @dataclass(slots=True)
 class Numbering:
     """The relations and reductions for the counters of a program so far."""
@@ -61,6 +66,8 @@ class Numbering:
 
     def expand(self, rule: Rule) -> list[Rule]:
         """Return a rule that reads numbers, and the rule for the solutions that are numbered."""
+        if rule.role == "errors":  # it derives nothing, and must not use up numbers
+            return [replace(rule, heads=(map_atom_terms(rule.head, zero),), body=map_terms(rule.body, zero))]
         kinds = dict(rule.kinds)
         plain = [literal for literal in literals(rule) if not has_counter(literal)]
         bound = bound_by(plain)
