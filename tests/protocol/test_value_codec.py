@@ -15,7 +15,8 @@ from kpg.protocol.value_codec import decode_value, encode_value
 VALUES = (
     st.none()
     | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.uuids()
     | st.floats()
     | st.text()
     | st.binary()
@@ -50,7 +51,7 @@ def test_a_timestamp_is_sent_in_utc():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"int": "x"}, {"int": str(2**63)}, {"int": 3}, {"float": "inf"}, {"float": "1e999"}, {"decimal": "1e5"},
+        {"int": "x"}, {"int": str(2**64)}, {"int": 3}, {"float": "inf"}, {"float": "1e999"}, {"decimal": "1e5"},
         {"decimal": "NaN"}, {"date": "2024-13-01"}, {"timestamp": "2024-05-01T12:00:00"}, {"binary": "?"},
         {"what": "x"}, {}, {"int": "1", "date": "2024-01-01"}, [], [1],
     ],

@@ -4,6 +4,8 @@ import asyncio
 import datetime
 import threading
 import time
+from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
@@ -251,3 +253,18 @@ def test_an_admin_can_end_the_server():
             db.shutdown()
         server._thread.join(PATIENCE)
         assert not server._thread.is_alive()
+
+
+def test_values_of_every_type_travel_both_ways(db, names):
+    relation, rule = names
+    columns = {
+        "d": "date", "t": "timestamp", "m": "decimal(9,2)", "b": "binary", "u": "uuid", "n": "number?",
+        "big": "unsigned",
+    }  # fmt: skip
+    noon = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+    row = (noon.date(), noon, Decimal("1.50"), b"\x00", UUID(int=7), None, 2**64 - 1)
+    db.create_relation(relation, columns)
+    db.insert(relation, [row])
+    db.register(f'{rule}(u, big, n, d, m, t, b) :- {relation}(d, t, m, b, u, n, big), d >= "2024-01-01".')
+    ((u, big, n, d, m, t, b),) = db.interest(rule).rows()
+    assert (d, t, m, b, u, n, big) == row

@@ -22,7 +22,7 @@ from kpg.columns.column_types.column_type import (
     without_nulls,
 )
 from kpg.columns.column_types.tagged_text import TaggedText
-from kpg.columns.lane_values import MAX, NULL
+from kpg.columns.lane_values import NULL
 from kpg.columns.unfit_values import wrong_class
 from kpg.columns.updates import Ints
 
@@ -54,7 +54,7 @@ def encode_plain_integers(type_: Type, values: Sequence[Any], has_null: bool) ->
 
 
 def _read_digits(text: str) -> int:
-    if not _DIGITS.fullmatch(text) or not NULL <= int(text) <= MAX:
+    if not _DIGITS.fullmatch(text) or not NULL <= int(text) < 2**64:  # of int64 and uint64; a column checks its own
         raise ValueError(text)
     return int(text)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from kpg.columns.column_types.column_type import SymbolicType, register
+from kpg.columns.column_types.column_type import NO_PARAMETERS, Parameters, SymbolicType, register
 from kpg.columns.column_types.tagged_text import TaggedText
 from kpg.columns.unfit_values import UnfitValue, wrong_class
 from kpg.columns.updates import Ints
@@ -51,16 +51,18 @@ class UuidType(SymbolicType):
         return [None if value is None else UUID(bytes=value) for value in symbols.values(lane)]
 
     def to_arrow(self, type_: Type) -> pa.DataType:
-        return pa.binary(_BYTES)
+        return pa.uuid()
+
+    def from_arrow(self, source: pa.DataType) -> Parameters | None:
+        return NO_PARAMETERS if source == pa.uuid() else None
 
     def accepts_arrow(self, source: pa.DataType) -> bool:
-        return bool(pa.types.is_fixed_size_binary(source) and source.byte_width == _BYTES)
+        is_bytes = pa.types.is_fixed_size_binary(source) and source.byte_width == _BYTES
+        return bool(is_bytes or source == pa.uuid())
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return symbols.text(lane, pa.binary()).cast(self.to_arrow(type_))
-
-    def arrow_to_list(self, type_: Type, column: Any) -> list[Any]:
-        return [None if value is None else UUID(bytes=value) for value in column.to_pylist()]
+        column = pa.chunked_array([symbols.text(lane, pa.binary())], pa.binary()).cast(pa.binary(_BYTES))
+        return pa.ExtensionArray.from_storage(pa.uuid(), column.combine_chunks())
 
 
 register(UuidType())

@@ -228,6 +228,10 @@ def text_column(column: Any, delimiter: str, quoted: bool) -> Any:
         return from_list([float_text(value) for value in column.to_pylist()], pa.large_string())
     if kinds.is_string(column.type) and quoted:
         return from_list([quote(value, delimiter) for value in column.to_pylist()], pa.large_string())
+    if kinds.is_binary(column.type):
+        return from_list([value.hex() for value in column.to_pylist()], pa.large_string())
+    if column.type == pa.uuid():
+        return from_list([str(value) for value in column.to_pylist()], pa.large_string())
     return column.cast(pa.large_string())
 
 
