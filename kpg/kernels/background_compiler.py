@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kpg.kernels.code_cache import directory, has_code
-from kpg.kernels.jit import kernel_of
+from kpg.kernels.code_cache import PACKAGE, directory
 from kpg.kernels.warm import all_examples, compile_kernel, mark_complete
 
 try:
@@ -48,24 +47,21 @@ def start() -> bool:
     return True
 
 
-def compile_all() -> int:
-    """Compile the kernels that the cache lacks, last ones first; return their number, or 0 if another process does it.
+def compile_all(package: str = PACKAGE) -> int:
+    """Compile or load all kernels, last ones first; return their number, or 0 if another process does it.
 
-    A process that needs a kernel now compiles it itself; one that calls warm() goes from the first to the last.
+    A process that calls warm() goes from the first to the last, so the two meet and share the work.
     """
     place = directory()
     if place is None:
         return 0
-    compiled = 0
     with _exclusive(place) as admitted:
-        for kernel, arguments in reversed(all_examples() if admitted else []):
-            known = kernel_of(kernel)
-            if known is not None and not has_code(known):
-                compile_kernel(kernel, arguments)
-                compiled += 1
+        examples = all_examples(package) if admitted else []
+        for kernel, arguments in reversed(examples):
+            compile_kernel(kernel, arguments)
         if admitted:
-            mark_complete()
-    return compiled
+            mark_complete(package)
+    return len(examples)
 
 
 @contextmanager

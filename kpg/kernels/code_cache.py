@@ -18,7 +18,6 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
@@ -50,7 +49,8 @@ def has_code(kernel: Kernel) -> bool:
 @cache
 def directory() -> Path | None:
     """Return the directory of machine code for this Python, Numba and processor; None if none can be written."""
-    places = [candidate / environment_key() for candidate in candidates()]
+    key = environment_key()
+    places = [candidate / key for candidate in candidates() if _is_trusted(candidate)]
     complete = (place for place in places if is_complete(place))
     return next(complete, None) or next((place for place in places if _is_writable(place)), None)
 
@@ -63,32 +63,35 @@ def candidates() -> list[Path]:
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kpg"
     is_source_tree = (Path(__file__).parents[2] / "pyproject.toml").exists()
     places = [user, package] if is_source_tree else [package, user]
-    return [*places, *_private_temporary_directory()]
+    return [*places, temporary_directory()]
 
 
-def _private_temporary_directory() -> Iterator[Path]:
-    """Yield a directory for temporary files that only this user can write: the cache is code that will run."""
-    if not hasattr(os, "getuid"):  # Windows has a directory for each user
-        yield Path(tempfile.gettempdir()) / "kpg"
-        return
-    place = Path(tempfile.gettempdir()) / f"kpg-{os.getuid()}"
+def temporary_directory() -> Path:
+    """Return a directory for temporary files that is this user's alone."""
+    return Path(tempfile.gettempdir()) / (f"kpg-{os.getuid()}" if hasattr(os, "getuid") else "kpg")
+
+
+def _is_trusted(candidate: Path) -> bool:
+    """Return whether no other user can have written to a candidate: a cache is code that will run."""
+    if candidate != temporary_directory() or not hasattr(os, "getuid"):
+        return True  # the user's own choice, or as safe as the package
     try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
+        found = candidate.lstat()
     except OSError:
-        return
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
-        yield place
+        return True  # nobody has written there yet
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
 def _is_writable(place: Path) -> bool:
-    """Return whether files can be created in a directory, which is made if it does not exist."""
+    """Return whether files can be created in a directory below a candidate; both are made if they do not exist."""
+    candidate = place.parent
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        candidate.mkdir(mode=0o700 if candidate == temporary_directory() else 0o777, parents=True, exist_ok=True)
+        place.mkdir(exist_ok=True)
         tempfile.TemporaryFile(dir=place).close()
     except OSError:
         return False
-    return True
+    return _is_trusted(candidate)
 
 
 # What a cache holds

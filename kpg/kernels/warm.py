@@ -37,19 +37,20 @@ def use_cached_code() -> None:
 
 
 def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
-    """Compile and cache every kernel, and use machine code from now on; return the number of kernels compiled.
+    """Compile and cache every kernel, and use machine code from now on; return the number of kernels processed.
+
+    A kernel that another process has compiled is only loaded. The number is 0 if the cache was complete.
 
     `progress`: True shows a bar on stderr, False shows nothing. None shows a bar if stderr is a terminal; otherwise it
     prints one line if compiling takes long.
     """
     examples = all_examples(package) if is_cold(package) else []
-    missing = [example for example in examples if not has_code(_kernel(example))]
     show = _bar if progress or (progress is None and sys.stderr.isatty()) else _line if progress is None else iter
-    for example in show(missing):
+    for example in show(examples):
         compile_kernel(*example)
     mark_complete(package)
     use_machine_code()
-    return len(missing)
+    return len(examples)
 
 
 def compile_kernel(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

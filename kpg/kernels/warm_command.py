@@ -43,5 +43,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{'some kernels are missing' if is_cold() else 'all kernels are compiled'}: {place}")
         return int(is_cold())
     compiled = warm()
-    print(f"{compiled} kernels compiled: {place}" if compiled else f"all kernels are compiled: {place}")
+    print(f"{'compiled all kernels' if compiled else 'all kernels are compiled'}: {place}")
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kpg.kernels import code_cache, warm
+from kpg.kernels import background_compiler, code_cache, warm
 from kpg.kernels.code_cache import directory
 from kpg.kernels.jit import KERNELS, kernel_of
 
@@ -161,6 +161,21 @@ def test_imports_that_the_digests_follow_are_those_of_the_syntax_tree():
         assert "kpg.kernels.jit" in imported, f"{name} has no kernels"
         assert {each for each in imported if each.startswith(warm.PACKAGE)} <= code_cache._imported(source), name
     assert "kpg.kernels.address_intrinsics" in code_cache._imported(code_cache._source("kpg.kernels.array_address"))
+
+
+def test_the_background_process_compiles_what_the_cache_lacks(package):
+    compile_all = "from kpg.kernels.background_compiler import compile_all; print(compile_all(package))"
+    first = f"from {package}.other import alone; print(alone(1))"  # compiled because it is called
+    assert in_a_new_process(package, f"{first}; {compile_all}").splitlines() == ["-1", "3"]
+    assert not warm.is_cold(package)
+
+
+def test_two_background_processes_do_not_compile_at_the_same_time(package):
+    with background_compiler._exclusive(directory()) as admitted:
+        assert admitted
+        compile_all = "from kpg.kernels.background_compiler import compile_all; print(compile_all(package))"
+        assert in_a_new_process(package, compile_all) == "0"
+    assert warm.is_cold(package)
 
 
 def test_without_the_jit_nothing_is_cold(package):
