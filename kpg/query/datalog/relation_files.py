@@ -5,7 +5,7 @@
     .printsize path    prints  path<tab>row count
 
 The options are those of kpg/query/datalog/io_options.py. Numbers sort by value; symbols sort by their first occurrence,
-as in Soufflé.
+as in Soufflé. Modules for storage that few programs use are imported on use, so that others start faster.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ import pyarrow as pa
 from kpg.errors import Unavailable
 from kpg.query.datalog.fact_files import FactText, lines_of, read_text
 from kpg.query.datalog.io_options import file_of, format_of, io_of, name_of, switch
-from kpg.query.datalog.json_facts import json_rows, write_json
 from kpg.query.datalog.record_facts import readable
-from kpg.query.datalog.sqlite_facts import read_sqlite, write_sqlite
 from kpg.query.ir.program import Directive, Relation
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -47,10 +45,14 @@ def read_relation(
                 "An empty file means no facts; with -w, so does a missing one.",
             )
         if io == "sqlite":
+            from kpg.query.datalog.sqlite_facts import read_sqlite
+
             yield read_sqlite(relation, path, name_of(directive))
             return
         text = FactText(str(path), content(path))
     if io.startswith("json"):
+        from kpg.query.datalog.json_facts import json_rows
+
         yield json_rows(relation, text)
     else:
         yield from read_text(relation, text, format_of(directive, relation))
@@ -80,6 +82,8 @@ def write_relation(relation: Relation, directive: Directive, table: pa.Table, fo
             write_lines(relation, directive, table, out)
             out.write("===============\n")
         case "json":
+            from kpg.query.datalog.json_facts import write_json
+
             write_json(relation, table, directive.option("format", "list"), out)
         case _:
             write_file(relation, directive, table, file_of(directive, folder))
@@ -91,6 +95,8 @@ def write_file(relation: Relation, directive: Directive, table: pa.Table, path: 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if io == "sqlite":
+            from kpg.query.datalog.sqlite_facts import write_sqlite
+
             write_sqlite(relation, table, path, name_of(directive))
         elif switch(directive, "compress"):
             with path.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -98,6 +104,8 @@ def write_file(relation: Relation, directive: Directive, table: pa.Table, path: 
                 for lines in text_lines(relation, directive, table):
                     file.write(lines)
         elif io == "jsonfile":
+            from kpg.query.datalog.json_facts import write_json
+
             with path.open("w", encoding="utf-8") as text:
                 write_json(relation, table, directive.option("format", "list"), text)
         else:
