@@ -231,6 +231,13 @@ def test_errors_of_components_show_the_text_that_is_wrong(text, kind, line, colu
     assert (type(caught.value), caught.value.line, caught.value.column) == (kind, line, column)
 
 
+def test_a_text_of_a_client_expands_to_a_limited_size():
+    body = "".join(f".decl r{n}(x: number)\n" for n in range(500))
+    text = f".comp C {{ {body} }}\n" + "".join(f".init c{n} = C\n" for n in range(100))
+    with pytest.raises(kpg.ProgramError, match="more than 300,000 words"):
+        parse(text, includes=False)
+
+
 def test_a_component_that_doubles_without_end_is_stopped():
     text = "".join(f".comp C{n} {{ .init a = C{n + 1} .init b = C{n + 1} .decl r{n}(x: number) }}\n" for n in range(40))
     with pytest.raises(kpg.ProgramError, match="more than 10,000 instances"):

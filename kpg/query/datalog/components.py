@@ -10,12 +10,12 @@ is looked up in the instance around it, and at last in the program; so are rules
 stand for types and for components.
 
 All components are checked (bases, parameters, overriding), also those without instances. The cost is that of parsing
-the expanded program, which is limited to MAX_INSTANCES and MAX_EXPANDED_TOKENS.
+the expanded program, which is limited: see the constants below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_INSTANTIATION_DEPTH = 100  # each level takes several Python frames
 MAX_INSTANCES = 10_000  # a component that instantiates two others doubles their number with each level
+MAX_CLIENT_TOKENS = 300_000  # of texts that clients send to a server: as many as the longest text can have
 MAX_EXPANDED_TOKENS = 2_000_000  # the largest public programs have some 300,000; parsing this many takes ten seconds
 
 
@@ -84,19 +85,36 @@ class ComponentPart:
 
 @dataclass(slots=True)
 class Instance:
-    """An instance: its prefix, the names it declares (those of nested instances included), and its parts in order."""
+    """An instance: its prefix, the names it declares, its parts in order, and the instances among them by name."""
 
     prefix: str
     around: Instance | None
     relations: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
     parts: list[ComponentPart | Instance] = field(default_factory=list)
+    nested: dict[str, list[Instance]] = field(default_factory=dict)
 
-    def add(self, name: str, nested: Instance) -> None:
-        """Add a nested instance: its names become names of this one."""
-        self.parts.append(nested)
-        self.relations |= {f"{name}.{relation}" for relation in nested.relations}
-        self.types |= {f"{name}.{type_}" for type_ in nested.types}
+    def add(self, name: str, instance: Instance) -> None:
+        """Add a nested instance."""
+        self.parts.append(instance)
+        self.nested.setdefault(name, []).append(instance)
+
+    def owners(self, name: str) -> tuple[list[Instance], str]:
+        """Return the nested instances that `a.b.name` refers to, and `name`; of a name alone, this instance."""
+        instances, (*path, last) = [self], name.split(".")
+        for step in path:
+            instances = [inner for instance in instances for inner in instance.nested.get(step, ())]
+        return instances, last
+
+    def has_relation(self, name: str) -> bool:
+        """Return whether the instance, or a nested one that the name refers to, declares a relation."""
+        instances, last = self.owners(name)
+        return any(last in instance.relations for instance in instances)
+
+    def has_type(self, name: str) -> bool:
+        """Return whether the instance, or a nested one that the name refers to, declares a type."""
+        instances, last = self.owners(name)
+        return any(last in instance.types for instance in instances)
 
 
 class InstanceNames(Names):
@@ -105,19 +123,25 @@ class InstanceNames(Names):
     def __init__(self, instance: Instance, parameters: Mapping[str, str]) -> None:
         self.instance = instance
         self.parameters = parameters
+        self.resolved_relations: dict[str, str] = {}
+        self.resolved_types: dict[str, str] = {}
 
     def relation(self, name: str) -> str:
         """Return the declared name of a relation."""
-        around: Instance | None = self.instance
-        while around is not None and name not in around.relations:
-            around = around.around
-        return name if around is None else around.prefix + name
+        if name not in self.resolved_relations:
+            self.resolved_relations[name] = self.resolve(name, Instance.has_relation)
+        return self.resolved_relations[name]
 
     def type(self, name: str) -> str:
         """Return the declared name of a type, or the actual parameter."""
-        name = self.parameters.get(name, name)
+        if name not in self.resolved_types:
+            self.resolved_types[name] = self.resolve(self.parameters.get(name, name), Instance.has_type)
+        return self.resolved_types[name]
+
+    def resolve(self, name: str, declares: Callable[[Instance, str], bool]) -> str:
+        """Return the name that the innermost instance around gives to what it declares as `name`."""
         around: Instance | None = self.instance
-        while around is not None and name not in around.types:
+        while around is not None and not declares(around, name):
             around = around.around
         return name if around is None else around.prefix + name
 
@@ -131,6 +155,7 @@ class ComponentExpansion:
 
     def __init__(self, builder: ProgramBuilder) -> None:
         self.builder = builder
+        self.max_tokens = MAX_EXPANDED_TOKENS if builder.files.allowed else MAX_CLIENT_TOKENS
         self.instances = 0
         self.expanded_tokens = 0
 
@@ -272,8 +297,8 @@ class ComponentExpansion:
         instance.types.update(component.outline.types.declared)
         instance.parts.append(ComponentPart(component, parameters, overridden))
         self.expanded_tokens += len(component.body)
-        if self.expanded_tokens > MAX_EXPANDED_TOKENS:
-            what = f"the instances of components have more than {MAX_EXPANDED_TOKENS:,} words and symbols"
+        if self.expanded_tokens > self.max_tokens:
+            what = f"the instances of components have more than {self.max_tokens:,} words and symbols"
             raise failure(ProgramError, what, component.at, hint="Instantiate fewer components.")
 
 
