@@ -6,6 +6,8 @@ import argparse
 import time
 from typing import Any
 
+UNITS = ["K", "M", "G", "T"]  # powers of 1024
+REFRESHES_PER_SECOND = 4  # of a progress bar, each of about a millisecond
 BAR_DELAY_SECONDS = 0.5  # shorter work shows no bar, which would only flicker
 
 
@@ -15,6 +17,20 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
+
+
+def memory_size(text: str) -> int:
+    """Parse a number of bytes, with K, M, G or T for powers of 1024; 0 for the word none."""
+    if text.lower() == "none":
+        return 0
+    number, power = (text[:-1], UNITS.index(text[-1].upper()) + 1) if text[-1:].upper() in UNITS else (text, 0)
+    try:
+        size = int(float(number) * 1024**power) if power else int(number)
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise argparse.ArgumentTypeError("must be a number of bytes, for example 2G, or none")
+    return size
 
 
 def positive_number(text: str) -> float:
@@ -46,7 +62,9 @@ class ProgressBar:
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.progress = Progress(
+                *columns, console=Console(stderr=True), transient=True, refresh_per_second=REFRESHES_PER_SECOND
+            )
             self.progress.start()
             self.task = self.progress.add_task(what)
         self.progress.update(self.task, description=what, completed=done, total=of or None)

@@ -470,8 +470,13 @@ class Installer(ABC):
         """Install a plan as an index that queries share."""
 
     @abstractmethod
-    def answers(self, name: str, plans: dict[str, PlanNode]) -> Mapping[str, Arrangement]:
-        """Install several plans together, each as an index by all its columns."""
+    def answers(
+        self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
+    ) -> Mapping[str, Arrangement]:
+        """Install several plans together, each as an index by all its columns.
+
+        `relations` names the relation of a program that a plan computes, for progress and for errors.
+        """
 
     @abstractmethod
     def probe(self, node: PlanNode) -> Probe:

@@ -11,7 +11,7 @@ operators that it depends on, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kpg.api.installed_arrangement import InstalledArrangement
@@ -21,7 +21,7 @@ from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.source import Source
-from kpg.plan.nodes import PlanNode
+from kpg.plan.nodes import PlanNode, owners
 from kpg.plan.render import Renderer
 from kpg.plan.rendered import Rendered, RenderedArrangement
 
@@ -66,15 +66,18 @@ class ArrangementsBuilder:
         name: str,
         plans: dict[str, tuple[PlanNode, tuple[str, ...]]],
         changes: UnreadChanges | None = None,
+        relations: Mapping[PlanNode, str] | None = None,
     ) -> None:
         self.db = db
         self.name = name
         self.plans = plans
+        self.relations = relations or {}
         self.changes = changes
         self.installed: list[InstalledArrangement] = []
 
     def __call__(self, dataflow: Dataflow) -> None:
         renderer = Renderer(dataflow, self.db.context, *[node for node, _ in self.plans.values()])
+        renderer.relations = owners(self.relations)
         try:
             rendered = [self._arrange(renderer, name, node, keys) for name, (node, keys) in self.plans.items()]
             renderer.finish()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
@@ -24,8 +24,9 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.history_horizon import HistoryHorizon
-from kpg.api.memory import Memory
+from kpg.api.memory import Memory, Watch
 from kpg.api.pending_rows import PendingRows
+from kpg.api.relation_growth import describe_largest
 from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import show_frontier
 from kpg.api.transactions import TransactionRequest, as_origin, perform
@@ -82,9 +83,10 @@ class EmbeddedDatabase(Database):
         self.captures: list[Capture] = []
         self.followers = []
         self.recorder: Recorder | None = None  # turns events of the engine into relations, if a log is open
-        self.memory = Memory(config.memory_limit)
+        self.memory = Memory(config.memory_limit, partial(describe_largest, self.worker))
+        self.watch = Watch(self.memory)
         if config.memory_limit is not None:
-            self.worker.guard = self.memory.check
+            self.worker.guard = self.watch
         self.durable = durable
         self.applied = AppliedBatches() if durable is None else durable.storage.applied
         self.readers = {} if durable is None else durable.storage.readers

@@ -10,6 +10,7 @@ several workers has an installer of its own (kpg/cluster/cluster_installer.py), 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,12 @@ class EmbeddedInstaller(Installer):
         (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}))
         return EmbeddedArrangement(self.db, installed, node)
 
-    def answers(self, name: str, plans: dict[str, PlanNode]) -> dict[str, EmbeddedArrangement]:
+    def answers(
+        self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
+    ) -> dict[str, EmbeddedArrangement]:
         """Install several plans as one dataflow, each as an index by all its columns."""
         by_all = {answer: (node, node.schema.names) for answer, node in plans.items()}
-        installed = self._install(ArrangementsBuilder(self.db, name, by_all))
+        installed = self._install(ArrangementsBuilder(self.db, name, by_all, relations=relations))
         return {
             answer: EmbeddedArrangement(self.db, arrangement, node)
             for (answer, node), arrangement in zip(plans.items(), installed, strict=True)

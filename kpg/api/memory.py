@@ -1,16 +1,22 @@
-"""The memory limit: an error that names the limit, before the machine runs out of memory.
+"""The memory limit: an error that names the limit and what grew, before the machine runs out of memory.
 
-The limit applies to the resident memory of this process. It is checked when rows are inserted and after each advance. A
-check costs microseconds, and is made only if there is a limit.
+The limit applies to the resident memory of this process. It is checked when rows are inserted, between the steps of
+operators, between the rounds of recursions, before large allocations (kpg.columns.memory_budget), and after each
+advance. A check costs microseconds, and is made only if there is a limit.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from time import monotonic
 
 from kpg.errors import OverBudget
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+CHECK_SECONDS = 0.005  # between two checks: a computation fills some ten megabytes in this time
+MAX_REPORT_SHARE = 200  # reports take at most one part of this many of the time
+HINT = "Release unused answers and arrangements, or open the db with a larger memory_limit=."
 
 
 def resident_bytes() -> int:
@@ -24,25 +30,43 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def machine_bytes() -> int | None:
-    """Return the memory of this machine; None if the system does not say."""
-    try:
-        return int(os.sysconf("SC_PHYS_PAGES")) * PAGE_BYTES
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
 class Memory:
-    """A limit in bytes, or none."""
+    """A limit in bytes, or none. `describe` returns what holds the memory, for the error."""
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, describe: Callable[[], str] = str) -> None:
         self.limit = limit
+        self.describe = describe
+        self.hint = HINT
 
     def check(self, more: int = 0) -> None:
         """Raise if the process, with `more` bytes, would exceed the limit."""
         if self.limit is not None and resident_bytes() + more > self.limit:
+            wanted = f"; asked for: {more:,} more" if more else ""
+            held = f"Held: {resident_bytes():,} bytes{wanted}."
             raise OverBudget(
                 f"over the memory limit of {self.limit:,} bytes",
-                detail=f"Held: {resident_bytes():,} bytes; asked for: {more:,} more.",
-                hint="Release unused answers and arrangements, or open the db with a larger memory_limit=.",
+                detail=" ".join(part for part in (self.describe(), held) if part),
+                hint=self.hint,
             )
+
+
+class Watch:
+    """Called while a worker runs: checks the memory, and reports progress if a report is due."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.report: Callable[[], None] | None = None
+        self.report_seconds = 1.0
+        self._next_check = 0.0
+        self._next_report = 0.0
+
+    def __call__(self, more: int = 0) -> None:
+        """Check whether the process may use `more` bytes; without any, look only every few milliseconds."""
+        now = monotonic()
+        if more or now >= self._next_check:
+            self._next_check = now + CHECK_SECONDS
+            self.memory.check(more)
+            if self.report is not None and now >= self._next_report:
+                self.report()
+                done = monotonic()
+                self._next_report = done + max(self.report_seconds, MAX_REPORT_SHARE * (done - now))

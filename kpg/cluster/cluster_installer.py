@@ -6,6 +6,7 @@ number; the caller holds a handle of kpg/cluster/cluster_output.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,9 @@ class ClusterInstaller(Installer):
         self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, document(node)))
         return ClusterArrangement(self.db, index, node)
 
-    def answers(self, name: str, plans: dict[str, PlanNode]) -> dict[str, ClusterArrangement]:
+    def answers(
+        self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
+    ) -> dict[str, ClusterArrangement]:
         """Install several plans, each as an index by all its columns and as a dataflow of its own."""
         return {answer: self.arrangement(node, answer, node.schema.names) for answer, node in plans.items()}
 

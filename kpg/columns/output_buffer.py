@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.columns.memory_budget import reserve
 from kpg.columns.updates import Ints, trim
 from kpg.kernels.consolidate_rows import close_lane_gaps
 
@@ -20,6 +21,7 @@ def allocate_block(lanes: int, columns: int) -> Ints:
     """Return a block to write to, of which perhaps only the first columns will be used."""
     if columns < COPIED_COLUMNS:
         return np.empty((lanes, columns), np.int64)
+    reserve(lanes * columns * 8)
     return np.empty(lanes * columns, np.int64).reshape(lanes, columns)
 
 

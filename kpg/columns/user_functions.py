@@ -31,7 +31,7 @@ from kpg.columns.scalar_values import encode_value
 from kpg.columns.schema import Type
 from kpg.columns.table_rows import encode_column
 from kpg.columns.updates import Ints
-from kpg.errors import KpgError
+from kpg.errors import KpgError, OverBudget
 
 _MAX_MESSAGE_CHARACTERS = 300  # exception messages are cut here, because each distinct one is kept
 
@@ -101,7 +101,9 @@ class ArrayFunctionNode(UserFunctionNode):
             start, stop = pending.pop()
             try:
                 answer[start:stop] = self._attempt([lane[start:stop] for lane in lanes], stop - start)
-            except Exception as error:  # any exception of a user function is a failure of the row
+            except OverBudget:
+                raise
+            except Exception as error:  # any other exception of a user function is a failure of the row
                 if stop - start == 1:
                     codes[start] = self._code(error)
                 else:
@@ -135,7 +137,9 @@ class RowFunctionNode(UserFunctionNode):
             try:
                 value = self._value(tuple(column[row] for column in columns))
                 answer[row] = encode_value(self._expression.returns, value, symbols)
-            except Exception as error:  # any exception of a user function is a failure of the row
+            except OverBudget:
+                raise
+            except Exception as error:  # any other exception of a user function is a failure of the row
                 codes[row] = self._code(error)
         return answer, codes
 

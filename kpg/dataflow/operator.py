@@ -42,6 +42,7 @@ class Operator:
 
     waits_for_frontier = False
     schema: Schema | None = None  # of the rows it keeps; None if unknown
+    relations: tuple[str, ...] = ()  # the relations of a program that it computes, or part of which it computes
 
     dataflow: Dataflow
     index: int
@@ -76,6 +77,15 @@ class Operator:
     def state(self) -> Iterator[Updates]:
         """Yield the updates it keeps between steps. `schema` describes their lanes."""
         return iter(())
+
+    def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the relations that it computes, with the rows and the bytes that it keeps of each."""
+        if self.relations:
+            rows = nbytes = 0
+            for updates in self.state():
+                rows += len(updates)
+                nbytes += updates.nbytes
+            yield self.relations[0], rows, nbytes
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the updates it keeps between steps with their schema, as far as that is known."""

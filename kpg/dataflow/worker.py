@@ -17,6 +17,7 @@ from time import perf_counter_ns
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.columns.memory_budget import Check, budget
 from kpg.dataflow.clock import Clock
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
@@ -26,7 +27,6 @@ from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
 CLOCK = -1  # stands for the clock where progress frames name a dataflow
-GUARD_STEPS = 16  # steps between two checks of the limits: a check costs more than a small step
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
 
@@ -43,9 +43,10 @@ class Worker:
         self.waiting: set[Operator] = set()
         self.events: Events | None = None  # None: events are not logged
         self.logging = True  # whether events of dataflows that are installed now are logged
-        self.guard: Callable[[], None] | None = None  # called every few steps; raises when a limit is exceeded
+        self.guard: Check | None = None  # called between steps; raises when a limit is exceeded
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
         self.steps = 0
+        self.current: Operator | None = None  # the operator that is being stepped
         self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
         self._ready: list[tuple[int, int, Operator]] = []
         self._idle_queue: deque[Operator] = deque()
@@ -107,7 +108,8 @@ class Worker:
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
         if self._ready:
-            self._run(heapq.heappop(self._ready)[2])
+            with budget(self.guard):
+                self._run(heapq.heappop(self._ready)[2])
             return True
         busy = self.exchange() | self.wake()
         if self.cleanup_due and not busy:
@@ -116,9 +118,10 @@ class Worker:
 
     def run(self) -> None:
         """Step until nothing is left to do for now."""
-        while self._ready or self.exchange() | self.wake():
-            while self._ready:
-                self._run(heapq.heappop(self._ready)[2])
+        with budget(self.guard):
+            while self._ready or self.exchange() | self.wake():
+                while self._ready:
+                    self._run(heapq.heappop(self._ready)[2])
         if self.cleanup_due:
             self._clean_up()
 
@@ -128,6 +131,7 @@ class Worker:
         if dataflow.dropped:
             return
         self.steps += 1
+        self.current = operator
         events = dataflow.events
         try:
             if events is None:
@@ -136,8 +140,8 @@ class Worker:
                 began = perf_counter_ns()
                 again = operator.run()
                 events.steps += (operator.entity, began, perf_counter_ns() - began)
-            if self.guard is not None and self.steps % GUARD_STEPS == 0:
-                self.guard()  # only the dataflow that exceeds a limit is dropped
+            if self.guard is not None:
+                self.guard(0)  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
             self.fail(dataflow, error)
             return

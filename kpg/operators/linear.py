@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from kpg.columns.bind import BoundExpression
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
+from kpg.columns.memory_budget import reserve
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
-from kpg.errors import KpgError
+from kpg.errors import KpgError, OverBudget
 from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 
@@ -245,10 +246,13 @@ class FlatMapStage:
         pending = [(0, len(updates))]
         while pending:
             start, stop = pending.pop()
+            reserve()
             try:
                 rows, data = self.function(np.ascontiguousarray(columns[:, start:stop]))
                 parts.append((rows + start, data))
-            except Exception as error:  # any exception of a user's function is the failure of the row
+            except OverBudget:
+                raise
+            except Exception as error:  # any other exception of a user's function is the failure of the row
                 if stop - start == 1:
                     reasons[start] = self._failure(error)
                 else:
@@ -261,6 +265,7 @@ class FlatMapStage:
                 fail.report_rows(updates, failed, reasons.__getitem__)
         if not parts:
             return take(updates, np.empty(0, np.int64))
+        reserve(sum(rows.nbytes + data.nbytes for rows, data in parts))
         taken = take(updates, np.concatenate([rows for rows, _ in parts]))
         return Updates(np.concatenate([data for _, data in parts], axis=1), taken.times, taken.diffs)
 

@@ -86,6 +86,11 @@ class Saturate(Operator):
         for batcher in self.batchers:
             yield from batcher.parts()
 
+    def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
+        waiting = sum(batcher.nbytes for batcher in self.batchers)
+        for relation, name in enumerate(self.relations):
+            yield name, self.fixpoint.row_count(relation), (self.fixpoint.nbytes() + waiting) // len(self.relations)
+
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         for relation, (schema, batcher) in enumerate(zip(self.schemas, self.batchers, strict=True)):
             if any(type_.is_symbolic for type_ in schema.types):  # only symbols are of interest to the caller

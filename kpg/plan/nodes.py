@@ -16,7 +16,7 @@ To add an operator:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -325,6 +325,7 @@ class SaturationSpec:
 
     system: RuleSystem
     inputs: tuple[PlanNode, ...]
+    names: tuple[str, ...] = ()  # of the derived relations
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -345,6 +346,18 @@ class InspectNode(PlanNode):
 
 # Nodes that are rendered as stages of one operator.
 LINEAR = (SelectNode, FilterNode, FlatMapNode, NegateNode, ExplodeNode, DelayNode, InspectNode)
+
+
+def owners(relations: Mapping[PlanNode, str]) -> dict[PlanNode, str]:
+    """Return the relation that each node belongs to: its own, or that of the first such node that reads it."""
+    owner = dict(relations)
+    queue = list(owner)
+    for node in queue:
+        for read in inputs_of(node):
+            if read not in owner:
+                owner[read] = owner[node]
+                queue.append(read)
+    return owner
 
 
 def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:

@@ -39,6 +39,7 @@ class Renderer(Streams):
         super().__init__(dataflow, context)
         self.scopes = Scopes(dataflow)
         self.uses = nodes.count_uses(roots)
+        self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to
         self.imported: list[Any] = []
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
@@ -131,11 +132,16 @@ class Renderer(Streams):
     def _render_dependency(self, dependency: RenderDependency) -> None:
         node, keys = dependency
         outer, self.error_owner = self.error_owner, node
+        before = len(self.dataflow.operators)
         if keys is None:
             self._collections[node] = self._render(node)
         else:
             self._arrangements[node, keys] = self._arrange_node(node, keys)
         self.error_owner = outer
+        relation = self.relations.get(node)
+        if relation is not None:
+            for operator in self.dataflow.operators[before:]:
+                operator.relations = operator.relations or (relation,)
 
     # One node, after its dependencies
 
@@ -181,6 +187,7 @@ class Renderer(Streams):
             parts = [self.reorder(self.collection(inner), inner.schema) for inner in inputs]
             schemas, streams = [inner.schema for inner in inputs], [part.stream for part in parts]
             derived = saturate(self.dataflow, node.saturation.system, streams, schemas)
+            self.dataflow.operators[-1].relations = node.saturation.names
             self._saturations[node.saturation] = derived
         return Rendered(derived[node.relation], node.schema, None)
 

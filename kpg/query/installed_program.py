@@ -86,7 +86,7 @@ class InstalledProgram:
         self.plans = lowered.plans
         outputs = program.outputs()
         nodes = {output: lowered.collections[output].node for output in outputs}
-        answers = db.installer.answers(name, nodes) if outputs else {}
+        answers = db.installer.answers(name, nodes, lowered.relation_nodes) if outputs else {}
         self.answers: dict[str, Arrangement] = {
             output_names.get(output, output): answer for output, answer in answers.items()
         }

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kpg.terminal import ProgressBar, positive
+from kpg.terminal import ProgressBar, memory_size, positive
 
 RUN_HELP = """\
 Run a Datalog program, as Soufflé does.
@@ -72,12 +72,15 @@ def add_run(commands: Any) -> None:
         "--max-rounds", type=positive, default=MAX_ROUNDS, metavar="N",
         help=f"stop a recursion after N rounds ({MAX_ROUNDS:,})",
     )  # fmt: skip
-    parser.add_argument("--memory-limit", type=positive, metavar="BYTES", help="stop when the process uses more memory")
+    parser.add_argument(
+        "--memory-limit", type=memory_size, metavar="BYTES",
+        help="stop when the process uses more memory: 2G, or none (three quarters of the free memory)",
+    )  # fmt: skip
     parser.add_argument("--joins", default="auto", metavar="HOW", help=JOINS_HELP)
     parser.add_argument(
         "--functors", type=Path, metavar="MODULE.py", help="Python module with the functions that .functor declares"
     )
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar, even on a terminal")
+    parser.add_argument("--no-progress", action="store_true", help="show no progress, even on a terminal")
     parser.set_defaults(command=run)
 
 
@@ -119,7 +122,9 @@ def macro(text: str) -> tuple[str, str]:
 
 def run(options: argparse.Namespace) -> int:
     """Run `kpg run`."""
+    from kpg.api.free_memory import default_limit
     from kpg.query.datalog import run_files as datalog
+    from kpg.query.datalog.run_watch import no_progress
 
     to_stdout = options.output_dir == "-"
     with ProgressBar(enabled=sys.stderr.isatty() and not options.no_progress) as bar:
@@ -135,10 +140,10 @@ def run(options: argparse.Namespace) -> int:
             queries=options.query,
             insert_only=options.insert_only,
             max_rounds=options.max_rounds,
-            memory_limit=options.memory_limit,
+            memory_limit=default_limit() if options.memory_limit is None else options.memory_limit or None,
             joins=options.joins,
             functors=options.functors,
-            progress=bar.show,
+            progress=bar.show if bar.enabled else no_progress,
         )
     return 0
 

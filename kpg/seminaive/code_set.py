@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kpg.columns.memory_budget import reserve
 from kpg.columns.updates import Ints
 from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
 
@@ -65,6 +66,7 @@ class CodeSet:
         capacity = max(min(PART_CODES, int(matches.sum())), int(matches.max()))
         start = 0
         while start < len(left):
+            reserve()
             self._reserve(capacity)
             out = np.empty(capacity, np.int64)
             start, n = insert_sums(left, low, high, right, self._table, self._mask, out, start)
@@ -92,6 +94,7 @@ class CodeSet:
         codes = self._table[self._table >= 0]
         slots = 1 << (2 * (self.count + more) - 1).bit_length()
         self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * slots
+        reserve(8 * (self._bitmap_words if self._is_bitmap else slots))
         self._table = self._empty_bitmap() if self._is_bitmap else np.full(slots, -1, np.int64)
         insert_codes(codes, self._table, self._mask, np.empty(len(codes), np.int64))
 
@@ -127,6 +130,11 @@ class CodeLevels:
         """The size of the map in bytes."""
         return self._table.nbytes + self._levels.nbytes
 
+    @property
+    def row_count(self) -> int:
+        """The number of codes that have, or had, a level: an upper bound that costs nothing."""
+        return int((self._levels >= 0).sum()) if self._is_array else self._used_slots
+
     def get(self, codes: Ints) -> Ints:
         """Return the level of each code; -1 for codes without one."""
         if self._is_array:
@@ -153,6 +161,7 @@ class CodeLevels:
             return
         codes, levels = self.items()
         slots = max(MIN_HASH_SLOTS, 1 << (2 * (len(codes) + more) - 1).bit_length())
+        reserve(16 * slots)
         self._table, self._levels = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
         self._used_slots = len(codes)
         if len(codes):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kpg.columns.memory_budget import reserve
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow, TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
@@ -121,6 +122,7 @@ class InsertOnlyFixpoint:
         while any(len(part) for parts in fresh for part in parts):
             rounds += 1
             self.check_rounds(rounds)
+            reserve()
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
             for relation, derived in enumerate(current):
@@ -128,6 +130,10 @@ class InsertOnlyFixpoint:
             for relation, derived in enumerate(current):
                 self._derive_from(relation, derived, fresh)
             yield current
+
+    def row_count(self, relation: int) -> int:
+        """Return the number of rows of a derived relation, also while they are being derived."""
+        return len(self._derived[relation])
 
     def nbytes(self) -> int:
         """Return the size of all sets, logs and indexes in bytes."""
@@ -186,6 +192,7 @@ class InsertOnlyFixpoint:
     def _all_rows(self, relation: int) -> Ints:
         """Return all rows of a derived relation, sorted by their ids."""
         layout, codes = self.layout(relation), self._derived[relation]
+        reserve(8 * layout.arity * len(codes))
         out = np.empty((layout.arity, len(codes)), np.int64)
         at = 0
         for run in codes.runs():
@@ -195,6 +202,7 @@ class InsertOnlyFixpoint:
 
     def decode(self, relation: int, parts: list[Ints]) -> Ints:
         """Return the rows of some codes, int64[arity, n]."""
+        reserve(8 * (1 + self.layout(relation).arity) * sum(map(len, parts)))
         codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
         layout = self.layout(relation)
         out = np.empty((layout.arity, len(codes)), np.int64)
@@ -325,6 +333,7 @@ class InsertOnlyFixpoint:
         carried = {name: column for name, column in solutions.ids.items() if name in live}
         for run, low, high in index.find(keys):
             for part, total in bounded_parts(low, high):
+                reserve()
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
                 expand_ranges(low[part], high[part], lefts, rights)
                 remaining = run.remaining(rights)

@@ -59,6 +59,9 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         self.levels = [CodeLevels(layout.width) for layout in layouts]
         self.inserted = [CodeLevels(layout.width) for layout in layouts]
 
+    def row_count(self, relation: int) -> int:
+        return len(self._derived[relation]) or self.levels[relation].row_count
+
     def nbytes(self) -> int:
         return InsertOnlyFixpoint.nbytes(self) + sum(levels.nbytes for levels in (*self.levels, *self.inserted))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from kpg.api.memory import machine_bytes
+from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
 from kpg.kernels.warm import use_cached_code
 from kpg.opening import open as open_db
@@ -29,12 +29,6 @@ from kpg.service import Limits, Service
 Report = Callable[[str], object]
 MAX_ROUNDS = 10_000  # of one recursion; one that diverges blocks all clients for about ten seconds
 MAX_UNREAD_ROWS = 10_000  # unread changes of an interest above which they are consolidated
-
-
-def default_memory_limit() -> int | None:
-    """Return three quarters of the machine's memory, so that a query is refused before the system kills the process."""
-    total = machine_bytes()
-    return None if total is None else total * 3 // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class Settings:
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     functors: Path | None = None  # the Python module with the functions of user-defined functors
     history: int | None = 0
-    memory: int | None = field(default_factory=lambda: default_memory_limit())  # bytes
+    memory: int | None = field(default_factory=default_limit)  # bytes
     rounds: int = MAX_ROUNDS
 
     def open_service(self) -> Service:

@@ -94,14 +94,15 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             "kpg serve runs on one worker", detail=f"--workers {arguments.workers} was given.",
             hint="Leave out --workers; kpg.open(workers=N) runs several without a server.",
         )  # fmt: skip
+    from kpg.api.free_memory import default_limit
     from kpg.server.listener import ListenAddress
-    from kpg.server.running_server import MAX_ROUNDS, MAX_UNREAD_ROWS, Settings, default_memory_limit
+    from kpg.server.running_server import MAX_ROUNDS, MAX_UNREAD_ROWS, Settings
     from kpg.server.session_limits import SessionLimits
     from kpg.service import Limits
 
     options = {name.replace("-", "_"): getattr(arguments, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
     chosen = {name: value for name, value in options.items() if value is not None}
-    memory, rounds = chosen.pop("memory", default_memory_limit()), chosen.pop("rounds", MAX_ROUNDS)
+    memory, rounds = chosen.pop("memory", default_limit()), chosen.pop("rounds", MAX_ROUNDS)
     session_limits = replace(SessionLimits(), **chosen)
     return Settings(
         directory=arguments.directory,

@@ -1,6 +1,8 @@
 """`kpg run`: files in, files out, as Soufflé does; and commit by commit under changes."""
 
+import argparse
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import cli, terminal
-from kpg.query.datalog import parse
+from kpg.query.datalog import parse, run_watch
 from kpg.query.datalog.run_files import run
 from kpg.testing.datalog_oracle import evaluate
 
@@ -321,3 +323,28 @@ def test_changes_are_written_again_when_the_failing_row_is_gone(tmp_path):
     assert written(tmp_path, "share_t3.csv") == "7\t1\t+1\n8\t4\t+1\n"
     assert written(tmp_path, "share.csv") == "7\t1\n8\t4\n9\t3\n"
     assert written(tmp_path, "good_t1.csv") == "8\t+1\n" and written(tmp_path, "good_t3.csv") == ""
+
+
+def test_progress_shows_the_rows_of_relations_while_a_run_works(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_watch, "REPORT_SECONDS", 0)
+    (tmp_path / "edge.facts").write_text("".join(f"{n}\t{n + 1}\n" for n in range(800)))
+    (tmp_path / "p.dl").write_text(
+        ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\n.printsize path\n"
+        "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z), x < z."
+    )
+    shown = []
+    run(tmp_path / "p.dl", facts=tmp_path, out=tmp_path, progress=lambda what, done, of: shown.append(what))
+    assert "reading edge: 800 rows" in shown and "loading edge: 800 rows" in shown
+    rows = [int(match[1].replace(",", "")) for what in shown if (match := re.match(r"computing path: ([\d,]+) ", what))]
+    assert rows and rows == sorted(rows) and 0 < rows[-1] <= 320_400
+
+
+@pytest.mark.parametrize(("text", "size"), [("1000", 1000), ("2G", 2 << 30), ("1.5k", 1536), ("none", 0)])
+def test_memory_limits_have_units(text, size):
+    assert terminal.memory_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1", "0", "many", "1e400G"])
+def test_other_memory_limits_are_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a number of bytes"):
+        terminal.memory_size(text)

@@ -33,6 +33,7 @@ from kpg.query.datalog.parser import parse_file
 from kpg.query.datalog.questions import questions
 from kpg.query.datalog.record_facts import canonical_table, readable
 from kpg.query.datalog.relation_files import read_relation, write_relation
+from kpg.query.datalog.run_watch import Progress, no_progress, watch
 from kpg.query.demand import InputCounts
 from kpg.query.functor_modules import load_functors
 from kpg.query.installed_program import InstalledProgram
@@ -43,11 +44,9 @@ from kpg.query.source_text import did_you_mean
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Output
 
-Progress = Callable[[str, int, int], None]  # (activity, done, total)
 
-
-def no_progress(what: str, done: int, of: int) -> None:
-    """Ignore progress."""
+def no_check() -> None:
+    """Accept any use of memory."""
 
 
 @dataclass(slots=True)
@@ -60,6 +59,7 @@ class FileRun:
     stdout: IO[str]
     progress: Progress = no_progress
     missing_facts_ok: bool = False
+    check_memory: Callable[[], None] = no_check
     failed: FailedOutputs = field(default_factory=FailedOutputs)
 
     def read(self) -> dict[str, pa.Table]:
@@ -74,6 +74,9 @@ class FileRun:
                 first = 1 + (directive.option("headers", "false") == "true")
                 canonical = canonical_table(table, relation, signatures, str(file_of(directive, self.facts)), first)
                 tables.setdefault(directive.relation, []).append(canonical)
+                rows = sum(part.num_rows for part in tables[directive.relation])
+                self.progress(f"reading {directive.relation}: {rows:,} rows", number, len(inputs))
+                self.check_memory()
         self.progress("reading", len(inputs), len(inputs))
         return {name: pa.concat_tables(parts) for name, parts in tables.items()}
 
@@ -82,8 +85,8 @@ class FileRun:
         stated = {name for name in installed.inputs if any(fact.relation == name for fact in self.program.facts)}
         intern_facts(installed)
         for number, name in enumerate(list(tables)):
-            self.progress(f"loading {name}", number, number + len(tables))
             table = tables.pop(name)
+            self.progress(f"loading {name}: {table.num_rows:,} rows", number, number + len(tables) + 1)
             if name in stated:
                 table = pa.concat_tables([facts_table(installed, name, table.schema), table])
                 stated.discard(name)
@@ -187,7 +190,9 @@ def run(
     from kpg.opening import open as open_database
 
     with open_database(memory_limit=memory_limit) as db:
-        file_run = FileRun(program, facts, out, stdout or sys.stdout, progress, missing_facts_ok)
+        check_memory = watch(db, progress)
+        stdout = stdout or sys.stdout
+        file_run = FileRun(program, facts, out, stdout, progress, missing_facts_ok, check_memory)
         tables = file_run.read()
         installed = InstalledProgram(
             db,

@@ -213,4 +213,6 @@ def part_of(name: str, part: str) -> str:
 
 def written_name(name: str) -> str:
     """Return the name that the user knows a relation by: that of the relation which a generated one is a part of."""
-    return name[1:].rpartition(".")[0] or name if name.startswith("@") else name
+    if name.startswith("@"):
+        return name[1:].rpartition(".")[0] or name
+    return name.partition("@")[0]  # without the bound columns of a relation that demand restricts

@@ -60,6 +60,7 @@ class LoweredProgram:
     joins: str = "auto"  # the join hint for all rules: see kpg.query.join_strategy
     collections: dict[str, Collection] = field(default_factory=dict)
     plans: list[RulePlan] = field(default_factory=list)  # of all rules, in the order they were lowered
+    relation_nodes: dict[nodes.PlanNode, str] = field(default_factory=dict)  # the relation that each plan computes
     _relations: dict[str, Relation] = field(default_factory=dict)
     _keys: dict[tuple[str, tuple[str, ...], int], Collection] = field(default_factory=dict)
     _planning: PlanningContext = NO_CONTEXT
@@ -92,6 +93,12 @@ class LoweredProgram:
         else:
             for name in stratum.relations:
                 self.collections[name] = self._definition(name, recursive=False)
+                self._label(self.collections[name], name)
+
+    def _label(self, collection: Collection, name: str) -> None:
+        """Note the relation that a plan computes. Plans of unnamed relations belong to the relations that read them."""
+        if self.program.rules_of(name) and not written_name(name)[0].isdigit():
+            self.relation_nodes[collection.node] = written_name(name)
 
     def _add_loop(self, stratum: Stratum) -> None:
         """Add a loop: each relation starts empty, and each round applies all rules once."""
@@ -116,7 +123,9 @@ class LoweredProgram:
         for name, definition in definitions.items():
             variables[name].set(definition)
         for name in stratum.relations:
-            self.collections[name] = loop.leave(definitions.get(name, self.collections[name]))
+            inside = definitions.get(name, self.collections[name])
+            self._label(inside, name)
+            self.collections[name] = loop.leave(inside)
 
     def _limits(self, stratum: Stratum) -> dict[str, int]:
         """Return the size limits of a recursion's relations."""
@@ -154,7 +163,8 @@ class LoweredProgram:
         rows = self._unconsolidated_rows if insert_only else self.collections.__getitem__
         inputs = [self._initial_rows(name, stratum, insert_only) for name in stratum.relations]
         inputs += [rows(name) for name in read]
-        saturation = nodes.SaturationSpec(system, tuple(collection.node for collection in inputs))
+        starts = tuple(collection.node for collection in inputs)
+        saturation = nodes.SaturationSpec(system, starts, tuple(map(written_name, stratum.relations)))
         for number, name in enumerate(stratum.relations):
             schema = schema_of(self._relations[name])
             self.collections[name] = Collection(self.db, nodes.SaturatedNode(schema, frozenset(), saturation, number))

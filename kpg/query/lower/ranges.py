@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kpg.columns.memory_budget import reserve
 from kpg.errors import ResourceError
 
+TEMPORARY_COLUMNS = 4  # int64 columns that hold a value of each range while ranges are expanded
 MAX_RANGE_VALUES = 50_000_000  # of one batch: their int64 take 400 MB
 
 
@@ -31,6 +33,7 @@ def over_ranges(kept: tuple[str, ...], bounds: tuple[str, ...], name: str) -> Fu
             hint = "Narrow the bounds, or take larger steps."
             raise ResourceError(f"a range of more than {MAX_RANGE_VALUES:,} values", hint=hint)
         counts = lengths.astype(np.int64)
+        reserve(int(counts.sum()) * 8 * (len(kept) + TEMPORARY_COLUMNS))
         positions = np.repeat(np.arange(len(counts)), counts)
         ordinal = np.arange(len(positions)) - np.repeat(np.cumsum(counts) - counts, counts)
         generated = start[positions] + ordinal.astype(start.dtype) * steps[positions]
