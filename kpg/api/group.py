@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kpg.api.group_statistics import median_of, variance_of
 from kpg.columns.expression import ColumnReference
 from kpg.columns.schema import FLOAT64, INT64, Schema, Type
 from kpg.errors import BadPlan, TypeMismatch
@@ -85,6 +86,24 @@ class Group:
             inner = inner.select(*self.keys, column)
         extreme = Group(inner, self.keys).first(1, sign + column, hierarchical=hierarchical)
         return extreme if name in (None, column) else extreme.rename(**{column: name})
+
+    def variance(self, column: str, name: str | None = None) -> Collection:
+        """Return the variance of a column, as float64: the mean of the squared distances to the mean."""
+        type_ = self.collection.schema.type_of(column)
+        if not type_.is_numeric:
+            raise TypeMismatch(f"cannot take the variance of {column}", detail=f"It is {type_}.")
+        return self._statistic(column, name, variance_of, FLOAT64)
+
+    def median(self, column: str, name: str | None = None) -> Collection:
+        """Return the median of a column: the value in the middle; of two, the greater one."""
+        return self._statistic(column, name, median_of, self.collection.schema.type_of(column).optional(False))
+
+    def _statistic(self, column: str, name: str | None, function: Callable[..., Any], type_: Type) -> Collection:
+        inner = self.collection
+        if inner.schema.type_of(column).nullable:
+            inner = inner.filter(~ColumnReference(column).is_null())
+            inner = inner.with_columns(**{column: ColumnReference(column).not_null()})
+        return Group(inner.select(*self.keys, column), self.keys).reduce(function, **{name or column: type_})
 
     def argmin(self, column: str, *, hierarchical: bool = False) -> Collection:
         """Keep the row with the least value of a column; of several, the least by the other columns."""

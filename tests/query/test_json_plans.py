@@ -63,6 +63,12 @@ def both(left, right, on):
                     "aggregation_variables": [1], "with_variables": []}}, [(1, 1), (2, 1), (3, 2)]),
     ({"Aggregate": {"variables": [1, 2], "plan": both(KNOWS, AGES, [0]), "aggregation_fns": ["SUM", "MAX"],
                     "key_variables": [], "aggregation_variables": [1, 2]}}, [(10, 41)]),
+    ({"Aggregate": {"variables": [2], "plan": {"Project": {"variables": [2], "plan": both(KNOWS, AGES, [0])}},
+                    "aggregation_fns": ["SUM"], "key_variables": [], "aggregation_variables": [2]}}, [(132,)]),
+    ({"Aggregate": {"variables": [0, 1, 1], "plan": KNOWS, "aggregation_fns": ["MIN", "MAX"], "key_variables": [0],
+                    "aggregation_variables": [1, 1]}}, [(1, 2, 2), (2, 3, 3), (3, 1, 4)]),
+    ({"Aggregate": {"variables": [2, 2, 2], "plan": AGES, "aggregation_fns": ["VARIANCE", "MEDIAN", "AVG"],
+                    "key_variables": [], "aggregation_variables": [2, 2, 2]}}, [(662 / 9, 30, 91 / 3)]),
     ({"Hector": {"variables": [0, 1], "bindings": [
         {"Attribute": {"variables": [0, 1], "source_attribute": ":knows"}},
         {"Attribute": {"variables": [0, 2], "source_attribute": ":age"}},

@@ -21,7 +21,7 @@ from kpg.query.source_text import did_you_mean, failure
 
 AGGREGATES = {
     "count": "count", "count-distinct": "count-distinct", "sum": "sum", "min": "min", "max": "max", "avg": "mean",
-    "mean": "mean",
+    "mean": "mean", "variance": "variance", "median": "median",
 }  # fmt: skip
 REFUSED = {
     "rand": "its result would change without a change of the data",

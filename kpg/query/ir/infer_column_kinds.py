@@ -110,7 +110,7 @@ def add_reduction(reduction: AggregateReduction, inferred: ColumnKinds) -> None:
     for column in range(reduction.keys):
         if (reduction.source, column) in inferred:
             inferred.setdefault((reduction.relation, column), inferred[reduction.source, column])
-    kind: Kind | None = {"count": "number", "mean": "float"}.get(reduction.op)
+    kind: Kind | None = {"count": "number", "mean": "float", "variance": "float"}.get(reduction.op)
     if kind is None and reduction.value is not None:
         kind = inferred.get((reduction.source, reduction.value))
     if kind is not None:

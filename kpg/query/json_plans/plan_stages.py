@@ -15,6 +15,7 @@ from itertools import count
 
 from kpg.errors import UndefinedName
 from kpg.query.edn.clauses import attribute_name
+from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.instants import MILLISECONDS, truncated
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Formula, Negation, map_terms, variables
 from kpg.query.ir.program import AggregateReduction, Relation, RelationColumn, Rule
@@ -25,7 +26,15 @@ from kpg.query.source_text import did_you_mean, failure
 
 PREDICATES = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "=", "NEQ": "!="}
 FUNCTIONS = {"ADD": "+", "SUBTRACT": "-", "MULTIPLY": "*", "DIVIDE": "/"}
-AGGREGATES = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean"}
+AGGREGATES = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "MIN": "min",
+    "MAX": "max",
+    "AVG": "mean",
+    "VARIANCE": "variance",
+    "MEDIAN": "median",
+}
 MAX_STAGE_DEPTH = 100  # each level takes several Python frames
 
 
@@ -238,18 +247,22 @@ class StageTranslator:
         result_variables = json.member("variables")
         if len(functions) != len(targets) or not targets:
             raise json.wrong(f"{len(functions)} aggregates of {len(targets)} variables")
-        if sorted(result_variables.variables()) != sorted([*keys, *targets]) or len(set(targets)) < len(targets):
+        if sorted(result_variables.variables()) != sorted([*keys, *targets]):
             raise result_variables.wrong("the variables are the keys and the aggregated variables, each once")
-        solutions = [*keys, *(name for name in part.names if name not in keys)]
+        bound = bound_by(part.formula.parts)  # a solution that a projection made equal to another one counts as well
+        names = [*part.names, *(variable.name for variable in variables(part.formula) if variable.name in bound)]
+        solutions = list(dict.fromkeys([*keys, *names]))
         source = self.relation("solutions", solutions, [part.formula], json)
         atoms: list[Formula] = []
-        for op, target in zip(functions, targets, strict=True):
+        results = unique_results(targets, keys, next(self.numbers))
+        for op, target, result in zip(functions, targets, results, strict=True):
             name = f"@{op}.{next(self.numbers)}"
             column = None if op == "count" else solutions.index(target)
             self.relations.append(Relation(name, columns([*keys, " value"]), json.at, generated=True))
             self.reductions.append(AggregateReduction(name, source.relation, len(keys), op, column, json.at))
-            atoms.append(Atom(name, tuple(VariableTerm(variable, json.at) for variable in [*keys, target]), json.at))
-        return StageResult(result_variables.variables(), Conjunction(tuple(atoms), json.at))
+            atoms.append(Atom(name, tuple(VariableTerm(variable, json.at) for variable in [*keys, result]), json.at))
+        named = in_order(result_variables.variables(), [*keys, *targets], [*keys, *results])
+        return StageResult(named, Conjunction(tuple(atoms), json.at))
 
     # Hector
 
@@ -315,6 +328,26 @@ def columns(names: list[str]) -> tuple[RelationColumn, ...]:
     for name in names:
         unique.append(name if name not in unique else f"{name} {len(unique)}")
     return tuple(RelationColumn(name, "", "number") for name in unique)
+
+
+def unique_results(targets: list[str], keys: list[str], mark: int) -> list[str]:
+    """Return a variable for each aggregate: the aggregated one, or a new one if that is a key or aggregated already."""
+    names: list[str] = []
+    for number, target in enumerate(targets):
+        taken = target in names or target in keys
+        names.append(f"{target}#{mark}.{number}" if taken else target)
+    return names
+
+
+def in_order(names: list[str], before: list[str], after: list[str]) -> list[str]:
+    """Return variables in the order of `names`, where each of `before` has become that of `after` in its position."""
+    left = list(zip(before, after, strict=True))
+    ordered = []
+    for name in names:
+        pair = next(pair for pair in left if pair[0] == name)
+        left.remove(pair)
+        ordered.append(pair[1])
+    return ordered
 
 
 def conjoin(left: Conjunction, right: Formula) -> Conjunction:

@@ -306,6 +306,10 @@ class LoweredProgram:
                 result = group.sum(**{"= value": value})
             case "mean":
                 result = group.avg(**{"= value": value})
+            case "variance":
+                result = group.variance(value, "= value")
+            case "median":
+                result = group.median(value, "= value")
             case "min" | "max" if reduction.limit:
                 values = group.collection.select(*keys, **{"= value": col(value)}).distinct()
                 sign = "" if reduction.op == "min" else "-"
