@@ -112,7 +112,10 @@ def canonical(value: Any) -> str:
     if isinstance(value, str):
         return _canonical_text(value)
     if isinstance(value, (tuple, list)):
-        return make("", [_field_of(part) for part in value])
+        try:
+            return make("", [_field_of(part) for part in value])
+        except RecursionError:
+            raise ValueError("the tuples are nested too deep: write the record as text") from None
     raise ValueError(f"{value!r} is not a record")
 
 

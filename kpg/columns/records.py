@@ -9,7 +9,7 @@ They run as Python functions once for each distinct combination of values in a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +27,10 @@ _READ: Final[dict[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 _ABSENT: Final[dict[str, Any]] = {
     "int64": 0, "uint64": 0, "float64": 0.0, "string": "", "record": record_text.NIL, "bool": False,
+}  # fmt: skip
+_WRITERS: Final[dict[str, Callable[[list[Any]], Iterable[str]]]] = {
+    "int64": partial(map, str), "uint64": partial(map, str), "record": iter,
+    **{kind: partial(map, record_text.write_scalar) for kind in ("float64", "string", "bool")},
 }  # fmt: skip
 
 
@@ -53,7 +57,7 @@ def make(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     nested = tuple(argument.type.kind == "record" for argument in arguments)
     type_ = RECORD.optional(any_nullable(arguments))
     code = scope.code(f"a record longer than {MAX_TEXT_LENGTH:,} characters", call)
-    return MakeRecordNode(type_, arguments, partial(_make, tag, nested), scope, code)
+    return MakeRecordNode(type_, arguments, partial(_make, tag, nested), scope, code, tag)
 
 
 def _make(tag: str, nested: tuple[bool, ...], *fields: Any) -> str:
@@ -78,7 +82,24 @@ class CanonicalRecordNode(PerValueNode):
 class MakeRecordNode(CanonicalRecordNode):
     """A record of some fields; a row fails if the text of its record is too long."""
 
-    __slots__ = ()
+    __slots__ = ("_template",)
+
+    def __init__(
+        self,
+        type_: Type,
+        arguments: Sequence[BoundNode],
+        function: Callable[..., Any],
+        scope: BindingScope,
+        code: int,
+        tag: str,
+    ) -> None:
+        super().__init__(type_, arguments, function, scope, code)
+        self._template = record_text.make(tag, ["%s"] * len(arguments))
+
+    def _results(self, columns: list[list[Any]]) -> list[Any]:
+        """Return the records, written column by column."""
+        texts = [list(_WRITERS[a.type.kind](column)) for a, column in zip(self._arguments, columns, strict=True)]
+        return [self._template % row for row in zip(*texts, strict=True)]
 
     def _cannot_fail(self, columns: Sequence[Sequence[Any]]) -> bool:
         texts = [max(map(len, column), default=0) for column in columns if column and isinstance(column[0], str)]

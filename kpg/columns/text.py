@@ -80,7 +80,7 @@ class PerValueNode(BoundNode):
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
         if not self._code or self._cannot_fail(columns):
-            return self._encode(list(map(self._function, *columns)))[inverse], None
+            return self._encode(self._results(columns))[inverse], None
         computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
         for row, inputs in enumerate(zip(*columns, strict=True)):
             try:
@@ -88,6 +88,10 @@ class PerValueNode(BoundNode):
             except ValueError:
                 codes[row] = self._code
         return computed[inverse], codes[inverse] if np.count_nonzero(codes) else None
+
+    def _results(self, columns: list[list[Any]]) -> list[Any]:
+        """Return the function's results, which cannot fail."""
+        return list(map(self._function, *columns))
 
     def _encode(self, results: list[Any]) -> Ints:
         """Return the lane of the function's results."""

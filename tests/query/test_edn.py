@@ -149,7 +149,9 @@ def test_rules_may_be_recursive_and_negated():
     ("[(p ?x) [?x :knows _] (not (p ?x))]", kpg.NotStratified, ["p negates"]),
     ("[(p ?x) [?x :knows _]] [(p ?x ?y) [?x :knows ?y]]", kpg.ProgramError, ["1 and 2 arguments"]),
     ('[:find ?x :where [?x :name "a]', kpg.ParseError, ["1:28", "a string is not closed"]),
-    ("#inst \"2020\"", kpg.ParseError, ["#inst is not supported"]),
+    ("#inst \"2020\"", kpg.ParseError, ["1:1", "not a value of #inst"]),
+    ("[:find ?x :where [?x :name #uuid 3]]", kpg.ParseError, ["1:28", "not a value of #uuid"]),
+    ("#when \"2020\"", kpg.ParseError, ["#when is not supported"]),
 ])  # fmt: skip
 def test_errors_have_a_position_and_words_of_the_user(query, kind, words):
     with pytest.raises(kpg.KpgError) as caught:

@@ -17,8 +17,14 @@ WORDS = [
     "symbol", "float", "unsigned", "1", "2.5", '"a"', "+", "-", "*", "/", "%", "^", "true", "false", "to_number",
     "as", "0x", "$", "[", "]", "nil", "inline", "\n", " ", "//", "/*", "*/", "#include", '"', "\\", "@", "é", "\0", "𝕏",
     "p(x)", "q(x, y)", "p(x) :- q(x, y).", ".decl p(x: number)", ".decl q(x: number, y: symbol)", "match", "land",
+    "$A", "$B(1)", "[x, nil]", "l([x, y])", "t($A)", "x = [1, y]", "@f(x)", ".functor f(x: number): number", "as(x, L)",
+    "R", "L", "T", "range(0, x)", "1.2.3.4", "{ l([x, _]) }",
 ]  # fmt: skip
-DECLARED = ".decl p(x: number)\n.decl q(x: number, y: symbol)\n.decl r(x: float)\n.output p\n"
+DECLARED = (
+    ".decl p(x: number)\n.decl q(x: number, y: symbol)\n.decl r(x: float)\n.output p\n"
+    ".type L = [h: number, t: L]\n.type R = [a: number, b: symbol]\n.type T = A {} | B {x: number}\n"
+    ".decl l(x: L)\n.decl t(x: T)\n.output l\n"
+)
 
 
 def accepted(text: str) -> bool:

@@ -168,6 +168,10 @@ TYPES = """.type L = [h: number, t: L]
     ("n(x) :- !l([x, _]).", kpg.UnsafeRule, 3, ["variable 'x'"]),
     ("n(1) :- [1, 2] = [1, 2].", kpg.TypeMismatch, 13, ["2 is number"]),
     ("n(1) :- nil = nil.", kpg.TypeMismatch, 9, ["the type of the record is not determined", "as("]),
+    (".type A <: number .type B <: number .type Q = [x: A] .decl q(x: Q) .decl b(x: B) b(x) :- q([x]).",
+     kpg.TypeMismatch, 84, ["x is of type A, not B", "x of b"]),
+    (".type A <: number .type B <: number .type Q = [x: A] .decl q(x: Q) .decl b(x: B) q([x]) :- b(x).",
+     kpg.TypeMismatch, 85, ["x is of type B, not A", "x of Q"]),
     (".type Q = [x: number, x: number]", kpg.ProgramError, 26, ["two fields are called 'x'"]),
     (".type Q = A {} | C {}", kpg.ProgramError, 11, ["$A is a branch of T and of Q"]),
     (".type Q = [x: nothing]", kpg.UndefinedName, 15, ["no type is called 'nothing'"]),
@@ -200,3 +204,10 @@ def test_a_long_list_is_taken_apart_in_one_recursion():
         installed.insert_facts()
         db.advance()
         assert installed.rows("all") == [(300 * 299 // 2,)]
+
+
+def test_a_query_may_ask_for_a_record(tmp_path: Path, capsys):
+    (tmp_path / "p.dl").write_text(LISTS)
+    (tmp_path / "e.facts").write_text("1\t2\n2\t3\n")
+    run(tmp_path / "p.dl", facts=tmp_path, out=tmp_path, queries=["length([2, [1, nil]], _)"], to_stdout=True)
+    assert "[2, [1, nil]]\t2\n" in capsys.readouterr().out

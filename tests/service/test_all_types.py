@@ -83,3 +83,16 @@ def test_records_in_registered_rules(service):
         heads(h) :- l([h, _]).
     """)
     assert rows(service, "heads") == [(0,), (1,), (2**64 - 1,)]
+
+
+def test_edn_queries_read_instants_and_identifiers(service):
+    service.create_attribute(":task/id", UUID)
+    service.create_attribute(":task/due", "timestamp")
+    service.transact([
+        Change(":task/id", (1, ID)), Change(":task/due", (1, NOON)), Change(":task/id", (2, UUID(int=3))),
+        Change(":task/due", (2, NOON + datetime.timedelta(hours=1))),
+    ])  # fmt: skip
+    known = f'[:find ?t :where [?e :task/id #uuid "{ID}"] [?e :task/due ?t]]'
+    late = '[:find ?i :where [?e :task/id ?i] [?e :task/due ?t] [(> ?t #inst "2024-05-01T12:30:00.000-00:00")]]'
+    assert service.query(known, language="edn").column(0).to_pylist() == [NOON]
+    assert service.query(late, language="edn").column(0).to_pylist() == [UUID(int=3)]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.column_types.column_type import (
     NO_PARAMETERS,
     ColumnType,
@@ -92,7 +93,7 @@ class UInt64Type(ColumnType):
         return to_unsigned_lane(np.ascontiguousarray(values))
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
-        return pa.array(from_unsigned_lane(lane), mask=null_mask(type_, lane))
+        return from_numpy(from_unsigned_lane(lane), pa.uint64(), null_mask(type_, lane))
 
 
 register(UInt64Type())

@@ -146,7 +146,8 @@ class DeclaredTypes:
     def _constructor(self, declaration: TypeDeclaration, branch: FieldList) -> Constructor:
         kinds = tuple(self.kind(type_.name, type_.at) for _, type_ in branch.fields)
         names = tuple(name for name, _ in branch.fields)
-        return Constructor(branch.functor, declaration.name, names, kinds, branch.at)
+        types = tuple(type_.name for _, type_ in branch.fields)
+        return Constructor(branch.functor, declaration.name, names, kinds, types, branch.at)
 
     def user_functors(self) -> tuple[UserFunctor, ...]:
         """Return the user-defined functors with the kinds of their arguments and results."""

@@ -15,9 +15,12 @@ from dataclasses import dataclass, field, replace
 
 from kpg.errors import ParseError, ProgramError, TypeMismatch, UndefinedName
 from kpg.query.datalog.goal_parser import parse_atom
+from kpg.query.datalog.record_facts import canonical_record
+from kpg.query.ir.constructors import Signatures, is_constructor
 from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Directive, Program, Relation
-from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Value
+from kpg.query.ir.show import show_term
+from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, Value, subterms
 from kpg.query.source_text import did_you_mean, failure
 
 
@@ -33,7 +36,7 @@ class Questions:
         """Add a question."""
         relation = self._relation(atom, text)
         for term in atom.arguments:
-            if isinstance(term, CallTerm | AggregateTerm):
+            if isinstance(term, AggregateTerm) or (isinstance(term, CallTerm) and not is_known(term)):
                 hint = 'For example path("a", _).'
                 raise failure(
                     ParseError, "an argument of a question is a constant, a variable or _", term.at, hint=hint
@@ -41,7 +44,7 @@ class Questions:
         constants = [
             (column, term)
             for column, term in zip(relation.columns, atom.arguments, strict=True)
-            if isinstance(term, ConstantTerm)
+            if isinstance(term, ConstantTerm | CallTerm)
         ]
         columns = tuple(column.name for column, _ in constants)
         if self.bound.setdefault(relation.name, columns) != columns:
@@ -51,7 +54,8 @@ class Questions:
                 f"{', '.join(self.bound[relation.name]) or 'no column'}.",
                 hint="Ask them in separate runs.",
             )
-        row = tuple(value_of(term, column.kind, text) for column, term in constants)
+        signatures = self.program.signatures()
+        row = tuple(value_of(term, column.kind, text, signatures) for column, term in constants)
         rows = self.arguments.setdefault(relation.name, [])
         if row and row not in rows:
             rows.append(row)
@@ -86,8 +90,21 @@ def questions(program: Program, texts: list[str]) -> Questions:
     return replace(asked, program=replace(program, directives=directives))
 
 
-def value_of(term: ConstantTerm, kind: str, text: str) -> Value:
+def is_known(term: CallTerm) -> bool:
+    """Return whether a term constructs a record of constants."""
+    parts = list(subterms(term))
+    return all(isinstance(part, ConstantTerm) or is_constructor(part) for part in parts)
+
+
+def value_of(term: Term, kind: str, text: str, signatures: Signatures) -> Value:
     """Return a constant as a value of its column's kind."""
+    if kind in signatures.records:
+        try:
+            return canonical_record(show_term(term), kind, signatures)
+        except ValueError:
+            raise TypeMismatch(f"{show_term(term)} in {text} is not a {kind}") from None
+    if not isinstance(term, ConstantTerm):
+        raise TypeMismatch(f"{show_term(term)} in {text} is not a {kind}")
     value = float(term.value) if kind == "float" and isinstance(term.value, int) else term.value
     type_ = {"symbol": str, "float": float, "bool": bool}.get(kind, int)
     if not isinstance(value, type_):

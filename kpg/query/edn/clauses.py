@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from itertools import pairwise
+from uuid import UUID
 
 from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.edn.edn_reader import Form
@@ -23,6 +26,7 @@ from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.instants import MILLISECONDS, truncated
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Negation, variables
 from kpg.query.ir.program import Relation, RelationColumn, Rule
+from kpg.query.ir.resolve_kinds import WRITTEN_AS_TEXT
 from kpg.query.ir.terms import NUMBERS, CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
 from kpg.query.source_text import did_you_mean, failure
 
@@ -259,7 +263,7 @@ class ClauseParser:
                 return ConstantTerm(form.value, None, form.at)
             case "float":
                 return ConstantTerm(form.value, "float", form.at)
-            case "string" | "keyword" | "regex":
+            case "string" | "keyword" | "regex" | "tagged":
                 return ConstantTerm(form.value, "symbol", form.at)
             case "bool":
                 return ConstantTerm(form.value, "bool", form.at)
@@ -278,6 +282,7 @@ class ClauseParser:
             hint = did_you_mean(name, self.parameters) or "Pass it with parameters={...}."
             raise failure(UndefinedName, f"no parameter is called {name!r}", form.at, hint=hint)
         value = self.parameters[name]
+        value = str(value) if isinstance(value, (date, Decimal, UUID)) else value  # rules write these as text
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
         return ConstantTerm(value, "float" if isinstance(value, float) else kind, form.at)
 
@@ -292,7 +297,9 @@ def fits(term: Term, kind: Kind) -> bool:
     """Return whether a value of a kind can equal a term; a variable can equal any."""
     if not isinstance(term, ConstantTerm):
         return True
-    return term.kind == kind if term.kind is not None else kind in NUMBERS
+    if term.kind == "symbol" and kind.removesuffix("?").partition("(")[0] in WRITTEN_AS_TEXT:
+        return True
+    return term.kind == kind.removesuffix("?") if term.kind is not None else kind.removesuffix("?") in NUMBERS
 
 
 def is_group(form: Form) -> bool:

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from kpg.errors import ParseError
 from kpg.query.source_text import Position, SourceText, failure
@@ -38,6 +41,7 @@ EDN_TOKEN = re.compile(
 )
 EDN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 MAX_FORM_DEPTH = 100  # each level takes two Python frames
+TAGS: dict[str, Callable[[str], object]] = {"#inst": datetime.fromisoformat, "#uuid": UUID}
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
 
 
@@ -45,7 +49,7 @@ MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers 
 class Form:
     """A form: its kind, its value, and its position. The value of a collection is a tuple of forms."""
 
-    kind: str  # list, vector, map, set, string, regex, number, float, keyword, symbol, bool, nil
+    kind: str  # list, vector, map, set, string, tagged, regex, number, float, keyword, symbol, bool, nil
     value: Any
     at: Position
 
@@ -94,12 +98,26 @@ class EdnReader:
                 return self.collection(text, at, depth + 1)
             elif kind == "close":
                 return Form("close", text, at)
+            elif text in TAGS:
+                return self.tagged(text, at, depth)
             elif kind in ("tag", "character"):
                 hint = "Write a string, number, keyword or symbol."
                 raise failure(ParseError, f"{text} is not supported: tagged values and characters", at, hint=hint)
             elif kind != "space":
                 return scalar(kind, text, at)
         return None
+
+    def tagged(self, tag: str, at: Position, depth: int) -> Form:
+        """Read the string behind a tag: `#inst "2024-05-01T12:00:00Z"` or `#uuid "..."`."""
+        form = self.form(depth)
+        try:
+            if form is None or form.kind != "string":
+                raise ValueError("a string in quotes must follow")
+            TAGS[tag](form.value)
+        except ValueError as error:
+            hint = 'As in #inst "2024-05-01T12:00:00Z" and #uuid "6ba7b810-9dad-11d1-80b4-00c04fd430c8".'
+            raise failure(ParseError, f"not a value of {tag}", at, detail=f"{error}.", hint=hint) from None
+        return Form("tagged", form.value, at)
 
     def collection(self, bracket: str, at: Position, depth: int) -> Form:
         """Read the forms up to the closing bracket."""

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kpg.columns.schema import literal_type, parse_type
 from kpg.errors import BadPlan, ParseError, ProgramError, UnsafeRule
 from kpg.query.edn.clauses import ClauseParser, names_in, variable_name
 from kpg.query.edn.edn_reader import Form, read_forms
@@ -29,22 +30,28 @@ from kpg.query.ir.literals import Atom, Conjunction, Formula
 from kpg.query.ir.program import PARAMETER, AggregateReduction, Directive, Fact, Program, Relation, Rule
 from kpg.query.ir.terms import Kind, Term, Value, VariableTerm
 from kpg.query.join_strategy import check_hint
+from kpg.query.lower.value_expressions import kind_of_type
 from kpg.query.source_text import did_you_mean, failure
 
 QUERY = "query"
 KINDS_OF_TYPES: dict[Any, Kind] = {int: "number", float: "float", str: "symbol", bool: "bool"}
 
 
+def kind_of_spec(spec: Any) -> Kind:
+    """Return the kind that a type of Python stands for; a kind stands for itself."""
+    return spec if isinstance(spec, str) else KINDS_OF_TYPES.get(spec) or kind_of_type(parse_type(spec))
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The types of an attribute's entities and values: kinds, or the Python types int, float, str and bool."""
+    """The types of an attribute's entities and values: kinds, or types of Python."""
 
     entity: Any = int
     value: Any = int
 
     def kinds(self) -> tuple[Kind, Kind]:
         """Return both as kinds."""
-        return KINDS_OF_TYPES.get(self.entity, self.entity), KINDS_OF_TYPES.get(self.value, self.value)
+        return kind_of_spec(self.entity), kind_of_spec(self.value)
 
 
 def parse_query(
@@ -190,7 +197,7 @@ class EdnQueryParser:
         relation = f"{PARAMETER}{key}"
         rows = [tuple(row) if nested else (row,) for row in values]
         self.facts += [Fact(relation, row, form.at) for row in dict.fromkeys(rows)]
-        kinds = tuple(KINDS_OF_TYPES.get(type(value), "number") for value in rows[0]) if rows else ()
+        kinds = tuple(kind_of_type(literal_type(value)) for value in rows[0]) if rows else ()
         self.parameter_kinds[relation] = kinds
         self.relations.append(Relation(relation, columns(len(names), tuple(names)), form.at))
         self.bindings.append(Atom(relation, tuple(VariableTerm(name, form.at) for name in names), form.at))

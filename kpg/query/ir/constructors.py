@@ -34,6 +34,7 @@ class Constructor:
     type: str
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
+    types: tuple[str, ...] = ()  # of the fields, as declared
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
     @property

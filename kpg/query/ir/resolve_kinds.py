@@ -156,7 +156,9 @@ def check_range(value: object, column: RelationColumn, at: Position) -> None:
 
 
 def is_of_kind(value: object, kind: Kind) -> bool:
-    """Return whether a value is a symbol or number of this kind without conversion."""
+    """Return whether a value is of this kind without conversion; dates and the like are checked by their column."""
+    if not isinstance(value, (int, float, str)):
+        return True
     if kind == "symbol":
         return type(value) is str
     return kind == "number" and type(value) is int and -(2**63) <= value < 2**63

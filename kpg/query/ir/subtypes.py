@@ -2,42 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
 from kpg.errors import TypeMismatch
-from kpg.query.ir.literals import atoms
+from kpg.query.ir.constructors import Signatures
+from kpg.query.ir.literals import Atom, atoms
 from kpg.query.ir.primitive_types import PRIMITIVE_TYPES
 from kpg.query.ir.program import NamedType, Relation, Rule, written_name
-from kpg.query.ir.terms import VariableTerm
+from kpg.query.ir.terms import CallTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import failure
 
 
-def check_subtypes(rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType]) -> None:
+def check_subtypes(
+    rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType], signatures: Signatures
+) -> None:
     """Raise TypeMismatch if the body's types of a variable have no value in common, or do not fit the head."""
-    column_types: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for atom, positive in atoms(rule.body):
-        for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
-            if isinstance(term, VariableTerm) and positive:
-                column_types.setdefault(term.name, []).append(PRIMITIVE_TYPES.get(column.type, column.type))
-                if not common_subtypes(column_types[term.name], types):
-                    names = " and ".join(dict.fromkeys(column_types[term.name]))
-                    raise failure(
-                        TypeMismatch,
-                        f"{term.written} cannot be of the types {names} at once",
-                        term.at,
-                        hint="Neither is a subtype of the other.",
-                    )
+        for use in uses(atom, relations, signatures) if positive else ():
+            found.setdefault(use.variable.name, []).append(use.type)
+            if not common_subtypes(found[use.variable.name], types):
+                names = " and ".join(dict.fromkeys(found[use.variable.name]))
+                what = f"{use.variable.written} cannot be of the types {names} at once"
+                raise failure(TypeMismatch, what, use.variable.at, hint="Neither is a subtype of the other.")
     for head in rule.heads:
-        for term, column in zip(head.arguments, relations[head.relation].columns, strict=True):
-            if isinstance(term, VariableTerm) and term.name in column_types:
-                body_types = common_subtypes(column_types[term.name], types)
-                expected = PRIMITIVE_TYPES.get(column.type, column.type)
-                if not any(expected in supertypes(name, types) for name in body_types):
-                    raise failure(
-                        TypeMismatch,
-                        f"{term.written} is of type {' or '.join(sorted(body_types))}, not {column.type}",
-                        term.at,
-                        detail=f"It is used as {column.name} of {written_name(head.relation)}.",
-                        hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
-                    )
+        for use in uses(head, relations, signatures):
+            name_types = found.get(use.variable.name, [])
+            body_types = common_subtypes(name_types, types) if name_types else set()
+            if body_types and not any(use.type in supertypes(name, types) for name in body_types):
+                raise failure(
+                    TypeMismatch,
+                    f"{use.variable.written} is of type {' or '.join(sorted(body_types))}, not {use.declared}",
+                    use.variable.at,
+                    detail=f"It is used as {use.place}.",
+                    hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
+                )
+
+
+class TypedUse(NamedTuple):
+    """A variable at a place with a declared type: a column, or a field of a record in a column."""
+
+    variable: VariableTerm
+    declared: str
+    place: str
+
+    @property
+    def type(self) -> str:
+        """The declared type; int32 and the like stand for the type of their kind."""
+        return PRIMITIVE_TYPES.get(self.declared, self.declared)
+
+
+def uses(atom: Atom, relations: dict[str, Relation], signatures: Signatures) -> Iterator[TypedUse]:
+    """Yield the variables of an atom, also those in its records, with their declared types."""
+    for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
+        yield from uses_in(
+            term, column.type, column.kind, f"{column.name} of {written_name(atom.relation)}", signatures
+        )
+
+
+def uses_in(term: Term, declared: str, kind: Kind, place: str, signatures: Signatures) -> Iterator[TypedUse]:
+    """Yield the variables of a term at a place."""
+    if isinstance(term, VariableTerm):
+        yield TypedUse(term, declared, place)
+    elif isinstance(term, CallTerm):
+        constructor = signatures.constructor(replace(term, kind=kind))
+        if constructor is not None and constructor.types:
+            for field, argument in enumerate(term.arguments):
+                inside = f"{constructor.names[field]} of {constructor.type}"
+                yield from uses_in(argument, constructor.types[field], constructor.kinds[field], inside, signatures)
 
 
 def supertypes(name: str, types: dict[str, NamedType]) -> frozenset[str]:

@@ -171,7 +171,7 @@ def infer_rule(
         inference.kinds[name] = frozenset([in_preference(inference.kinds[name])[0]])
         inference.changed = True
     kinds = {name: next(iter(possible)) for name, possible in inference.kinds.items()}
-    check_subtypes(rule, relations, types)
+    check_subtypes(rule, relations, types, signatures)
     resolver = KindResolver(kinds, relations, signatures)
     heads = tuple(resolver.atom(head) for head in rule.heads)
     return replace(rule, heads=heads, body=resolver.formula(rule.body), kinds=tuple(sorted(kinds.items())))
