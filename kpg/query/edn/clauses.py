@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from kpg.errors import ParseError, TypeMismatch, UndefinedName
@@ -281,8 +282,8 @@ class ClauseParser:
         if name not in self.parameters:
             hint = did_you_mean(name, self.parameters) or "Pass it with parameters={...}."
             raise failure(UndefinedName, f"no parameter is called {name!r}", form.at, hint=hint)
-        value = self.parameters[name]
-        value = str(value) if isinstance(value, (date, Decimal, UUID)) else value  # rules write these as text
+        given: Any = self.parameters[name]
+        value = str(given) if isinstance(given, (date, Decimal, UUID)) else given  # rules write these as text
         kind: Kind | None = "bool" if isinstance(value, bool) else "symbol" if isinstance(value, str) else None
         return ConstantTerm(value, "float" if isinstance(value, float) else kind, form.at)
 
