@@ -163,9 +163,12 @@ def ignore(updates: Updates) -> None:
 
 
 def keep_errors(db: EmbeddedDatabase, renderer: Renderer, errors: Rendered, name: str) -> InstalledArrangement:
-    """Arrange the error rows of a plan, so that they can be read as of a time."""
-    arranged = renderer.arrange_rendered(errors, ("error",), f"errors of {name}")
-    return InstalledArrangement(db, f"errors of {name}", arranged, ("error",), relations_of(renderer))
+    """Arrange the error rows of a plan, so that they can be read as of a time.
+
+    They have no key, so they are all on one worker: its message is that of a db without further workers.
+    """
+    arranged = renderer.arrange_rendered(errors, (), f"errors of {name}")
+    return InstalledArrangement(db, f"errors of {name}", arranged, (), relations_of(renderer))
 
 
 def relations_of(renderer: Renderer) -> frozenset[str]:

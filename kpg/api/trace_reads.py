@@ -74,7 +74,8 @@ def check_errors(db: EmbeddedDatabase, name: str, errors: InstalledArrangement, 
     numbers, counts = read(batches, time, None)
     present = numbers[0][counts[0] != 0]
     if len(present):
-        raise failed_answer(f"{name} has no answer at {show_time(time)}", db.failures, present)
+        shown = name.partition(" #")[0]  # a number behind the name distinguishes the dataflows of one query
+        raise failed_answer(f"{shown} has no answer at {show_time(time)}", db.failures, present)
 
 
 def failed_answer(what: str, failures: ErrorRows, present: Ints) -> DataError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.columns.exact_sums import average, part_count, split, total
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Type
 from kpg.columns.selection import keep
@@ -82,6 +83,7 @@ class OutOfDiffStage:
     key_lanes: int
     wanted: tuple[SumColumn, ...]
     exact: tuple[tuple[int, int], ...] = ()
+    origin: ExpressionOrigin | None = None
 
     fallible = True
     width = 0
@@ -113,5 +115,8 @@ class OutOfDiffStage:
         totals = Updates(data, updates.times, updates.diffs)
         if not overflow.any():
             return totals
-        fail.report_rows(updates, overflow, lambda row: "the sum does not fit its type")
+        fail.report_rows(updates, overflow, lambda row: self._failure())
         return keep(totals, ~overflow)
+
+    def _failure(self) -> Failure:
+        return Failure("the sum does not fit its type", self.origin)

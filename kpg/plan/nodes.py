@@ -275,6 +275,7 @@ class ReductionSpec:
     copies: bool = False
     columns: tuple[str, ...] = ()
     function: Callable[..., Any] | None = None
+    origin: ExpressionOrigin | None = None  # the text of the aggregate, for its errors
 
 
 @dataclass(frozen=True, eq=False, slots=True)

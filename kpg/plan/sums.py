@@ -50,7 +50,7 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
         SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
         for kind, column in requested
     )
-    totals = OutOfDiffStage(len(keys), outputs)
+    totals = OutOfDiffStage(len(keys), outputs, origin=node.reduction.origin)
     if not into.floats:
         return renderer.add_stages(summed, [totals], "total", node.schema)
     floats = [column for column, type_ in types.items() if type_.kind == "float64"]
@@ -94,7 +94,9 @@ def _with_outliers(
     tactic = ReplayTactic(sums.evaluate, sums.lanes)
     exact_sums = maintain_reduction(renderer, node, arrangement, raw, "sum exactly", None, tactic, share=False)
     exact = tuple((column.at, sums.parts + 2 * index) for index, column in enumerate(sums.columns))
-    return renderer.add_stages(exact_sums, [OutOfDiffStage(first, outputs, exact)], "total", node.schema)
+    return renderer.add_stages(
+        exact_sums, [OutOfDiffStage(first, outputs, exact, node.reduction.origin)], "total", node.schema
+    )
 
 
 def _numbered(name: str, count: int) -> Schema:

@@ -255,3 +255,17 @@ def test_sums_and_products_that_leave_their_type_fail_until_the_rows_are_removed
         a.remove([(1, large, Decimal("9999999999999999.99"))])
         db.advance()
         assert whole.rows() == [(1, large - 1)]
+
+
+def test_an_iteration_keeps_the_errors_of_its_rounds_until_the_input_changes():
+    """A row that fails in one round is missing in the next: without the error, the answer would look complete."""
+    with kpg.open() as db:
+        a = db.input("a", x=int)
+        answer = a.iterate(lambda v: v.select(x=kpg.when(col("x") == 1, 1).otherwise(6 // (col("x") - 4)))).output()
+        a.insert([(4,), (1,)])
+        db.advance()
+        with pytest.raises(kpg.DataError, match="division by zero"):
+            answer.rows()
+        a.remove([(4,)])
+        db.advance()
+        assert answer.rows() == [(1,)]

@@ -492,3 +492,34 @@ def test_a_datalog_program_runs_on_workers_as_on_one():
         assert len(found[1]["reach"]) == 25
         for running in both:
             running.release()
+
+
+SHARES = """
+.decl part(x: number, s: symbol)
+.input part
+.decl share(x: number)
+.decl whole(x: number)
+.output share
+.output whole
+share(z) :- part(x, s), z = x / strlen(s), x > 3.
+whole(x) :- part(x, _).
+"""
+
+
+def test_errors_of_rules_have_the_same_text_on_any_number_of_workers(clusters: Clusters) -> None:
+    rows = [(8, ""), (9, ""), (7, "x"), (2, ""), (10, ""), (11, "")]
+    texts = []
+    with kpg.open() as one:
+        for db in (one, clusters(2), clusters(3)):
+            with InstalledProgram(db, compile(parse(SHARES, "shares.dl"))) as running:
+                running.inputs["part"].insert(rows)
+                time = db.advance()
+                with pytest.raises(kpg.DataError) as caught:
+                    running.rows("share")
+                texts.append(str(caught.value).replace(f"answer at {time}", "answer"))
+                assert sorted(running.rows("whole")) == [(2,), (7,), (8,), (9,), (10,), (11,)]
+                running.inputs["part"].remove([row for row in rows if not row[1]])
+                db.advance()
+                assert running.rows("share") == [(7,)]
+    assert texts[0] == texts[1] == texts[2]
+    assert 'It fails for x = 10, s = "". 4 rows fail.' in texts[0]

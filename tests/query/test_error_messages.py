@@ -41,6 +41,7 @@ FAILING = [
     ("p(c) :- a(x, _), c = sum (x / y) : { a(x, y) }.", {"a": (8, 0)}, "p", "15:27", "in x / y", "x = 8"),
     ("p(m) :- m = max (d/e) : { a(d, e) }.", {"a": (8, 0)}, "p", "15:18", "division by zero in d/e", "d = 8, e = 0"),
     ("p(z) :- c = count : { a(_, 5) }, z = 10 / c.", {"a": (8, 0)}, "p", "15:38", "division by zero in 10 / c", None),
+    ("p(s) :- a(x, _), s = sum y : { a(x, y) }.", {"a": (1, MOST), "a ": (1, 1)}, "p", "15:22", "its type", "x = 1"),
     ("p(z) :- a(x, y), z = x / y, z > 3, x/(y-1) > 0.", {"a": (-8, 0)}, "p", "15:22", "in x / y", "x = -8, y = 0"),
 ]  # fmt: skip
 INTERNAL = ("col(", "lit(", "lanes", "abs()", "//", "$", "#", "@")
@@ -51,7 +52,7 @@ INTERNAL = ("col(", "lit(", "lanes", "abs()", "//", "$", "#", "@")
 def test_errors_name_the_rule_the_expression_and_the_tuple(rule, rows, output, position, reason, row, joins):
     with kpg.open() as db, InstalledProgram(db, compile(parse(DECLARED + rule, "p.dl")), joins=joins) as installed:
         for name, values in rows.items():
-            installed.inputs[name].insert([values])
+            installed.inputs[name.strip()].insert([values])
         db.advance()
         with pytest.raises(kpg.DataError) as caught:
             installed.rows(output)

@@ -185,7 +185,8 @@ class RuleParser:
                 return Truth(token.text == "true", token.at)
             if token.text in TESTS and self.is_followed_by("("):
                 self.advance()
-                return Test(token.text, self.arguments(), True, token.at)
+                arguments = self.arguments()
+                return Test(token.text, arguments, True, token.at, self.span(token.at))
             if self.is_followed_by("(") and token.text not in FUNCTORS and token.text not in (*AGGREGATES, "as"):
                 self.advance()
                 return self.atom(token)

@@ -149,7 +149,8 @@ class ClauseParser:
             nearest = did_you_mean(name.value, [*FUNCTIONS, "ground", "get-else", "truncate"])
             raise failure(UndefinedName, f"no function is called {name.value!r}", name.at, hint=nearest)
         terms = tuple(map(self.term, arguments))
-        return Comparison("=", self.term(items[1]), CallTerm(FUNCTIONS[name.value], terms, None, call.at), form.at)
+        value = CallTerm(FUNCTIONS[name.value], terms, None, call.at, call.span)
+        return Comparison("=", self.term(items[1]), value, form.at)
 
     def predicate(self, name: Form, arguments: tuple[Form, ...]) -> Formula:
         """Parse `(< ?a ?b)`, `(missing? $ ?e :attribute)` or `(clojure.string/starts-with? ?s "a")`."""

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from kpg.errors import ParseError
-from kpg.query.source_text import Position, SourceText, failure
+from kpg.query.source_text import NOWHERE, Position, SourceText, failure
 
 BRACKETS = {"(": ("list", ")"), "[": ("vector", "]"), "{": ("map", "}"), "#{": ("set", "}")}
 EDN_TOKEN = re.compile(
@@ -47,11 +47,12 @@ MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: its kind, its value, and its position. The value of a collection is a tuple of forms."""
+    """A form: its kind, its value, and its position. A collection has a tuple of forms as its value, and a span."""
 
     kind: str  # list, vector, map, set, string, tagged, regex, number, float, keyword, symbol, bool, nil
     value: Any
     at: Position
+    span: Position = NOWHERE
 
     def is_symbol(self, *names: str) -> bool:
         """Return whether this is one of these symbols."""
@@ -133,7 +134,8 @@ class EdnReader:
             if form.kind == "close":
                 if form.value != closing:
                     raise failure(ParseError, f"found {form.value!r}, expected {closing!r}", form.at)
-                return Form(kind, tuple(items), at)
+                length = form.at.column + 1 - at.column if form.at.line == at.line else 1
+                return Form(kind, tuple(items), at, at._replace(length=length))
             items.append(form)
 
 

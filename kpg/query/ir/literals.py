@@ -45,7 +45,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A named condition, or its negation."""
+    """A named condition, or its negation. `span` is its whole text."""
 
     __test__ = False  # pytest must not collect it
 
@@ -53,6 +53,7 @@ class Test:
     arguments: tuple[Term, ...]
     positive: bool = True
     at: Position = field(default=NOWHERE, compare=False, repr=False)
+    span: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

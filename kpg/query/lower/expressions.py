@@ -18,7 +18,7 @@ from kpg.columns.functions import coalesce, col, max_of, min_of, udf, when
 from kpg.columns.number_functions import parse_number
 from kpg.columns.schema import INT64, UINT64, Type
 from kpg.columns.symbols import Symbols
-from kpg.errors import KpgError
+from kpg.errors import DataError, KpgError
 from kpg.query.ir.constructors import IS_TAGGED, USER
 from kpg.query.ir.fallible_terms import FAILS, can_fail
 from kpg.query.ir.literals import COMPARE, Comparison, Test
@@ -26,6 +26,7 @@ from kpg.query.ir.show import show_term
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, variables
 from kpg.query.lower.ranges import in_ranges
 from kpg.query.lower.value_expressions import Functions, column_type, constant, structural, tagged, user_call
+from kpg.query.source_text import Position
 
 LOGIC = ("land", "lor", "lxor", "lnot")
 POSIX_CLASS = re.compile(r"\[:([a-z]+):\]")
@@ -70,16 +71,18 @@ class TermCompiler:
         raise KpgError(f"no value for {term!r}")
 
     def origin(self, term: CallTerm) -> ExpressionOrigin:
-        """Return the source text of a term, for errors."""
+        """Return the source text of a call, for its errors."""
+        if term.span.source.text:
+            return self.origin_at(term.span, term.span.text(), term)
+        return self.origin_at(term.at, show_term(term).removeprefix("(").removesuffix(")"), term)
+
+    def origin_at(self, at: Position, text: str, term: Term) -> ExpressionOrigin:
+        """Return the origin of errors in a term; it shows the variables of the term, or all variables."""
         names = self.names if self.show_all else [variable.name for variable in variables(term)]
-        columns = [(name, self.names[name]) for name in names if not name.startswith("@")]
-        shown = {
-            VariableTerm(name).written: column for name, column in columns if name[:1].isalpha() or name[0] in "_?"
-        }
-        at = term.span if term.span.source.text else term.at
-        text = at.text() if term.span.source.text else show_term(term).removeprefix("(").removesuffix(")")
-        excerpt = at.excerpt() if at.source.text else ""
-        return ExpressionOrigin(text, str(at) if at.source.text else "", excerpt, tuple(shown.items()), self.rule)
+        written = {VariableTerm(name).written: self.names[name] for name in names}
+        shown = tuple((name, column) for name, column in written.items() if name[:1].isalpha() or name[:1] in "_?")
+        where, excerpt = (str(at), at.excerpt()) if at.source.text else ("", "")
+        return ExpressionOrigin(text, where, excerpt, shown, self.rule)
 
     def condition(self, condition: Comparison | Test) -> Expression:
         """Return a comparison or test as a boolean expression."""
@@ -92,13 +95,16 @@ class TermCompiler:
             return first
         if isinstance(condition, Test):
             left, right = map(self.expression, condition.arguments)
-            result = (
-                right.str.contains(left) if condition.name == "contains" else udf(matches, returns=bool)(left, right)
-            )
+            if condition.name == "contains":
+                result = right.str.contains(left)
+            else:
+                test = CallTerm(condition.name, condition.arguments, "bool", condition.at, condition.span)
+                result = Written(udf(matches, returns=bool)(left, right), self.origin(test))
             return result if condition.positive else ~result
         for value, call in ((condition.left, condition.right), (condition.right, condition.left)):
             if isinstance(call, CallTerm) and call.functor == "range":  # of a bound value: is it in the range?
-                return udf(in_ranges, returns=bool)(*map(self.expression, (value, *call.arguments)))
+                inside = udf(in_ranges, returns=bool)(*map(self.expression, (value, *call.arguments)))
+                return Written(inside, self.origin(call))
         left, right = self.expression(condition.left), self.expression(condition.right)
         compared: Expression = COMPARE[condition.op](left, right)
         return compared
@@ -174,12 +180,12 @@ def matches(patterns: Any, texts: Any) -> Any:
 
 
 def match_one(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches a whole text; raise ValueError if it is no regular expression."""
+    """Return whether a pattern matches a whole text; raise DataError if it is no regular expression."""
     translated = POSIX_CLASS.sub(lambda match: POSIX_CLASSES.get(match[1], match[0]), pattern)
     try:
         return re.fullmatch(translated, text) is not None
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern[:60]!r} is not a regular expression: {error}") from None
+        raise DataError(f"{pattern[:60]!r} is not a regular expression: {error}") from None
 
 
 def to_number(value: Expression, kind: Kind) -> Expression:

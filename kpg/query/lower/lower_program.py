@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.functions import col
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
@@ -22,6 +23,7 @@ from kpg.query.binary_joins import is_set
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import AggregateReduction, Program, Relation, Rule, Stratum, written_name
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
+from kpg.query.ir.terms import VariableTerm
 from kpg.query.join_strategy import NO_CONTEXT, PlanningContext, RulePlan, check_hint, plan_rule, planning_context
 from kpg.query.lower.equivalence_classes import equivalence_classes
 from kpg.query.lower.lower_deltas import build_pipelines
@@ -303,7 +305,7 @@ class LoweredProgram:
             case "count":
                 result = group.count("= value")
             case "sum":
-                result = group.sum(**{"= value": value})
+                result = with_origin(group.sum(**{"= value": value}), reduction, keys)
             case "mean":
                 result = group.avg(**{"= value": value})
             case "variance":
@@ -329,6 +331,17 @@ def within_ranges(rows: Collection, relation: Relation) -> Collection:
         column.name: within_range(col(column.name), column.range, column.type) if column.range else col(column.name)
         for column in relation.columns
     })  # fmt: skip
+
+
+def with_origin(sums: Collection, reduction: AggregateReduction, keys: list[str]) -> Collection:
+    """Return sums of which the errors name the position of the aggregate and the group."""
+    if not isinstance(sums.node, nodes.ReduceNode) or not reduction.at.source.text:
+        return sums
+    shown = tuple((VariableTerm(key).written, key) for key in keys)
+    at = reduction.at
+    origin = ExpressionOrigin("", str(at), at.excerpt(), shown, f"{at} {reduction.relation}")
+    node = replace(sums.node, reduction=replace(sums.node.reduction, origin=origin))
+    return type(sums)(sums.db, node)
 
 
 def is_error(rule: Rule) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kpg.columns.expression import Written
 from kpg.columns.functions import col, lit
 from kpg.plan import nodes
 from kpg.query.binary_joins import (
@@ -25,6 +26,7 @@ from kpg.query.binary_joins import (
 )
 from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Relation
+from kpg.query.ir.show import show_term
 from kpg.query.ir.terms import VariableTerm
 from kpg.query.join_strategy import RulePlan
 from kpg.query.lower.expressions import TermCompiler
@@ -73,9 +75,10 @@ def head_rows(bindings: Bindings, plan: RulePlan, context: RuleContext) -> Colle
     compiler = term_compiler(bindings, plan, show_all=True)
     columns = zip(head.columns, plan.rule.head.arguments, strict=True)
     values = {column.name: compiler.expression(term) for column, term in columns}
-    for column in head.columns:
+    for column, term in zip(head.columns, plan.rule.head.arguments, strict=True):
         if column.range is not None:
-            values[column.name] = within_range(values[column.name], column.range, column.type)
+            origin = compiler.origin_at(plan.rule.head.at, show_term(term), term)
+            values[column.name] = Written(within_range(values[column.name], column.range, column.type), origin)
     rows = bindings.rows.select(**(values or {UNIT: lit(0)}))
     return silent(rows) if plan.rule.role == "silent" else rows
 

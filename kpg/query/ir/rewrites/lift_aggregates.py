@@ -96,7 +96,7 @@ class AggregateLifting:
         plain = [literal for literal in literals(rule) if not any(True for _ in aggregates(literal))]
         bound = bound_by(plain)
         outside = {variable.name: variable for part in (rule.head, rule.body) for variable in variables(part)}
-        for aggregate in terms:
+        for aggregate in sorted(terms, key=aggregate_can_fail):  # errors of the last depend on the values of the others
             keys = shared_variables(aggregate, outside)
             if all(key.name in bound for key in keys):
                 return self.lift(rule, aggregate, keys, plain)
