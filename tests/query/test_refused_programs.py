@@ -195,7 +195,7 @@ REFUSED = [
     (".decl p(x: number)\np(1).\n.plan 0: (1)", kpg.ParseError, 3, 1, ".plan follows no rule"),
     (
         ".decl p(x: number)\n.decl q(x: number)\np(n) :- n = sum x : { q(x), x < m }, m = sum y : { q(y), y < n }.",
-        kpg.UnsafeRule, 3, 33, "variable 'm' of the sum is not bound outside of it",
+        kpg.NotStratified, 3, 13, "depend on each other's results",
     ),
     (".decl p(x: number) eqrel", kpg.ProgramError, 1, 7, "equivalence relation p has 1 columns"),
     (
