@@ -18,6 +18,8 @@ import re
 import stat
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "kpg.kernels"
 DIGEST_CHARACTERS = 16  # 64 bits: enough to tell the versions of one file apart
+DISCARD_AFTER_SECONDS = 30 * 86400.0  # until then, going back to other source compiles nothing
 FORMAT = b"1"  # part of every digest: change it when kpg.kernels.machine_code compiles kernels in another way
 NOT_COMPILED = {"kpg.kernels.jit", "kpg.kernels.example"}  # imported by all kernels, but no part of their machine code
 _DECORATOR = re.compile(rb"^@(?:jit|inlined|compiled_in)\b", re.M)
@@ -106,6 +109,16 @@ def marker(place: Path, package: str = PACKAGE) -> Path:
     """Return the file that exists once every kernel of the package is in the directory."""
     whole = _digest([digest.encode() for digest in digests(package).values()])
     return place / f"{package}-{whole}.complete"
+
+
+def discard_old(place: Path) -> None:
+    """Delete files that were made from other source and have not changed for DISCARD_AFTER_SECONDS."""
+    current, before = set(digests().values()), time.time() - DISCARD_AFTER_SECONDS
+    for file in place.glob(f"{PACKAGE}.*.nb[ic]"):
+        digest = file.name.partition("-")[2].partition(".")[0]
+        with suppress(OSError):  # another process may do the same
+            if digest not in current and file.stat().st_mtime < before:
+                file.unlink()
 
 
 def file_name(function: FunctionType) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -22,7 +23,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 from kpg.kernels.code_cache import digest_of_module, directory, file_name
 from kpg.kernels.function_versions import with_globals
-from kpg.kernels.jit import Kernel, kernel_of
+from kpg.kernels.jit import USAGE, Kernel, kernel_of
 
 
 def make_dispatcher(kernel: Kernel) -> Any:
@@ -40,6 +41,12 @@ def make_dispatcher(kernel: Kernel) -> Any:
 def _compiled(value: Any) -> Any:
     kernel = kernel_of(value)
     return value if kernel is None else kernel.compiled
+
+
+@cache
+def report_waiting() -> None:
+    """Print once in a process that its work waits until kernels are compiled."""
+    sys.stderr.write("kpg: compiling kernels for large data; later starts use the cached code\n")
 
 
 class _Locator(_CacheLocator):
@@ -81,12 +88,15 @@ class CodeCache(FunctionCache):
     _impl_class = _Files
 
     def _load_overload(self, signature: Any, context: Any) -> Any:
+        found = None
         try:
-            return super()._load_overload(signature, context)  # type: ignore[no-untyped-call]
+            found = super()._load_overload(signature, context)  # type: ignore[no-untyped-call]
         except Exception:  # whatever a damaged file makes Numba's pickles raise
             with suppress(OSError):
                 self.flush()  # so that the code can be saved again
-            return None
+        if found is None and USAGE.mode == "auto":
+            report_waiting()
+        return found
 
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:

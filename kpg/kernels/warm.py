@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from kpg.kernels.code_cache import PACKAGE, digests, directory, has_code, is_complete, marker
+from kpg.kernels.code_cache import PACKAGE, digests, directory, discard_old, has_code, is_complete, marker
 from kpg.kernels.example import Example
 from kpg.kernels.jit import DISABLED, KERNELS, USAGE, Kernel, kernel_of, use_machine_code
 
@@ -31,9 +31,10 @@ def prepare() -> None:
 
 
 def use_cached_code() -> None:
-    """Use machine code from now on, however small the work is, if the cache holds that of every kernel."""
+    """Import Numba now and use machine code, however small the work is, if the cache holds that of every kernel."""
     if not is_cold():
         use_machine_code()
+        next(load(), None)  # the first kernel takes half a second, later ones some milliseconds
 
 
 def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
@@ -46,10 +47,10 @@ def warm(progress: bool | None = None, package: str = PACKAGE) -> int:
     """
     examples = all_examples(package) if is_cold(package) else []
     show = _bar if progress or (progress is None and sys.stderr.isatty()) else _line if progress is None else iter
+    use_machine_code()
     for example in show(examples):
         compile_kernel(*example)
     mark_complete(package)
-    use_machine_code()
     return len(examples)
 
 
@@ -65,6 +66,7 @@ def mark_complete(package: str = PACKAGE) -> None:
     place = directory()
     if place is not None and is_cold(package) and all(has_code(_kernel(example)) for example in all_examples(package)):
         marker(place, package).touch()
+        discard_old(place)
 
 
 def load(package: str = PACKAGE) -> Iterator[str]:

@@ -50,7 +50,6 @@ class Settings:
 
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
-        use_cached_code()  # a request must not wait while the process changes to machine code
         db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
         functors = {} if self.functors is None else load_functors(self.functors)
         return Service(db, limits=self.limits, sinks=self.sinks, functors=functors)
@@ -118,6 +117,7 @@ def serve(settings: Settings, report: Report) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, end.set)
 
+    use_cached_code()  # no request should wait while the process changes to machine code
     asyncio.run(run(settings, report, opened))
 
 

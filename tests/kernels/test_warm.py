@@ -178,6 +178,24 @@ def test_two_background_processes_do_not_compile_at_the_same_time(package):
     assert warm.is_cold(package)
 
 
+def test_old_code_of_other_source_is_discarded(tmp_path):
+    current, other = next(iter(code_cache.digests().values())), "0" * code_cache.DIGEST_CHARACTERS
+    files = [
+        tmp_path / f"kpg.kernels.merge_runs.merge-{digest}{end}"
+        for digest in (current, other)
+        for end in (".nbi", ".1.nbc")
+    ]
+    for file in (*files, tmp_path / f"kpg.kernels.merge_runs.new-{other}.nbi"):
+        file.touch()
+    for file in files:
+        os.utime(file, (0, 0))
+    code_cache.discard_old(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *(file.name for file in files[:2]),
+        f"kpg.kernels.merge_runs.new-{other}.nbi",
+    }
+
+
 def test_without_the_jit_nothing_is_cold(package):
     assert in_a_new_process(package, "print(warm.warm(package=package))", NUMBA_DISABLE_JIT="1") == "0"
 
