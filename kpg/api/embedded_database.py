@@ -82,6 +82,7 @@ class EmbeddedDatabase(Database):
         self.changed: set[EmbeddedOutput] = set()  # outputs with listeners and unread changes
         self.captures: list[Capture] = []
         self.followers = []
+        self.closing: list[Callable[[], None]] = []  # called before the open time is closed; may insert rows
         self.recorder: Recorder | None = None  # turns events of the engine into relations, if a log is open
         self.memory = Memory(config.memory_limit, partial(describe_largest, self.worker))
         self.watch = Watch(self.memory)
@@ -126,6 +127,8 @@ class EmbeddedDatabase(Database):
         return transaction.future.result()
 
     def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+        for insert in tuple(self.closing):
+            insert()
         busy, now = bool(self.pending), self.time
         self.push_to(time, origins)
         self.worker.run()

@@ -15,7 +15,7 @@ Cost: one index lookup per touched key, and a few sorts of the changes and of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,10 +77,14 @@ class Catalog:
 
     # Transactions
 
-    def transact(self, encoded: list[EncodedChanges], origin: tuple[str, int] | None) -> int:
-        """Apply changes, all at one time, and return that time."""
+    def transact(
+        self, encoded: list[EncodedChanges], origin: tuple[str, int] | None, before: Callable[[], None] | None = None
+    ) -> int:
+        """Apply changes, all at one time, and return that time; `before` may apply others first."""
 
         def fill(db: EmbeddedDatabase) -> None:
+            if before is not None:
+                before()
             for relation, data, diffs in encoded:
                 relation.apply(data, diffs)
 

@@ -43,6 +43,8 @@ class ScheduledChanges:
         self.catalog = catalog
         self.db = catalog.db
         self._waiting: list[ScheduledChange] = []
+        self._applied: list[ScheduledChange] = []  # at the open time, which is not closed yet
+        self._applied_at = -1
         self._input: EmbeddedInput | None = None
         if self.db.durable is not None and NAME in self.db.durable.storage.relations:
             self._restore(self._declare())
@@ -50,7 +52,7 @@ class ScheduledChanges:
 
     def _declare(self) -> EmbeddedInput:
         if self._input is None:
-            self.db.followers.append(self.apply_due)
+            self.db.closing.append(self.apply_due)
             self._input = self.db.input(NAME, Schema.of({"at": int, "number": int, "relation": str, "rows": bytes}))
         return self._input
 
@@ -59,7 +61,6 @@ class ScheduledChanges:
             self.db.settle()
             self._waiting = [ScheduledChange(*row) for row in rows.rows()] if self.db.sealed is not None else []
         heapq.heapify(self._waiting)
-        self.apply_due()
 
     def add(self, encoded: list[EncodedChanges], at: int, origin: tuple[str, int] | None) -> None:
         """Keep changes for a later time, in a transaction of their own."""
@@ -76,7 +77,6 @@ class ScheduledChanges:
         self._number += len(changes)
         for change in changes:
             heapq.heappush(self._waiting, change)
-        self.apply_due()
 
     @property
     def next_time(self) -> int | None:
@@ -84,9 +84,15 @@ class ScheduledChanges:
         return self._waiting[0].at if self._waiting else None
 
     def apply_due(self) -> None:
-        """Apply the changes for the open time; whatever closes it includes them."""
+        """Apply the changes for the open time, which the caller is about to close."""
+        if self._applied_at == self.db.epoch and NAME not in self.db.pending:  # closing it failed: nothing was applied
+            for change in self._applied:
+                heapq.heappush(self._waiting, change)
+        if self._applied_at != self.db.epoch or NAME not in self.db.pending:
+            self._applied, self._applied_at = [], self.db.epoch
         while self._waiting and self._waiting[0].at <= self.db.epoch:
             change = heapq.heappop(self._waiting)
+            self._applied.append(change)
             self._declare().remove([change])
             relation = self.catalog.relations.get(change.relation)
             if relation is not None and not relation.input.closed:

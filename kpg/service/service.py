@@ -147,7 +147,7 @@ class Service:
         """
         encoded = self.catalog.encode_changes(changes)
         if at is None or at == self.time:
-            return self.catalog.transact(encoded, origin)
+            return self.catalog.transact(encoded, origin, self._scheduled.apply_due)
         if at < self.time:
             raise TimeTooEarly(f"cannot change relations at {at}", detail=f"The open time is {self.time}.")
         self._scheduled.add(encoded, at, origin)
@@ -155,15 +155,16 @@ class Service:
 
     def put(self, relation: str, rows: Any, diff: int = 1, *, origin: tuple[str, int] | None = None) -> int:
         """Apply many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
-        return self.catalog.transact(self.catalog.encode_rows(relation, rows, diff), origin)
+        return self.catalog.transact(self.catalog.encode_rows(relation, rows, diff), origin, self._scheduled.apply_due)
 
     def advance(self, to: int | None = None) -> int:
         """Close the open time, or all times before `to`; return the last closed time."""
         if to is None:
             return self.db.advance()
-        while (scheduled := self._scheduled.next_time) is not None and self.time < scheduled < to:
-            self.db.advance_to(scheduled)
-        self.db.advance_to(to)
+        while (scheduled := self._scheduled.next_time) is not None and scheduled < to:
+            self.db.advance_to(max(scheduled, self.time))
+            self.db.advance()
+        self.db.advance_to(max(to, self.time))
         return to - 1
 
     @property

@@ -57,13 +57,10 @@ def test_half_a_surrogate_pair_is_refused(server, db, text):
 def test_a_text_of_a_client_reads_no_file_of_the_server(db, tmp_path, language):
     secret = tmp_path / "tokens.txt"
     secret.write_text("admin the-secret-of-the-admin\n")
-    for text, reason in (
-        (f'.include "{secret}"', "files are not included here"),
-        (f'#include "{secret}"', "#include is not accepted here"),
-    ):
+    for text in (f'.include "{secret}"', f'#include "{secret}"'):
         with pytest.raises(kpg.ParseError) as caught:
             db.register(text) if language == "register" else db.query(text, language="datalog")
-        assert caught.value.what.endswith(reason)
+        assert caught.value.what.endswith("files are not included here")
         assert "the-secret" not in str(caught.value)
 
 

@@ -69,3 +69,29 @@ def test_an_interest_sees_the_change_at_its_time():
         assert [(row, time) for row, time, _ in interest.take()] == [((2,), 1)]
         service.advance(4)
         assert [(row, time) for row, time, _ in interest.take()] == [((1,), 3)]
+
+
+def test_a_read_closes_no_time():
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_attribute(":speed", int, semantics="cardinality-one")
+        service.transact([Change(":speed", (7, 70))], at=2)
+        service.transact([Change(":speed", (7, 60))])
+        assert service.query(":speed").to_pylist() == [{"e": 7, "v": 60}] and service.time == 2
+
+
+def test_changes_of_a_time_that_could_not_be_closed_are_applied_when_it_is():
+    """A transaction that fails while its time is open takes nothing of the scheduled changes with it."""
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int})
+        service.transact([Change("edge", (1,))], at=1)
+
+        def fail(database):
+            service._scheduled.apply_due()
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            db.transact(fail)
+        assert service.advance() == 1
+        assert service.query("edge").to_pylist() == [{"x": 1}]
