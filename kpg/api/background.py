@@ -30,6 +30,7 @@ from kpg.api.changes import Changes
 from kpg.api.collection import Collection
 from kpg.api.contracts import Database, Output, Probe
 from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.exit_order import end_at_exit
 from kpg.api.group import Group
 from kpg.api.recursion import Recursion
 from kpg.api.transactions import TransactionRequest, as_origin
@@ -60,6 +61,7 @@ class OwnerThread:
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
         self._thread.start()
         opened.result()
+        end_at_exit(self.close)
 
     @property
     def is_current(self) -> bool:
@@ -78,14 +80,14 @@ class OwnerThread:
             self._queue.put((function, future))
         return future
 
-    def close(self) -> None:
-        """Close the db after all queued calls; may be repeated."""
+    def close(self, timeout_seconds: float | None = None) -> None:
+        """Close the db after all queued calls, and wait for that; may be repeated."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
         if not self.is_current:
-            self._thread.join()
+            self._thread.join(timeout_seconds)
 
     def transact(self, transaction: TransactionRequest) -> Future[int]:
         """Queue a transaction, to execute with others that wait; called on this thread itself, execute it now."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
 from kpg.kernels.warm import use_cached_code
@@ -152,16 +153,17 @@ class RunningServer:
         self._thread = threading.Thread(target=work, name="kpg-server", daemon=True)
         self._thread.start()
         self.url = ready.result()
+        end_at_exit(self.stop)
         return self.url
 
-    def stop(self) -> None:
-        """End the server in order; has no effect if it has ended already."""
+    def stop(self, timeout_seconds: float | None = None) -> None:
+        """End the server in order, and wait for that; has no effect if it has ended already."""
         if self._thread is not None and self._thread.is_alive():
             try:
                 self._loop.call_soon_threadsafe(self._end.set)
             except RuntimeError:  # the loop has just been closed
                 pass
-            self._thread.join()
+            self._thread.join(timeout_seconds)
 
     def __enter__(self) -> RunningServer:
         self.start()
