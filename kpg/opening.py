@@ -133,5 +133,5 @@ def open(
     if background:
         from kpg.api.background import Background
 
-        return Background(make)
+        return Background(make)  # type: ignore[abstract]  # the proxy forwards all methods of a db
     return make()

@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from inspect import isfunction
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kpg.api.capture import Capture
 from kpg.api.changes import Changes
@@ -35,6 +35,7 @@ from kpg.api.group import Group
 from kpg.api.recursion import Recursion
 from kpg.api.transactions import TransactionRequest, as_origin
 from kpg.api.transactions import perform as perform_together
+from kpg.api.uncopyable import Uncopyable
 from kpg.columns.expression import Expression
 from kpg.columns.functions import UserFunction, WhenBuilder
 from kpg.errors import Closed
@@ -142,7 +143,7 @@ def perform(function: Callable[[EmbeddedDatabase], Result], db: EmbeddedDatabase
             future.set_exception(error)
 
 
-class Remote:
+class Remote(Uncopyable):
     """A proxy of an object on the thread of a db; attributes are looked up, and methods called, on that thread."""
 
     def __init__(self, owner: OwnerThread, target: Any) -> None:
@@ -182,12 +183,21 @@ class Remote:
         self._ask(lambda target: target.__exit__(kind, error, at))
 
 
-class Background(Remote):
+# A type checker sees the whole contract of a db: the proxy has all of it, and so have the proxies that it returns.
+if TYPE_CHECKING:
+    RemoteDatabase = Database
+else:
+    RemoteDatabase = Remote
+
+
+class Background(RemoteDatabase):
     """A db on a thread of its own; `kpg.open(background=True)` returns one."""
 
+    _owner: OwnerThread
+
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
-        owner = OwnerThread(make)
-        super().__init__(owner, owner._db)
+        self._owner = OwnerThread(make)
+        self._target = self._owner._db
 
     def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
         """Queue `function(db)` for the thread of the db, and return the future of its result."""
@@ -219,7 +229,7 @@ def outward(owner: OwnerThread, value: Any) -> Any:
         return Remote(owner, value)
     if isinstance(value, Iterator):
         return [outward(owner, element) for element in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: outward(owner, element) for key, element in value.items()}
     if is_function(value):
         return function_of(owner, value)

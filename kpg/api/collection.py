@@ -8,8 +8,9 @@ agree: select, filter, join, group_by, distinct, concat.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+from kpg.api.uncopyable import Uncopyable
 from kpg.columns.bind import bind, bind_condition, name_of
 from kpg.columns.expression import ColumnReference, Expression, wrap
 from kpg.columns.schema import INT64, Schema
@@ -23,9 +24,17 @@ if TYPE_CHECKING:
 On = str | Sequence[str] | Mapping[str, str]
 
 
-class Collection:
+# Of outputs, and of the tables of other libraries: a user who asks a collection for these wants its rows.
+READS_OF_OUTPUTS: Final = frozenset(
+    "rows snapshot to_pandas to_polars to_arrow changes take_changes on_change capture frontier collect head show "
+    "to_list to_dict to_pylist".split()
+)
+
+
+class Collection(Uncopyable):
     """A changing multiset of rows."""
 
+    kind_in_errors = "a collection"
     label: ClassVar[str] = "Collection"  # what users call this kind of collection
 
     def __init__(self, db: Database, node: nodes.PlanNode) -> None:
@@ -39,6 +48,16 @@ class Collection:
 
     def __repr__(self) -> str:
         return f"{self.label}{self.schema!r}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in READS_OF_OUTPUTS:
+            raise AttributeError(
+                f"this {type(self).label} is a description, and has no {name!r}: install it first, "
+                f"as in answer = collection.output(), then read the answer",
+                name=name,
+                obj=self,
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _repr_html_(self) -> str:
         from kpg.api.notebook_html import html_collection
@@ -219,13 +238,14 @@ class Collection:
         name = f"{getattr(self, 'name', 'collection')} by {', '.join(keys)}"
         return self.db.installer.arrangement(self.node, name, keys)
 
-    def output(self, name: str | None = None, *, keep: bool = True) -> Output:
+    def output(self, name: str | None = None, *, keep: bool = True, replace: bool = False) -> Output:
         """Install this collection as an answer: read it as of a time, or follow its changes.
 
-        With keep=False it keeps no rows, and only its changes can be followed.
+        With keep=False it keeps no rows, and only its changes can be followed. With replace=True it takes the place of
+        the output of that name, which is released. An output without a name is released when no variable holds it.
         """
         self._require_outside("output")
-        return self.db.installer.output(self.node, name, keep)
+        return self.db.installer.output(self.node, name, keep, replace)
 
     def probe(self) -> Probe:
         """Install this collection only to follow its progress."""

@@ -15,12 +15,13 @@ body follow from them. tests/api/test_contracts.py compares the signatures.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as NameCollection
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
@@ -28,13 +29,15 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
 from kpg.api.group import Group
+from kpg.api.output_table import OutputTable
 from kpg.api.recursion import Recursion
 from kpg.api.times import as_frontier, as_time, show_frontier
+from kpg.api.uncopyable import Uncopyable
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
-from kpg.errors import InUse, KpgError, NameTaken, TimeTooEarly, TypeMismatch, UndefinedName
+from kpg.errors import KpgError, NameTaken, TimeTooEarly, TypeMismatch, UndefinedName
 from kpg.plan.nodes import Loop, PlanNode
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
@@ -46,13 +49,18 @@ if TYPE_CHECKING:
     from kpg.storage.record import Origin
 
 
-class Database(ABC):
+HIDDEN_IN_DIR: Final = {"node", "label", "latest", "size", "is_log", "kind_in_errors"}  # of an input: for the engine
+
+
+class Database(Uncopyable, ABC):
     """Inputs, answers and the clock that they share; `kpg.open()` returns one."""
+
+    kind_in_errors = "a db"
 
     config: Config
     symbols: Symbols
     inputs: Mapping[str, Input]
-    outputs: Mapping[str, Output]
+    outputs: OutputTable[Any]
     pending: NameCollection[str]  # the names of the inputs with rows that no advance has included yet
     readers: Mapping[str, NamedReader]
     followers: list[Callable[[], None]]  # called after each advance, when the listeners of outputs have been called
@@ -138,16 +146,21 @@ class Database(ABC):
     def input(
         self,
         name: str,
-        schema: Schema | None = None,
+        schema: Any = None,
         /,
         *,
         key: str | Sequence[str] | None = None,
         keep_on_disk: bool = True,
+        exist_ok: bool = False,
         **columns: Any,
     ) -> Input:
-        """Create a named, typed relation to insert rows into; keep_on_disk=False excludes it from a durable db's files.
+        """Create a named, typed relation to insert rows into: `db.input("edges", src=int, dst=int)`.
 
-        A db on several workers keeps every input on disk.
+        schema        instead of columns: a Schema, a dict of types, an Arrow schema, or a DataFrame or table with them
+        key           the columns by which `upsert` replaces rows
+        keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
+        exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook
+                      cell that runs twice; without columns, whatever its columns are
         """
 
     def domain(self, name: str, *, start: int = 0) -> TimeDomain:
@@ -158,11 +171,6 @@ class Database(ABC):
         from kpg.api.time_domain import TimeDomain
 
         return TimeDomain(self, name, start)
-
-    def _check_name_is_free(self, name: str) -> None:
-        self.check()
-        if name in self.inputs:
-            raise InUse(f"there is an input {name!r} already", hint="Choose another name, or drop() that one first.")
 
     def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
         """Begin a recursion with any number of variables, each defined by the others."""
@@ -281,6 +289,7 @@ class Input(SourceCollection):
     """A named relation that the user inserts rows into. Pending rows become visible together, with the next advance."""
 
     label = "Input"
+    kind_in_errors = "an input"
     name: str
     key: tuple[str, ...]
     dropped: bool
@@ -333,13 +342,22 @@ class Input(SourceCollection):
     def __repr__(self) -> str:
         return f"Input({self.name!r}, {self.schema!r})"
 
+    def __dir__(self) -> list[str]:
+        """Return the names of the contract: other attributes are for the engine."""
+        contracts = (Input, SourceCollection, Collection)
+        names = {name for contract in contracts for name in (*vars(contract), *inspect.get_annotations(contract))}
+        return sorted({"db", *(name for name in names if not name.startswith("_"))} - HIDDEN_IN_DIR)
 
-class Output(Releasable):
-    """An installed answer, kept up to date."""
 
+class Output(Uncopyable, Releasable):
+    """An installed answer, kept up to date. One that was installed without a name is released with its last handle."""
+
+    kind_in_errors = "an output"
     db: Database
     name: str
     schema: Schema
+    reads: frozenset[str]  # the names of the inputs that the answer depends on
+    is_named: bool = True
 
     @abstractmethod
     def take_changes(self) -> Changes:
@@ -351,7 +369,10 @@ class Output(Releasable):
 
     @abstractmethod
     def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
-        """Call `function(changes)` after each advance that changed the answer; return a function that ends this."""
+        """Call `function(changes)` after each advance that changed the answer; return a function that ends this.
+
+        The first call includes the changes before, as far as they were not read: of a new output, all its rows.
+        """
 
     @abstractmethod
     def capture(self, path: str | PathLike[str]) -> Capture:
@@ -398,6 +419,10 @@ class Output(Releasable):
     def __repr__(self) -> str:
         return f"Output({self.name!r}, {self.schema!r})"
 
+    def __del__(self) -> None:
+        if not self.is_named and not self.ended:
+            self.db.outputs.abandon(self)
+
 
 class Arrangement(Collection, Releasable):
     """A collection with an index by `keys`."""
@@ -440,9 +465,10 @@ class Arrangement(Collection, Releasable):
         """Give up this handle; the index is freed when no query uses it either. May be repeated."""
 
 
-class Probe(ABC):
+class Probe(Uncopyable, ABC):
     """An installed dataflow that reports only its progress."""
 
+    kind_in_errors = "a probe"
     db: Database
 
     @abstractmethod
@@ -462,8 +488,8 @@ class Installer(ABC):
     """Turns plans into dataflows. Every method installs one dataflow and returns the handle to it."""
 
     @abstractmethod
-    def output(self, node: PlanNode, name: str | None, keep: bool) -> Output:
-        """Install a plan as an answer."""
+    def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> Output:
+        """Install a plan as an answer; if asked, in place of the one of that name."""
 
     @abstractmethod
     def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> Arrangement:

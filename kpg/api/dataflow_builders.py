@@ -126,11 +126,13 @@ class StreamBuilder:
         self.node = node
         self.changes = changes
         self.errors: InstalledArrangement | None = None
+        self.relations: frozenset[str] = frozenset()  # the inputs that the plan reads
 
     def __call__(self, dataflow: Dataflow) -> None:
         renderer = Renderer(dataflow, self.db.context, self.node)
         try:
             rendered = renderer.collection(self.node)
+            self.relations = relations_of(renderer)
             if self.changes is None:
                 renderer.finish()
                 self.delivery = deliver(dataflow, rendered.stream, self.name, ignore)

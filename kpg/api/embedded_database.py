@@ -24,13 +24,15 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.history_horizon import HistoryHorizon
+from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.memory import Memory, Watch
+from kpg.api.output_table import OutputTable
 from kpg.api.pending_rows import PendingRows
 from kpg.api.relation_growth import describe_largest
 from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import show_frontier
 from kpg.api.transactions import TransactionRequest, as_origin, perform
-from kpg.columns.schema import Schema
+from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
 from kpg.dataflow.graph import Dataflow
@@ -55,7 +57,7 @@ class EmbeddedDatabase(Database):
     """A db with one worker, in this process."""
 
     inputs: dict[str, EmbeddedInput]
-    outputs: dict[str, EmbeddedOutput]
+    outputs: OutputTable[EmbeddedOutput]
     pending: PendingRows
     readers: dict[str, NamedReader]
     installer: EmbeddedInstaller
@@ -75,7 +77,7 @@ class EmbeddedDatabase(Database):
         self.context = Context(self.symbols, self.failures, self.merge_policy, config.coordinates)
         self.installer = EmbeddedInstaller(self)
         self.inputs = {}
-        self.outputs = {}
+        self.outputs = OutputTable()
         self.pending = PendingRows(config.coordinates)
         self.installed: weakref.WeakSet[InstalledArrangement] = weakref.WeakSet()
         self.holders: weakref.WeakSet[Any] = weakref.WeakSet()  # hold unread changes, as outputs do
@@ -131,6 +133,7 @@ class EmbeddedDatabase(Database):
             insert()
         busy, now = bool(self.pending), self.time
         self.push_to(time, origins)
+        self.outputs.release_abandoned()
         self.worker.run()
         if self.durable is not None:
             self.durable.wait()
@@ -199,18 +202,22 @@ class EmbeddedDatabase(Database):
 
     # Relations and dataflows
 
+    @any_column_name
     def input(
         self,
         name: str,
-        schema: Schema | None = None,
+        schema: Any = None,
         /,
         *,
         key: str | Sequence[str] | None = None,
         keep_on_disk: bool = True,
+        exist_ok: bool = False,
         **columns: Any,
     ) -> EmbeddedInput:
-        self._check_name_is_free(name)
-        source = EmbeddedInput(self, name, schema or Schema.of(columns), key, keep_on_disk)
+        existing: EmbeddedInput | None = existing_input(self, name, schema, columns, key, exist_ok)
+        if existing is not None:
+            return existing
+        source = EmbeddedInput(self, name, schema_of(schema, columns), key, keep_on_disk)
         if self.durable is not None and keep_on_disk:
             self.durable.declare(source)
         self.inputs[name] = source
@@ -219,10 +226,12 @@ class EmbeddedDatabase(Database):
     def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
         """Install a dataflow that `build` fills with operators."""
         self.check()
+        self.outputs.release_abandoned()
         return self.worker.install(name, build, logged)
 
     def settle(self) -> None:
         self.check()
+        self.outputs.release_abandoned()
         self.worker.run()
         self.memory.check()
 
@@ -307,11 +316,13 @@ class EmbeddedDatabase(Database):
     def explain(self) -> str:
         from kpg.api.explain_dataflow import explain_database
 
+        self.outputs.release_abandoned()
         return explain_database(self)
 
     def describe(self) -> dict[str, Any]:
         from kpg.api.database_description import describe_database
 
+        self.outputs.release_abandoned()
         return describe_database(self)
 
     def _repr_html_(self) -> str:

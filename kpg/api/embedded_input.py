@@ -189,6 +189,7 @@ class EmbeddedInput(EncodingInput):
         self.db.check()
         if self.dropped:
             return
+        self.db.outputs.release_abandoned()
         readers = [] if self._base is None else self._base.readers()
         if not readers and self._base is not None and self._base.users > 1:
             readers = [f"an arrangement by {', '.join(self._base.keys)}"]

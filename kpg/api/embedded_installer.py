@@ -11,10 +11,9 @@ several workers has an installer of its own (kpg/cluster/cluster_installer.py), 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from typing import TYPE_CHECKING
 
-from kpg.api.contracts import Database, Installer
+from kpg.api.contracts import Database, Installer, Output
 from kpg.api.dataflow_builders import ArrangementsBuilder, RelationBuilder, StreamBuilder
 from kpg.api.embedded_arrangement import EmbeddedArrangement
 from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
@@ -43,17 +42,24 @@ class EmbeddedInstaller(Installer):
         self.db.install(name, builder, logged)
         return builder.source, builder.installed
 
-    def output(self, node: PlanNode, name: str | None, keep: bool) -> EmbeddedOutput:
-        chosen = free_output_name(self.db, name)
+    def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> EmbeddedOutput:
+        self.db.check()
+        chosen = free_output_name(self.db, name, replace)
+        output = self._output(node, chosen, keep)
+        enter(self.db, output, name)
+        return output
+
+    def _output(self, node: PlanNode, chosen: str, keep: bool) -> EmbeddedOutput:
         changes = UnreadChanges(node.schema, self.db.config.coordinates)
         if not keep:
             stream = StreamBuilder(self.db, chosen, node, changes)
             dataflow = self.db.install(chosen, stream)
-            return EmbeddedOutput(self.db, chosen, dataflow, changes, None, stream.errors)
+            return EmbeddedOutput(self.db, chosen, dataflow, changes, None, stream.errors, stream.relations)
         (installed,) = self._install(
             ArrangementsBuilder(self.db, chosen, {chosen: (node, index_columns(node))}, changes)
         )
-        return EmbeddedOutput(self.db, chosen, installed.dataflow, changes, installed, installed.errors)
+        dataflow, relations = installed.dataflow, installed.relations
+        return EmbeddedOutput(self.db, chosen, dataflow, changes, installed, installed.errors, relations)
 
     def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> EmbeddedArrangement:
         (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}))
@@ -83,11 +89,26 @@ class EmbeddedInstaller(Installer):
         return builder.installed
 
 
-def free_output_name(db: Database, name: str | None) -> str:
-    """Return the requested name, which must be free, or else a free one."""
-    if name in db.outputs:
-        raise InUse(f"there is an output {name!r} already", hint="Choose another name, or release() that one.")
-    return name or next(free for number in count(len(db.outputs)) if (free := f"output {number}") not in db.outputs)
+def free_output_name(db: Database, name: str | None, replace: bool) -> str:
+    """Return the requested name, free or freed now, or else a free one."""
+    db.outputs.release_abandoned()
+    if name is not None and name in db.outputs:
+        if not replace:
+            raise InUse(
+                f"there is an output {name!r} already",
+                hint="Choose another name, release() that one, or pass replace=True.",
+            )
+        db.outputs[name].release()
+    return name or db.outputs.new_name()
+
+
+def enter(db: Database, output: Output, name: str | None) -> None:
+    """Enter an output into the db's table: by its name, or until its last handle is garbage."""
+    if name is None:
+        output.is_named = False
+        db.outputs.add_unnamed(output.name, output)
+    else:
+        db.outputs[name] = output
 
 
 def index_columns(node: PlanNode) -> tuple[str, ...]:

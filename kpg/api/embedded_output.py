@@ -21,6 +21,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes
 from kpg.api.contracts import Output, Probe
 from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import check_errors, check_readable, to_counted_table, to_table
 from kpg.api.unread_changes import UnreadChanges
 from kpg.columns.schema import Schema
@@ -48,6 +49,7 @@ class EmbeddedOutput(Output):
         changes: UnreadChanges,
         installed: InstalledArrangement | None,  # None: the output keeps no rows to read
         errors: InstalledArrangement | None,
+        reads: frozenset[str],
     ) -> None:
         self.db = db
         self.name = name
@@ -60,7 +62,7 @@ class EmbeddedOutput(Output):
         self._listeners: list[Callable[[Changes], Any]] = []
         self._released = False
         changes.trace = None if installed is None else installed.handle
-        db.outputs[name] = self
+        self.reads = reads
 
     # Changes
 
@@ -81,6 +83,7 @@ class EmbeddedOutput(Output):
         if not self._listeners:
             self._changes.taps.append(self._mark_changed)
         self._listeners.append(function)
+        self.db.outputs.hold(self)
         if self._changes:
             self.db.changed.add(self)
 
@@ -88,6 +91,7 @@ class EmbeddedOutput(Output):
             self._listeners.remove(function)
             if not self._listeners:
                 self._changes.taps.remove(self._mark_changed)
+                self.db.outputs.let_go(self)
 
         return stop
 
@@ -149,6 +153,7 @@ class EmbeddedOutput(Output):
 
     def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
         installed = self.readable()
+        warn_of_pending(self, as_of)
         time = check_readable(self.db, installed, as_of)
         if counts:
             return to_counted_table(self.db, installed, self.schema, time)
@@ -206,7 +211,7 @@ class EmbeddedOutput(Output):
         for capture in tuple(self.captures):
             capture.close()
         self._released = True
-        self.db.outputs.pop(self.name, None)
+        self.db.outputs.remove(self)
         self.db.changed.discard(self)
         if self._installed is not None:
             self._installed.release()

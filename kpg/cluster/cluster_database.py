@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.contracts import Database
+from kpg.api.input_declaration import any_column_name, existing_input
+from kpg.api.output_table import OutputTable
 from kpg.api.transactions import as_origin
 from kpg.cluster import rank_commands as commands
 from kpg.cluster.cluster_directory import ClusterDirectory
@@ -31,7 +33,7 @@ from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
 from kpg.cluster.staged_rows import KEPT_SECONDS
-from kpg.columns.schema import Schema
+from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import Config
@@ -49,7 +51,7 @@ class ClusterDatabase(Database):
     """A db on several workers; `kpg.open(workers=N)` returns one."""
 
     inputs: dict[str, ClusterInput]
-    outputs: dict[str, ClusterOutput]
+    outputs: OutputTable[ClusterOutput]
     pending: SentRows
     readers: dict[str, NamedReader]
     installer: ClusterInstaller
@@ -65,7 +67,7 @@ class ClusterDatabase(Database):
     ) -> None:
         self.config = config
         self.symbols = Symbols()
-        self.inputs, self.outputs, self.readers = {}, {}, {}
+        self.inputs, self.outputs, self.readers = {}, OutputTable(), {}
         self.followers = []
         self.workers = workers
         self.directory = directory
@@ -162,6 +164,7 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             frontier = self._frontier_ahead(time)
+            self.outputs.release_abandoned()
             replies = self.generations.retrying(lambda: self._try_advance(frontier, origins))
             self._finish_advance(frontier, replies)
         self._notify(replies)
@@ -294,6 +297,7 @@ class ClusterDatabase(Database):
         self._close_inputs()
 
     def settle(self) -> None:
+        self.outputs.release_abandoned()
         self.ask(commands.SettleCommand())
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
@@ -345,18 +349,22 @@ class ClusterDatabase(Database):
 
     # Relations and queries
 
+    @any_column_name
     def input(
         self,
         name: str,
-        schema: Schema | None = None,
+        schema: Any = None,
         /,
         *,
         key: str | Sequence[str] | None = None,
         keep_on_disk: bool = True,
+        exist_ok: bool = False,
         **columns: Any,
     ) -> ClusterInput:
-        self._check_name_is_free(name)
-        source = ClusterInput(self, name, schema or Schema.of(columns), key)
+        existing: ClusterInput | None = existing_input(self, name, schema, columns, key, exist_ok)
+        if existing is not None:
+            return existing
+        source = ClusterInput(self, name, schema_of(schema, columns), key)
         self.ask(commands.CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None))
         self.inputs[name] = source
         return source
@@ -381,10 +389,12 @@ class ClusterDatabase(Database):
 
     def explain_workers(self, name: str | None) -> str:
         """Return what each worker explains of itself, or of one answer."""
+        self.outputs.release_abandoned()
         replies = self.ask(commands.ExplainCommand(name))
         return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
 
     def describe(self) -> dict[str, Any]:
+        self.outputs.release_abandoned()
         replies = self.ask(commands.DescribeCommand())
         return {
             "workers": [reply.value for reply in replies],

@@ -124,6 +124,7 @@ class ClusterInput(EncodingInput):
     def drop(self) -> None:
         self.db.check()
         if not self.dropped:
+            self.db.outputs.release_abandoned()
             self.db.ask(DropInputCommand(self.name))
             self.closed = self.dropped = True
             self.db.forget_input(self.name)

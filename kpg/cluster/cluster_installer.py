@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from kpg.api.contracts import Installer
-from kpg.api.embedded_installer import free_output_name
+from kpg.api.embedded_installer import enter, free_output_name
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
 from kpg.cluster.rank_commands import InstallArrangementCommand, InstallOutputCommand, InstallProbeCommand
@@ -30,11 +30,20 @@ class ClusterInstaller(Installer):
         self.db = db
         self._output_class = output_class
         self._numbers = count()
+        self._reads: dict[int, frozenset[str]] = {}  # by the number of an arrangement: the inputs that it depends on
 
-    def output(self, node: PlanNode, name: str | None, keep: bool) -> ClusterOutput:
-        chosen = free_output_name(self.db, name)
-        self.db.ask(InstallOutputCommand(chosen, document(node), keep))
-        output = self.db.outputs[chosen] = self._output_class(self.db, chosen, node.schema, keep)
+    def _inputs_of(self, plan: dict[str, Any]) -> frozenset[str]:
+        """Return the names of the inputs that a plan reads, directly or through arrangements."""
+        references = plan_document.references(plan)
+        direct = frozenset(name for kind, name in references if kind == "input")
+        return direct.union(*[self._reads[number] for kind, number in references if kind == "index"])
+
+    def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> ClusterOutput:
+        self.db.check()
+        chosen, plan = free_output_name(self.db, name, replace), document(node)
+        self.db.ask(InstallOutputCommand(chosen, plan, keep))
+        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan))
+        enter(self.db, output, name)
         return output
 
     def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> ClusterArrangement:
@@ -47,8 +56,9 @@ class ClusterInstaller(Installer):
     def _arrangement(
         self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None
     ) -> ClusterArrangement:
-        index = ClusterIndex(next(self._numbers), name, keys)
-        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, document(node)))
+        index, plan = ClusterIndex(next(self._numbers), name, keys), document(node)
+        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, plan))
+        self._reads[index.number] = self._inputs_of(plan)
         return ClusterArrangement(self.db, index, node)
 
     def answers(

@@ -17,6 +17,7 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Arrangement, Output, Probe
+from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
 from kpg.cluster import rank_commands as commands
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
@@ -38,11 +39,12 @@ class ClusterOutput(Output):
 
     db: ClusterDatabase
 
-    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, keep: bool) -> None:
+    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, keep: bool, reads: frozenset[str]) -> None:
         self.db = db
         self.name = name
         self.schema = schema
         self.keep = keep
+        self.reads = reads
         self.followed = False  # whether each advance brings the changes: from the first request for changes on
         self._unread: list[Updates] = []
         self._listeners: list[Callable[[Changes], Any]] = []
@@ -76,9 +78,16 @@ class ClusterOutput(Output):
     def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
         self._check()
         self._listeners.append(function)
+        self.db.outputs.hold(self)
         if not self.followed:
             self._follow()
-        return lambda: self._listeners.remove(function)
+
+        def stop() -> None:
+            self._listeners.remove(function)
+            if not self._listeners:
+                self.db.outputs.let_go(self)
+
+        return stop
 
     def notify(self) -> None:
         """Pass the unread changes to the listeners, if there are both."""
@@ -100,6 +109,7 @@ class ClusterOutput(Output):
         self._check()
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
+        warn_of_pending(self, as_of)
         rows = self.db.read(commands.SnapshotCommand(self.name), as_of)
         if counts:
             return counted_table(self.db, self.schema, rows.data, rows.diffs[0])
@@ -136,7 +146,7 @@ class ClusterOutput(Output):
     def release(self) -> None:
         if not self._released:
             self._released = True
-            self.db.outputs.pop(self.name, None)
+            self.db.outputs.remove(self)
             self.db.release_on_workers(commands.ReleaseOutputCommand(self.name))
 
 

@@ -40,7 +40,7 @@ def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
         return _encode_array(schema, rows, symbols)
     if isinstance(rows, Mapping):
         return _encode_columns(schema, rows, symbols)
-    if _is_pandas(rows, "DataFrame"):
+    if is_pandas(rows, "DataFrame"):
         return _encode_pandas(schema, rows, symbols)
     if _is_series(rows):
         return _encode_named(schema, [(schema.names[0], rows)] if len(schema) == 1 else [], len(rows), symbols)
@@ -213,7 +213,7 @@ def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: In
     """Write the lane of one column of any kind to `out`; `name` is the column's, for errors."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         encode_arrow(type_, column, name, symbols, out)
-    elif _is_pandas(column, "Series"):
+    elif is_pandas(column, "Series"):
         _encode_series(type_, column, name, symbols, out)
     elif hasattr(column, "to_arrow"):  # polars
         encode_arrow(type_, column.to_arrow(), name, symbols, out)
@@ -254,11 +254,11 @@ def _whole_numbers(array: Any, name: str) -> Any:
         raise SchemaMismatch(f"column {name!r} holds floats that are not whole numbers", detail=str(error)) from None
 
 
-def _is_pandas(value: Any, kind: str) -> bool:
+def is_pandas(value: Any, kind: str) -> bool:
     """Return whether a value is pandas' Series or DataFrame, without an import of pandas."""
     return any(base.__name__ == kind and base.__module__.split(".")[0] == "pandas" for base in type(value).__mro__)
 
 
 def _is_series(value: Any) -> bool:
     polars = type(value).__name__ == "Series" and type(value).__module__.split(".")[0] == "polars"
-    return polars or _is_pandas(value, "Series") or isinstance(value, (pa.Array, pa.ChunkedArray))
+    return polars or is_pandas(value, "Series") or isinstance(value, (pa.Array, pa.ChunkedArray))

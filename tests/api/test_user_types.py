@@ -17,6 +17,9 @@ MISTAKES = {
     'answer: int = db.input("r", x=int).output("o").rows()': "Incompatible types in assignment",
     'db.input("r", x=int).arrange("x").lookup_all()': 'has no attribute "lookup_all"',
     'db.advance_to("soon")': "incompatible type",
+    'kpg.open(background=True).input("r", x=int).insert()': "Missing positional argument",
+    'kpg.open(background=True).input("r", x=int).output("o").row()': 'has no attribute "row"',
+    'kpg.open(background=True).advance_to("soon")': "incompatible type",
     'kpg.open(histroy=3)': 'Unexpected keyword argument "histroy"',
 }  # fmt: skip
 
