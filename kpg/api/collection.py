@@ -49,15 +49,17 @@ class Collection(Uncopyable):
     def __repr__(self) -> str:
         return f"{self.label}{self.schema!r}"
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in READS_OF_OUTPUTS:
-            raise AttributeError(
-                f"this {type(self).label} is a description, and has no {name!r}: install it first, "
-                f"as in answer = collection.output(), then read the answer",
-                name=name,
-                obj=self,
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+    if not TYPE_CHECKING:  # a type checker would believe that every name exists
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in READS_OF_OUTPUTS:
+                raise AttributeError(
+                    f"this {type(self).label} is a description, and has no {name!r}: install it first, "
+                    f"as in answer = collection.output(), then read the answer",
+                    name=name,
+                    obj=self,
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _repr_html_(self) -> str:
         from kpg.api.notebook_html import html_collection

@@ -30,4 +30,4 @@ def _depth_of_caller() -> int:
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("kpg."):
         frame, depth = frame.f_back, depth + 1
-    return depth - 1
+    return depth

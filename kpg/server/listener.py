@@ -79,6 +79,8 @@ class Listener:
         """Listen, and return the URL for clients."""
         from websockets.asyncio.server import serve
 
+        from kpg.server.bodiless_connection import BodilessConnection
+
         context = self.address.context()
         if SOCKETS.level == logging.NOTSET:
             SOCKETS.setLevel(logging.CRITICAL)
@@ -90,6 +92,7 @@ class Listener:
                 ssl=context,
                 origins=[None, *self.address.origins],  # type: ignore[list-item]
                 process_request=self._http,
+                create_connection=BodilessConnection,
                 compression=None,
                 max_size=self.hub.limits.message_bytes,
                 open_timeout=self.hub.limits.greeting_seconds,
@@ -121,6 +124,8 @@ class Listener:
             return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token, only this machine may connect\n")
         if is_cross_site(request.headers.get("Sec-Fetch-Site")) and not self.address.origins:
             return connection.respond(http.HTTPStatus.FORBIDDEN, "web pages of other sites may not connect\n")
+        if getattr(connection, "has_body", False) and request.method in ("GET", "HEAD"):
+            return connection.respond(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a GET request has no body here\n")
         if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
             return None
         reply = await respond(self.hub, request.method, request.path, request.headers)

@@ -20,7 +20,7 @@ from kpg.protocol.parts import RelationSpec
 from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
 from kpg.shell.live import watch
 from kpg.shell.result_format import show_rows, show_table
-from kpg.shell.statements import defined_relations, group_rules, is_name, is_rule_or_declaration
+from kpg.shell.statements import defined_relations, group_rules, is_name, is_rule_or_declaration, is_sql
 
 COMMANDS: dict[str, str] = {
     "\\d": "[NAME]  list relations and rules, or the columns of one",
@@ -44,6 +44,9 @@ STATEMENT_HELP = """\
   watch path(1, x)                       follow the answer
   [:find ?x :where [_ :person/name ?x]]  query in EDN
 """
+
+
+WORDS: dict[str, str] = {"help": "\\h", "quit": "\\q", "exit": "\\q"}  # typed without a backslash, as elsewhere
 
 
 class Interpreter:
@@ -93,6 +96,13 @@ class Interpreter:
         """Run one statement."""
         if statement.startswith("\\"):
             self.command(statement)
+        elif is_sql(statement):
+            raise ParseError(
+                f"this shell has no SQL: {statement[:60]}",
+                hint="Name a relation to see its rows, as in edge, or write edge(1, x)?  \\h prints all statements.",
+            )
+        elif (word := statement.rstrip(" ;?.").lower()) in WORDS and word not in self.catalog():
+            self.command(WORDS[word])
         elif re.match(r"watch\b", statement):
             self.watch(statement.removeprefix("watch").strip())
         elif statement.startswith("["):

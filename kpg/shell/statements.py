@@ -6,6 +6,7 @@
 watch path(1, x)      likewise
 path                  a name alone on its line
 [:find ...]           EDN, to its closing bracket
+select * from e;      SQL, to the end of the line, so that the shell can say that it speaks another language
 anything else         to a full stop or question mark that white space follows, outside brackets
 
 Datalog text is scanned with the lexer of `kpg.query.datalog`, EDN with that of `kpg.query.edn`: strings and comments
@@ -24,6 +25,7 @@ from kpg.query.edn.edn_reader import end_of_form
 NAME_ALONE = re.compile(rf"{RELATION_NAME.pattern}\s*[;?]?")
 COMPONENT = re.compile(r"\.comp\b")
 ENDS_WITH_LINE = re.compile(r"\.[A-Za-z]|watch\b")
+SQL = re.compile(r"(?i:select|insert|update|delete|create|alter|drop|from|where|with|show|describe)\s+[\w*\"`]")
 # White space and comments between statements. `;;` is a comment only here: inside Datalog `;` is a disjunction.
 GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|;;[^\n]*)*", re.DOTALL)
 UNSPLIT = ("string", "unclosed_string", "comment", "block_comment", "unclosed_comment")  # a full stop in them is text
@@ -67,6 +69,11 @@ def is_rule_or_declaration(statement: str) -> bool:
     )
 
 
+def is_sql(statement: str) -> bool:
+    """Return whether a statement begins as one of SQL, and as none of Datalog."""
+    return SQL.match(statement) is not None
+
+
 def is_name(text: str) -> bool:
     """Return whether a text is the name of a relation and nothing else."""
     return RELATION_NAME.fullmatch(text) is not None
@@ -100,7 +107,8 @@ def end_of_statement(text: str, start: int) -> int | None:
     """Return the offset behind the statement that begins at `start`, or None if it is incomplete."""
     newline = text.find("\n", start)
     line_end = len(text) if newline < 0 else newline
-    if text.startswith("\\", start) or NAME_ALONE.fullmatch(text[start:line_end].strip()):
+    line = text[start:line_end].strip()
+    if line.startswith("\\") or is_sql(line) or NAME_ALONE.fullmatch(line):
         return line_end
     if text.startswith("[", start):
         return end_of_form(text, start)

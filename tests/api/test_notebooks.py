@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import kpg
+from kpg.api.background import Background
 from kpg.api.pending_warning import PendingRowsWarning
 from kpg.columns.schema import Schema
 
@@ -137,6 +138,8 @@ def test_reading_without_an_advance_warns(db: Any, edges: Any) -> None:
     with pytest.warns(PendingRowsWarning, match=r"pending rows of edges: call db.advance\(\)") as found:
         assert answer.rows() == []
     assert len(found) == 1
+    if not isinstance(db, Background):  # there the caller is on another thread
+        assert found[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert answer.rows(as_of=db.epoch - 1) == []  # a time that the caller names is no accident

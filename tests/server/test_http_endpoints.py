@@ -1,5 +1,6 @@
 """The HTTP endpoints: health, schema, metrics in Prometheus' format, one-shot queries, and errors with reasons."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -79,6 +80,23 @@ def test_a_query_is_answered_as_the_message_would_be(server, db):
 def test_errors_have_a_status_and_a_reason(server, path, method, status, says):
     found, _, body = ask(server, path, method, **BEARER)
     assert found == status and says in body
+
+
+@pytest.mark.parametrize("size", [1, 5_000_000])
+@pytest.mark.parametrize("method", ["POST", "PUT", "GET"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_with_a_body_gets_a_status(server, method, size, chunked):
+    connection = http.client.HTTPConnection(server.url.removeprefix("ws://"), timeout=PATIENCE)
+    body = iter([b"x" * size]) if chunked else b"x" * size
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may not read all before it answers
+        connection.request(method, "/query?text=x", body, headers=BEARER, encode_chunked=chunked)
+    answer = connection.getresponse()
+    assert answer.status == (413 if method == "GET" else 405) and answer.read()
+
+
+@pytest.mark.parametrize("length", ["0", " 0 "])
+def test_an_empty_body_is_none(server, length):
+    assert ask(server, "/health", **{"Content-Length": length})[0] == 200
 
 
 def test_without_a_token_a_site_that_is_made_to_point_here_gets_nothing():

@@ -28,6 +28,7 @@ from kpg.columns.schema import Schema
 from kpg.shell.interpreter import COMMANDS, Interpreter
 from kpg.shell.live import LiveTable, catch_interrupt
 from kpg.shell.prompt import NameCompleter, converse, open_history
+from kpg.shell.statements import group_rules
 from tests.server.serving import ADMIN, served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -55,6 +56,29 @@ def test_a_script_gives_rows_separated_by_tabs(db):
     made, out, err = shell(db)
     assert made.script(PROGRAM + "path(1, x), x > 2?\npath(2, x), y = x + 1?\nedge\n") == 0, err.getvalue()
     assert out.getvalue() == "x\n3\nx\ty\n3\t4\nx\ty\n1\t2\n2\t3\n"
+
+
+@pytest.mark.parametrize("typed", ["select * from edge;", "SELECT x\nFROM edge", "insert into edge values (1, 2);"])
+def test_sql_is_refused_in_the_words_that_were_typed_and_the_next_line_runs(db, typed):
+    made, out, err = shell(db, interactive=True)
+    assert made.script(PROGRAM) == 0
+    for _, statement in group_rules(typed + "\nedge\n"):
+        made.attempt(statement)
+    assert "no SQL" in err.getvalue() and typed.splitlines()[0] in err.getvalue() and "\\h" in err.getvalue()
+    assert "answer" not in err.getvalue() and "2 rows" in out.getvalue()
+
+
+@pytest.mark.parametrize("word", ["help", "help;", "Help"])
+def test_help_without_a_backslash_helps(db, word):
+    made, out, err = shell(db)
+    assert made.script(word + "\nexit\nno_such_relation\n") == 0, err.getvalue()
+    assert "\\explain" in out.getvalue() and made.ended
+
+
+def test_a_relation_may_be_called_help(db):
+    made, out, err = shell(db)
+    assert made.script(".decl help(x: number)\n+help(7).\nhelp\n") == 0, err.getvalue()
+    assert out.getvalue() == "x\n7\n"
 
 
 def test_a_goal_with_constants_asks_for_its_rows_alone(db):

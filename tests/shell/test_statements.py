@@ -53,7 +53,22 @@ def test_a_statement_without_its_end_waits_for_more(typed):
 
 
 @pytest.mark.parametrize(
-    "typed", ["", "  ", "// only", "path", "path;", "\\d", "\\d path(1", "+e(1).", "e(x)?", "[x]", ".comp C\n{ p(x). }"]
+    "typed",
+    [
+        "",
+        "  ",
+        "// only",
+        "path",
+        "path;",
+        "\\d",
+        "\\d path(1",
+        "+e(1).",
+        "e(x)?",
+        "[x]",
+        ".comp C\n{ p(x). }",
+        "select * from e;",
+        "SELECT x FROM e",
+    ],
 )
 def test_a_complete_statement_runs_without_waiting(typed):
     assert is_complete(typed)
