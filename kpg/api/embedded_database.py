@@ -129,8 +129,9 @@ class EmbeddedDatabase(Database):
         return transaction.future.result()
 
     def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
-        for insert in tuple(self.closing):
-            insert()
+        if self.closing and self.as_frontier(time) != self.time:
+            for insert in tuple(self.closing):
+                insert()
         busy, now = bool(self.pending), self.time
         self.push_to(time, origins)
         self.outputs.release_abandoned()
