@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.row_counts import counts_as_int64
 from kpg.columns.table_rows import decode
 from kpg.columns.updates import Updates, spread
 from kpg.errors import SchemaMismatch, Unavailable
@@ -135,14 +136,15 @@ def file_schema(output: EmbeddedOutput) -> pa.Schema:
 def to_batches(output: EmbeddedOutput, updates: Updates, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield updates as batches of a capture."""
     n = len(updates)
-    times, diffs = spread(updates.times, n), spread(updates.diffs, n)
+    times = spread(updates.times, n)
+    diffs = counts_as_int64(output.name, output.schema, updates.data, spread(updates.diffs, n)[0], output.db.symbols)
     for start in range(0, n, MAX_BATCH_ROWS):
         end = min(n, start + MAX_BATCH_ROWS)
         table = decode(output.schema, np.ascontiguousarray(updates.data[:, start:end]), output.db.symbols)
         time: Any = pa.array(np.ascontiguousarray(times[:, start:end].T).reshape(-1))
         if len(times) > 1:
             time = pa.FixedSizeListArray.from_arrays(time, len(times))
-        whole = pa.Table.from_arrays([*table.columns, time, pa.array(diffs[0, start:end])], schema=schema)
+        whole = pa.Table.from_arrays([*table.columns, time, pa.array(diffs[start:end])], schema=schema)
         yield from whole.to_batches()
 
 

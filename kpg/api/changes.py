@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kpg.columns.row_counts import counts_as_int64
 from kpg.columns.schema import Schema
 from kpg.columns.selection import take
 from kpg.columns.table_rows import decode, decode_rows
@@ -44,7 +45,9 @@ class Changes:
         n = len(self.updates)
         table = decode(self.schema, self.updates.data, self.db.symbols)
         table = table.append_column("_time", pa.array(spread(self.updates.times, n)[0]))
-        return table.append_column("_diff", pa.array(spread(self.updates.diffs, n)[0]))
+        diffs = spread(self.updates.diffs, n)[0]
+        diffs = counts_as_int64("the answer", self.schema, self.updates.data, diffs, self.db.symbols)
+        return table.append_column("_diff", pa.array(diffs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import numpy as np
 from kpg.api.contracts import Database, Input
 from kpg.api.times import show_frontier, show_time
 from kpg.columns.lane_values import MAX
+from kpg.columns.row_counts import check_diffs
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -127,6 +128,7 @@ class EncodingInput(Input):
     def _diffs(self, diff: Any, n: int) -> Ints:
         """Return one diff for all rows, or one for each: int64[1, 1 or n]."""
         diffs = whole_numbers(diff, "diffs").reshape(1, -1)
+        check_diffs(diffs)
         if diffs.shape[1] != n and np.ndim(diff):
             raise SchemaMismatch(f"{n} rows need as many diffs", detail=f"Found {diffs.shape[1]}.")
         return np.ascontiguousarray(diffs)
@@ -135,6 +137,9 @@ class EncodingInput(Input):
 def whole_numbers(values: Any, what: str) -> Ints:
     """Return integers as a new array: the caller may change its own array later, or may have frozen it."""
     numbers = np.asarray(values)
+    if numbers.dtype == object and all(isinstance(value, int) for value in numbers.flat):
+        beyond = next((value for value in numbers.flat if abs(value) > MAX), 0)
+        raise SchemaMismatch(f"{what} are whole numbers below 2^63", detail=f"Found {beyond}."[:200])
     if numbers.dtype.kind not in "iu" and numbers.size:
         raise SchemaMismatch(f"{what} are whole numbers", detail=f"Found {values!r}."[:200])
     if numbers.dtype.kind == "u" and numbers.size and int(numbers.max()) > MAX:

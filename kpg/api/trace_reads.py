@@ -17,6 +17,7 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.times import show_frontier, show_time
+from kpg.columns.row_counts import counts_as_int64, repeat_rows
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import decode
 from kpg.columns.updates import Ints
@@ -116,23 +117,17 @@ def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints
     """Decode rows and counts to an Arrow table, each row repeated by its count."""
     if (counts == 1).all():
         return decode(schema, np.ascontiguousarray(data), db.symbols)
-    if (counts < 0).any():
-        row = int(np.argmax(counts < 0))
-        raise DataError(
-            f"{name} holds a row fewer than zero times",
-            detail=f"Its count is {int(counts[row])}.",
-            hint="Read it with counts=True, or find the query or writer that removes rows it never inserted.",
-        )
-    return decode(schema, np.repeat(data, counts, axis=1), db.symbols)
+    return decode(schema, repeat_rows(name, data, counts), db.symbols)
 
 
 def to_counted_table(db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time) -> pa.Table:
     """Return the rows as an Arrow table, each once, with its count in the last column."""
-    return counted_table(db, schema, *read_rows(installed, schema, time, None))
+    return counted_table(db, installed.name, schema, *read_rows(installed, schema, time, None))
 
 
-def counted_table(db: Database, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
+def counted_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints) -> pa.Table:
     """Decode rows and counts to an Arrow table, each row once, with its count in the last column."""
-    name = "count" if "count" not in schema.names else "_count"
+    counts = counts_as_int64(name, schema, data, counts, db.symbols)
+    column = "count" if "count" not in schema.names else "_count"
     whole = np.concatenate([data, counts.reshape(1, -1)])
-    return decode(schema.concat(Schema.of({name: INT64})), whole, db.symbols)
+    return decode(schema.concat(Schema.of({column: INT64})), whole, db.symbols)

@@ -112,7 +112,7 @@ class ClusterOutput(Output):
         warn_of_pending(self, as_of)
         rows = self.db.read(commands.SnapshotCommand(self.name), as_of)
         if counts:
-            return counted_table(self.db, self.schema, rows.data, rows.diffs[0])
+            return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:

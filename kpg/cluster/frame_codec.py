@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kpg.cluster.frames import Buffer, padded
+from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import SymbolHold, Symbols
 from kpg.columns.updates import Ints, Updates
@@ -28,7 +29,7 @@ from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import build
 
 HEAD_WORDS = 8  # of a message of rows, unpacked by one call: enough for a message of one time of four coordinates
-SHAPE_WORDS = 8  # the shapes of the three blocks, whether they are consolidated, and the number of text lanes
+SHAPE_WORDS = 8  # the shapes of the three blocks, their form (consolidated, digits of a diff), and the text lanes
 MAX_SYMBOL = 1 << 40  # a larger one cannot be real, and would only make a huge array
 
 
@@ -99,14 +100,15 @@ def _check_known(ids: Ints, known_count: int) -> None:
 
 def encode_updates(updates: Updates, symbolic: tuple[int, ...], dictionary: SymbolDictionary) -> list[Buffer]:
     """Return the blocks of some updates, and the texts that the other end lacks."""
-    data, times, diffs = updates.data, updates.times, updates.diffs
+    data, times = updates.data, updates.times
+    diffs, digits = to_words(updates.diffs)
     texts = encode_texts(dictionary, [data[lane] for lane in symbolic]) if symbolic else []
     shape = struct.pack(
         f"<{SHAPE_WORDS + len(symbolic)}q",
         *data.shape,
         *times.shape,
         *diffs.shape,
-        updates.consolidated,
+        updates.consolidated | digits << 1,
         len(symbolic),
         *symbolic,
     )
@@ -118,7 +120,8 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
     if len(body) < at + SHAPE_WORDS:
         raise ProtocolError("a frame of rows is cut off")
     shape = body[at : at + SHAPE_WORDS].tolist()
-    lanes, n, depth, time_columns, width, diff_columns, consolidated, texts = shape
+    lanes, n, depth, time_columns, width, diff_columns, form, texts = shape
+    consolidated, digits = form & 1, form >> 1
     sizes = (lanes * n, depth * time_columns, width * diff_columns)
     at += SHAPE_WORDS + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
@@ -132,6 +135,9 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
     at += sizes[1]
     diffs = body[at : at + sizes[2]].reshape(width, diff_columns)
     at += sizes[2]
+    if digits and width % digits:
+        raise ProtocolError("a frame of rows has an impossible shape")
+    diffs = from_words(diffs, digits)
     if symbolic:
         at = decode_texts(body, at, dictionary)
         for lane in symbolic:

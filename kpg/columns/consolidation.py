@@ -2,9 +2,9 @@
 
     consolidate({(d, t, r)})  =  {(d, t, Σ r)  |  Σ r ≠ 0}        sorted by data lanes, then time lanes
 
-A constant time stays constant; equal diffs become a constant. Rows are packed into 64-bit words. Each lane takes the
-number of bits of the difference between its greatest and its least value. The first of these methods that applies is
-used:
+A constant time stays constant; equal diffs become a constant. Sums never wrap (kpg.columns.exact_diffs). Rows are
+packed into 64-bit words. Each lane takes the number of bits of the difference between its greatest and its least value.
+The first of these methods that applies is used:
 
     few rows                              one kernel sorts positions by insertion
     fewer possible words than rows        a table has an entry for each possible word; nothing is sorted
@@ -22,6 +22,17 @@ from typing import TypeAlias
 
 import numpy as np
 
+from kpg.columns.exact_diffs import (
+    MAX_MASS,
+    digit_count,
+    is_exact,
+    mass,
+    set_mass,
+    shrink_exact,
+    total_mass,
+    with_digits,
+    without_digits,
+)
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates, common_constant, concatenate, spread, trim
 from kpg.kernels.consolidate_rows import (
@@ -56,6 +67,23 @@ def consolidate_all(parts: list[Updates]) -> Updates:
 
     The parts are removed from the list once they are read, so that memory does not hold them twice during the sort.
     """
+    bound = total_mass(parts)
+    if bound > MAX_MASS:
+        return _consolidate_exactly(parts)
+    updates = _consolidate_parts(parts)
+    set_mass(updates, bound)
+    return updates
+
+
+def _consolidate_exactly(parts: list[Updates]) -> Updates:
+    """Consolidate where sums may leave 64 bits."""
+    digits = digit_count(parts)
+    parts[:] = [with_digits(part, digits) for part in parts]
+    return without_digits(_consolidate_parts(parts), digits)
+
+
+def _consolidate_parts(parts: list[Updates]) -> Updates:
+    """Consolidate where no sum can leave 64 bits."""
     if len(parts) > 1:
         parts[:] = [part for part in parts if len(part)] or parts[:1]
     n = sum([part.data.shape[1] for part in parts])
@@ -87,6 +115,8 @@ def consolidate_dense(updates: Updates) -> Updates | None:
 
     Return None for other updates.
     """
+    if mass(updates) > MAX_MASS:
+        return None
     row = _Fields([_row_blocks(updates)])
     dense = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
     return _consolidate_in_table([updates], row) if dense else None
@@ -228,6 +258,8 @@ def shrink_block(block: Ints, n: int) -> Ints:
         return block
     if n == 0:
         return np.zeros((block.shape[0], 1), np.int64)
+    if is_exact(block):
+        return shrink_exact(block[:, :n])
     return block[:, :1].copy() if is_uniform(block, n) else release_unused(block, n)
 
 

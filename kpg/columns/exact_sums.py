@@ -10,18 +10,65 @@ kpg.operators.exact_float_sums).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
+from kpg.columns.exact_diffs import MAX_MASS
 from kpg.columns.floats import from_lane, to_lane
-from kpg.columns.lane_values import NULL
+from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
 
 MASK = np.int64(0xFFFFFFFF)  # the bits of one part
 _UNSIGNED_HIGH = np.int64(2**31)  # the lane of a uint64 is the number minus 2**63: 2**31 in the high part
+PART_BITS = 32
 FLOAT_PARTS = 6  # parts of 32 bits: 128 bits after the binary point and 64 before it
 FLOAT_BITS_BELOW = 128  # bits after the binary point
+
+
+class LaneKind(Enum):
+    """The meaning of a lane of accumulated diffs."""
+
+    COUNT = 0  # a number of rows
+    PART = 1  # a part of a sum; its bits from bit 32 on count in the next lane
+    LAST_PART = 2  # the most significant part of a sum
+    MARK = 3  # only whether it is zero matters
+
+
+LaneKinds: TypeAlias = tuple[LaneKind, ...]
+COUNT_ONLY: LaneKinds = (LaneKind.COUNT,)
+
+
+def lane_kinds(types: Iterable[Type], marked: bool) -> LaneKinds:
+    """Return the kinds of the lanes of accumulated diffs: the count, the parts of each column, perhaps a mark."""
+    kinds = [LaneKind.COUNT]
+    for type_ in types:
+        kinds += [LaneKind.COUNT, *[LaneKind.PART] * (part_count(type_) - 2), LaneKind.LAST_PART]
+    return (*kinds, *[LaneKind.MARK] * marked)
+
+
+def fit_totals(totals: tuple[int, ...], kinds: LaneKinds) -> tuple[int, ...]:
+    """Return totals as lanes, by carrying between the parts of a sum; NULL and zeros if they do not fit.
+
+    A group with a count of zero does not exist, so its sums need not fit.
+    """
+    if max(map(abs, totals)) <= MAX_MASS:
+        return totals
+    lanes = list(totals)
+    for lane, kind in enumerate(kinds):
+        if kind is LaneKind.PART:
+            lanes[lane + 1] += lanes[lane] >> PART_BITS
+            lanes[lane] &= int(MASK)
+        elif kind is LaneKind.MARK:
+            lanes[lane] = int(lanes[lane] != 0)
+    limits = [MAX_MASS if kind is LaneKind.LAST_PART else MAX for kind in kinds]
+    if all(abs(value) <= limit for value, limit in zip(lanes, limits, strict=True)):
+        return tuple(lanes)
+    return (NULL if totals[0] else 0, *[0] * (len(totals) - 1))
 
 
 def part_count(type_: Type) -> int:
@@ -82,6 +129,8 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
             high = high - _UNSIGNED_HIGH
         failed = (high > np.int64(2**31 - 1)) | (high < -np.int64(2**31))
         values = (high << 32) + (parts[1] & MASK)
+        if type_.nullable:  # in such a column -2^63 means null
+            failed |= (values == NULL) & (count != 0)
     return np.where(count == 0, NULL, values) if type_.nullable else values, failed
 
 

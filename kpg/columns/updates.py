@@ -4,7 +4,8 @@
     times  int64[depth, n or 1]     a single column is a constant: it stands for all n
     diffs  int64[width, n or 1]     likewise; width is 1 unless the diff also carries sums
 
-All three are C-contiguous int64, so that each kernel is compiled once. The number of updates is `data.shape[1]`, also
+All three are C-contiguous int64, so that each kernel is compiled once; only diffs that leave 64 bits are Python ints
+(kpg.columns.exact_diffs). The number of updates is `data.shape[1]`, also
 for records without lanes. Arrays never change once an `Updates` holds them.
 """
 
@@ -27,6 +28,7 @@ class Updates:
     times: Ints
     diffs: Ints
     consolidated: bool = False  # sorted by data, then time, each pair once and with a nonzero diff
+    known_mass: int = -1  # a bound of Σ |diff|, computed on first use: see kpg.columns.exact_diffs
 
     def __len__(self) -> int:
         return int(self.data.shape[1])
@@ -100,7 +102,8 @@ def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
     constant = common_constant(blocks)
     if constant is not None:
         return constant
-    joined = np.empty((blocks[0].shape[0], sum(sizes)), np.int64)
+    exact = any(block.dtype == object for block in blocks)
+    joined: Ints = np.empty((blocks[0].shape[0], sum(sizes)), object if exact else np.int64)
     offset = 0
     for block, size in zip(blocks, sizes, strict=True):
         joined[:, offset : offset + size] = block

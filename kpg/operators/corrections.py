@@ -4,6 +4,8 @@
     evaluate_…          at each of these times t, in order:   f(Σ input at times ≤ t)  −  Σ output at times ≤ t
     sweep_…             the same for a total order, from totals only, without an output trace
 
+Histories whose sums may leave 64 bits hold Python ints, and kpg.operators.exact_corrections evaluates them.
+
 After a call with frontier `upper`, for every time t not beyond it:   Σ output ≤ t  =  f(Σ input ≤ t).
 
 Why the minimal pending times are enough. Input and output at t depend only on which of their times are ≤ t, so the
@@ -17,55 +19,26 @@ evaluates t. Compaction to any frontier that the pending times are beyond does n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.exact_diffs import is_exact
+from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.updates import Ints, trim
 from kpg.kernels.correct_output import correct_output
 from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, evaluate_output
 from kpg.kernels.interesting_times import find_interesting_times
 from kpg.kernels.sweep_totals import presence_changes, running_totals, sums_changes
+from kpg.operators.correction_columns import Corrections, InterestingTimes, TargetOutput
+from kpg.operators.exact_corrections import correct_exactly, target_exactly
 from kpg.trace.key_history import KeyHistory
 
 MAX_TARGET_ROWS = 1 << 22  # rows of target output computed in one call: bounds the memory
 MAX_DIRECT_READS = 200  # rows read for all evaluation times of a key; if it takes more, replaying the history is faster
 
 Reducer: TypeAlias = Callable[[int, Ints, Ints], tuple[Ints, Ints]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InterestingTimes:
-    """For each key the times to evaluate now, and the minimal times that stay pending; sorted and distinct."""
-
-    eval_offsets: Ints
-    eval_times: Ints
-    pending_offsets: Ints
-    pending_times: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Corrections:
-    """Updates of an output, sorted by (key_index, data, time) and consolidated. Times and diffs may be constants."""
-
-    key_index: Ints
-    data: Ints
-    times: Ints
-    diffs: Ints
-
-    def __len__(self) -> int:
-        return int(self.key_index.shape[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetOutput:
-    """The rows that an output should have at each evaluation time, sorted by value. A diff of zero is no row."""
-
-    spans: Ints  # int64[2, evaluation times]: first and end row of each time; without columns, each has one row
-    data: Ints
-    diffs: Ints
 
 
 def interesting_times(
@@ -95,9 +68,11 @@ def evaluate_presence(at_least: int, times: InterestingTimes, inputs: KeyHistory
     return _correct(times, _accumulate(PRESENCE, at_least, 0, times, inputs), outputs)
 
 
-def evaluate_sums(times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory) -> Corrections:
+def evaluate_sums(
+    times: InterestingTimes, inputs: KeyHistory, outputs: KeyHistory, kinds: LaneKinds = COUNT_ONLY
+) -> Corrections:
     """Evaluate sums: one row with the key's accumulated diff as its lanes, if any of them is not zero."""
-    return _correct(times, _accumulate(SUMS, 0, inputs.diffs.shape[0], times, inputs), outputs)
+    return _correct(times, _accumulate(SUMS, 0, inputs.diffs.shape[0], times, inputs, kinds), outputs)
 
 
 def evaluate_first(
@@ -145,8 +120,12 @@ def sweep_sums(offsets: Ints, times: Ints, diffs: Ints, before: Ints) -> Correct
     return Corrections(*sums_changes(before, *running_totals(offsets, times, diffs, before)))
 
 
-def _accumulate(kind: int, limit: int, lanes: int, times: InterestingTimes, inputs: KeyHistory) -> TargetOutput:
+def _accumulate(
+    kind: int, limit: int, lanes: int, times: InterestingTimes, inputs: KeyHistory, kinds: LaneKinds = COUNT_ONLY
+) -> TargetOutput:
     """Return the target output of all evaluation times."""
+    if is_exact(inputs.diffs):
+        return target_exactly(kind, limit, kinds, times, inputs)
     first = _accumulate_part(kind, limit, lanes, 0, times, inputs)
     evals = times.eval_times.shape[1]
     done = first.spans.shape[1]
@@ -168,6 +147,8 @@ def _accumulate_part(
     kind: int, limit: int, lanes: int, done: int, times: InterestingTimes, inputs: KeyHistory
 ) -> TargetOutput:
     """Return the target output of as many evaluation times as fit, beginning with time number `done`."""
+    if is_exact(inputs.diffs):
+        return target_exactly(kind, limit, COUNT_ONLY, times, inputs)
     evals = times.eval_times.shape[1]
     room = evals - done
     one_each = kind == PRESENCE or kind == SUMS
@@ -183,6 +164,8 @@ def _accumulate_part(
 
 
 def _correct(times: InterestingTimes, target: TargetOutput, outputs: KeyHistory) -> Corrections:
+    if is_exact(target.diffs) or is_exact(outputs.diffs):
+        return correct_exactly(times, target, outputs)
     depth, evals = times.eval_times.shape
     keys = times.eval_offsets.shape[0] - 1
     room = evals + target.diffs.shape[1] + 16

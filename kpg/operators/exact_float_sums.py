@@ -23,11 +23,13 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Type
 from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates
-from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_with
+from kpg.operators.correction_columns import Corrections, InterestingTimes
+from kpg.operators.corrections import evaluate_with
 from kpg.operators.linear import ErrorReport, InfallibleStage
 from kpg.trace.key_history import KeyHistory
 
 LEAST_EXPONENT = 1074  # every float is an integer multiple of 2^-1074
+MARK_MASK = (1 << 40) - 1  # so that sums of a million marks stay far from 64 bits
 _HASH_FACTOR = np.int64(-7046029254386353131)  # odd, with bits set throughout (golden ratio)
 
 
@@ -40,7 +42,7 @@ def outlier_marks(values: Ints, odd: np.ndarray[tuple[int], np.dtype[np.bool_]])
     for lane in values:
         mixed = (mixed ^ lane) * _HASH_FACTOR
         mixed ^= mixed >> np.int64(29)
-    return np.where(odd, mixed | 1, 0)
+    return np.where(odd, (mixed & MARK_MASK) | 1, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from kpg.columns.bind import BoundExpression
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
+from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread
@@ -217,7 +218,7 @@ class ExplodeStage(InfallibleStage):
     kept: tuple[int, ...]
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        diffs = updates.diffs * updates.data[self.lane : self.lane + 1]
+        diffs = multiply_diffs(updates.diffs, updates.data[self.lane : self.lane + 1])
         return Updates(updates.data[list(self.kept)], updates.times, diffs)
 
 

@@ -3,7 +3,7 @@
     OnePassTactic(general).correct(task)  ==  general.correct(task)
 
 Most groups that change have few distinct times after compaction, and gathering whole histories would cost more than the
-evaluation. Keys with long histories are left to the general tactic.
+evaluation. Keys with long histories are left to the general tactic, and so is everything if sums may leave 64 bits.
 
 Two cases need even less. While the input has had insertions only, `distinct` of many keys searches its output only: a
 key that is present stays, and a key that is absent is inserted. The few keys that this does not decide are evaluated
@@ -16,13 +16,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kpg.columns.exact_diffs import is_exact
 from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.kernels.new_keys import new_keys
 from kpg.kernels.one_pass_corrections import FIRST, POOL_LISTS, PRESENCE, SUMS, one_pass_corrections
 from kpg.kernels.unchanged_minimum import keys_with_changed_minimum
-from kpg.operators.corrections import Corrections
+from kpg.operators.correction_columns import Corrections
 from kpg.operators.payload import Batches
 from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
+from kpg.operators.unfit_totals import may_leave_64_bits
 from kpg.trace.description import elements
 from kpg.trace.locate_batches import locate
 
@@ -47,7 +49,9 @@ class OnePassTactic:
 
     def affected_keys(self, news: Updates, keys: Ints, offsets: Ints, outputs: Batches) -> Ints | None:
         m = keys.shape[1]
-        if self.kind != FIRST or m < MIN_KEYS_FOR_MINIMUM or not outputs:
+        if self.kind != FIRST or m < MIN_KEYS_FOR_MINIMUM or not outputs or is_exact(news.diffs):
+            return None
+        if may_leave_64_bits(outputs):
             return None
         table, ranges, _ = locate(outputs, keys)
         chosen = np.empty(m, np.int64)
@@ -56,6 +60,8 @@ class OnePassTactic:
 
     def correct(self, task: ReduceTask) -> ReduceResult:
         if task.keys.shape[0] == 0:  # a single group of all rows: its history is long, or there is little work
+            return self.general.correct(task)
+        if may_leave_64_bits(task.inputs) or may_leave_64_bits(task.outputs):
             return self.general.correct(task)
         if (
             task.never_retracted

@@ -21,7 +21,8 @@ from kpg.columns.selection import keep
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode_rows, encode
 from kpg.columns.updates import Ints, Updates
-from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_with
+from kpg.operators.correction_columns import Corrections, InterestingTimes
+from kpg.operators.corrections import evaluate_with
 from kpg.operators.error_rows import ErrorRows, OperatorId
 from kpg.operators.linear import ErrorReport
 from kpg.operators.text_ranks import order_by_value

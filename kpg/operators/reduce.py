@@ -30,9 +30,10 @@ from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.corrections import Corrections
+from kpg.operators.correction_columns import Corrections
 from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
 from kpg.operators.trace_input import TraceInput
+from kpg.operators.unfit_totals import UnfitTotals, may_leave_64_bits, split_unfit
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
 from kpg.trace.description import Description
@@ -49,10 +50,14 @@ class Reduce(Publisher):
 
     waits_for_frontier = True
 
-    def __init__(self, name: str, arranged: Arranged, spine: Spine, tactic: Tactic) -> None:
+    def __init__(
+        self, name: str, arranged: Arranged, spine: Spine, tactic: Tactic, unfit: UnfitTotals | None = None
+    ) -> None:
         super().__init__(name, spine)
         self.key_lanes = arranged.key_lanes
         self.tactic = tactic
+        self.unfit = unfit
+        self.unfit_rows = no_updates(spine.lanes, spine.depth)  # output rows of totals that do not fit: sent as errors
         self.input = TraceInput(arranged, f"{name} (input)")
         self.output = TraceHandle(spine, f"{name} (output)", spine.upper)
         self.pending = no_updates(self.key_lanes, spine.depth)
@@ -111,7 +116,7 @@ class Reduce(Publisher):
                 keys, offsets = distinct_keys(seeds, self.key_lanes)
             nothing_due = len(self.pending) == pending_before  # a due time may retract where insertions would not
             monotone, never_retracted = nothing_due and inserted, nothing_due and self.never_retracted
-            inputs, outputs = self.input.batches(), self.output.batches(None)
+            inputs, outputs = self.input.batches(), self._output_batches()
             task = ReduceTask(keys, offsets, seeds.times, monotone, inputs, outputs, upper, never_retracted)
             result = self.tactic.correct(task)
             if len(result.pending_keys):
@@ -128,9 +133,30 @@ class Reduce(Publisher):
         if len(corrections.data):
             data = np.concatenate([data, corrections.data])
         updates = Updates(data, shrink(corrections.times), shrink(corrections.diffs))
+        if self.unfit is not None and (len(self.unfit_rows) or may_leave_64_bits(self.input.batches())):
+            updates = self._report_unfit(self.unfit, updates, upper)
+        if not len(updates):
+            return
         batch = Batch(updates, self.key_lanes, Description(self.upper, upper, Frontier.start(self.depth)))
         self.publish(batch, tuple([time for time in self.held if not upper.beyond(time)]))
         self.output.set_physical(upper)
+
+    def _output_batches(self) -> tuple[Batch, ...]:
+        """Return all batches of the output, the rows that were sent as errors included."""
+        batches = self.output.batches(None)
+        if not len(self.unfit_rows):
+            return batches
+        start = Frontier.start(self.depth)
+        return (*batches, Batch(self.unfit_rows, self.key_lanes, Description(start, self.upper, start)))
+
+    def _report_unfit(self, unfit: UnfitTotals, updates: Updates, upper: Frontier) -> Updates:
+        """Send the totals that do not fit as errors, and return the other corrections."""
+        updates, marked = split_unfit(updates, self.key_lanes)
+        if len(marked):
+            self.unfit_rows = consolidate_all([self.unfit_rows, marked])
+            times = tuple([time for time in self.held if not upper.beyond(time)])
+            self.send(unfit.errors(marked, (self.dataflow.id, self.index)), times, port=1)
+        return updates
 
     def _seeds(self, arrived: list[Updates], upper: Frontier) -> tuple[Updates, Updates]:
         """Return the (key, time) pairs to evaluate now, sorted and distinct, and the pairs that stay pending."""
@@ -164,8 +190,9 @@ class Reduce(Publisher):
 
     def state(self) -> Iterator[Updates]:
         yield from super().state()
-        if len(self.pending):
-            yield self.pending
+        for updates in (self.pending, self.unfit_rows):
+            if len(updates):
+                yield updates
 
     def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED and not self.held:
@@ -201,12 +228,23 @@ def shrink(block: Ints) -> Ints:
 
 
 def reduce(
-    dataflow: Dataflow, name: str, arranged: Arranged, tactic: Tactic, *, value_lanes: int, policy: MergePolicy
+    dataflow: Dataflow,
+    name: str,
+    arranged: Arranged,
+    tactic: Tactic,
+    *,
+    value_lanes: int,
+    policy: MergePolicy,
+    unfit: UnfitTotals | None = None,
 ) -> tuple[Reduce, Arranged]:
-    """Add a reduction of an arrangement by its key. Its output is an arrangement by the same key."""
+    """Add a reduction of an arrangement by its key. Its output is an arrangement by the same key.
+
+    Port 1 has the totals that do not fit, if `unfit` says how to report them.
+    """
     depth = arranged.depth
     spine = Spine(arranged.key_lanes, arranged.key_lanes + value_lanes, depth, 1, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
-    operator = Reduce(name, arranged, spine, tactic)
-    stream = dataflow.add(operator, [(arranged.stream, LocalPact())], depth=depth)
+    operator = Reduce(name, arranged, spine, tactic, unfit)
+    ports = 1 if unfit is None else 2
+    stream = dataflow.add(operator, [(arranged.stream, LocalPact())], depth=depth, ports=ports)
     return operator, Arranged(stream, handle, arranged.key_lanes, arranged.key_lanes + value_lanes, 1, depth)

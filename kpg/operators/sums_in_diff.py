@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.exact_sums import average, part_count, split, total
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
@@ -45,22 +46,21 @@ class IntoDiffStage:
         return 1 + sum(part_count(type_) for _, type_ in self.columns) + bool(self.floats)
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        diff = updates.diffs[0]
-        diffs = np.empty((self.width, len(updates)), np.int64)
-        diffs[0], at, odd = diff, 1, np.zeros(len(updates), np.bool_)
+        factors = np.empty((self.width, len(updates)), np.int64)
+        factors[0], at, odd = 1, 1, np.zeros(len(updates), np.bool_)
         for lane, type_ in self.columns:
             parts, failed = split(updates.data[lane], type_)
-            diffs[at : at + len(parts)] = parts * diff
+            factors[at : at + len(parts)] = parts
             at += len(parts)
             if failed is not None:
                 odd |= failed
         if self.floats:
-            diffs[at] = 0
+            factors[at] = outlier_marks(updates.data[list(self.floats)], odd) if odd.any() else 0
         if odd.any():
-            diffs[at] = outlier_marks(updates.data[list(self.floats)], odd) * diff
             outliers = keep(updates, odd)
             kept = np.ascontiguousarray(outliers.data[[*self.keys, *self.floats]])
             fail.report_errors(Updates(kept, outliers.times, outliers.diffs))
+        diffs = multiply_diffs(factors, updates.diffs)
         return Updates(updates.data[list(self.keys)], updates.times, diffs)
 
 

@@ -16,20 +16,24 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all, shrink_block
+from kpg.columns.exact_diffs import MAX_MASS, mass, total_mass
+from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
-from kpg.dataflow.operator import Inputs, Operator
+from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.errors import BadPlan
 from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
 from kpg.kernels.single_time import single_time_changes
 from kpg.kernels.sweep_totals import sums_changes_of_batch
 from kpg.operators.arrange import Arranged
 from kpg.operators.corrections import sweep_presence, sweep_sums
+from kpg.operators.exact_corrections import sweep_exactly
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
 from kpg.operators.trace_input import TraceInput
+from kpg.operators.unfit_totals import UnfitTotals, may_leave_64_bits, split_unfit
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.key_history import accumulate, distinct_keys
@@ -46,9 +50,15 @@ class Sweep:
 
     kind: int
     at_least: int = 0
+    kinds: LaneKinds = COUNT_ONLY  # of the lanes of sums
 
     def correct(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
-        """Return the corrections when sorted updates follow some batches, sorted by key, value and time."""
+        """Return the corrections when sorted updates follow some batches, sorted by key, value and time.
+
+        Sums that do not fit 64 bits are rows with a mark: see kpg.operators.unfit_totals.
+        """
+        if mass(updates) + total_mass([batch.updates for batch in before]) > MAX_MASS:
+            return sweep_exactly(self.kind, self.at_least, self.kinds, updates, key_lanes, before)
         if updates.times.shape[1] == 1:
             return self.at_single_time(updates, key_lanes, before)
         return self.over_times(updates, key_lanes, before)
@@ -98,7 +108,7 @@ def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) ->
 class SweepReduce(Operator):
     """Maintain a function of each key's accumulated diff, for times with one coordinate."""
 
-    def __init__(self, name: str, arranged: Arranged, sweep: Sweep) -> None:
+    def __init__(self, name: str, arranged: Arranged, sweep: Sweep, unfit: UnfitTotals | None = None) -> None:
         super().__init__(name)
         if arranged.depth != 1:
             raise BadPlan(
@@ -108,6 +118,7 @@ class SweepReduce(Operator):
             )
         self.key_lanes = arranged.key_lanes
         self.sweep = sweep
+        self.unfit = unfit
         self.input = TraceInput(arranged, f"{name} (input)")
         self.upper = START
 
@@ -120,6 +131,8 @@ class SweepReduce(Operator):
         for message in inputs[0]:
             corrected = self._correct(message.payload)
             upper = message.payload[-1].upper
+            if self.unfit is not None and may_leave_64_bits(self.input.batches() + message.payload):
+                corrected = self._report_unfit(self.unfit, corrected, message.times)
             if len(corrected):
                 batch = Batch(corrected, self.key_lanes, Description(self.upper, upper, START))
                 self.upper = upper
@@ -135,6 +148,13 @@ class SweepReduce(Operator):
             before += (batch,)
         return parts[0] if len(parts) == 1 else consolidate_all(parts)
 
+    def _report_unfit(self, unfit: UnfitTotals, corrected: Updates, times: Times) -> Updates:
+        """Send the totals that do not fit as errors, and return the other corrections."""
+        corrected, marked = split_unfit(corrected, self.key_lanes)
+        if len(marked):
+            self.send(unfit.errors(marked, (self.dataflow.id, self.index)), times, port=1)
+        return corrected
+
     def release_unneeded(self) -> None:
         if self.frontier(0) == CLOSED:
             self.input.release()
@@ -143,7 +163,10 @@ class SweepReduce(Operator):
         self.input.release()
 
 
-def sweep_reduce(dataflow: Dataflow, name: str, arranged: Arranged, sweep: Sweep) -> Stream:
-    """Add a sweep over an arrangement. Its stream carries batches by the same key."""
-    operator = SweepReduce(name, arranged, sweep)
-    return dataflow.add(operator, [(arranged.stream, LocalPact())], depth=1)
+def sweep_reduce(
+    dataflow: Dataflow, name: str, arranged: Arranged, sweep: Sweep, unfit: UnfitTotals | None = None
+) -> tuple[SweepReduce, Stream]:
+    """Add a sweep over an arrangement. Its stream carries batches by the same key. Port 1 has the unfit totals."""
+    operator = SweepReduce(name, arranged, sweep, unfit)
+    ports = 1 if unfit is None else 2
+    return operator, dataflow.add(operator, [(arranged.stream, LocalPact())], depth=1, ports=ports)

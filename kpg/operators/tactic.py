@@ -16,7 +16,8 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.updates import Ints, Updates, spread
-from kpg.operators.corrections import Corrections, InterestingTimes, interesting_times
+from kpg.operators.correction_columns import Corrections, InterestingTimes
+from kpg.operators.corrections import interesting_times
 from kpg.operators.payload import Batches
 from kpg.trace.batch import Batch
 from kpg.trace.key_history import KeyHistory, gather

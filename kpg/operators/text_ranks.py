@@ -13,7 +13,8 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
-from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_first
+from kpg.operators.correction_columns import Corrections, InterestingTimes
+from kpg.operators.corrections import evaluate_first
 from kpg.trace.key_history import KeyHistory
 
 

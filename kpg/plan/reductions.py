@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kpg.columns.exact_sums import COUNT_ONLY
 from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
 from kpg.operators.connected_components import evaluate_components
@@ -16,6 +17,7 @@ from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic, Tactic
 from kpg.operators.text_ranks import first_by_rank
+from kpg.operators.unfit_totals import NUMBER_OF_ROWS
 from kpg.plan import nodes
 from kpg.plan.group_order import GroupOrder, has_index, has_order, order_of
 from kpg.plan.reduce_tactics import ignoring_keys, maintain_reduction, sums_tactic
@@ -79,7 +81,10 @@ def presence_tactic(at_least: int) -> Tactic:
 
 def _count(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     arrangement = _arranged_keys(renderer, node)
-    return maintain_reduction(renderer, node, arrangement, node.schema, "count", Sweep(SUMS), sums_tactic(1))
+    tactic = sums_tactic(COUNT_ONLY)
+    return maintain_reduction(
+        renderer, node, arrangement, node.schema, "count", Sweep(SUMS), tactic, unfit=NUMBER_OF_ROWS
+    )
 
 
 def _arranged_keys(renderer: Renderer, node: nodes.ReduceNode) -> RenderedArrangement:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kpg.columns.exact_sums import part_count
+from kpg.columns.exact_sums import lane_kinds, part_count
 from kpg.columns.schema import INT64, Schema
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Stream
@@ -20,6 +20,7 @@ from kpg.operators.linear import Linear
 from kpg.operators.sums_in_diff import IntoDiffStage, OutOfDiffStage, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic
+from kpg.operators.unfit_totals import SUM_OF_ROWS
 from kpg.plan import nodes
 from kpg.plan.reduce_tactics import maintain_reduction, sums_tactic
 from kpg.plan.rendered import Rendered
@@ -43,9 +44,9 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     exploded = _into_diff(renderer, rendered, into, keys)
     arrangement = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     raw = keys.concat(_numbered("part", into.width))
-    summed = maintain_reduction(
-        renderer, node, arrangement, raw, "sum", Sweep(SUMS), sums_tactic(into.width), share=False
-    )
+    kinds = lane_kinds(types.values(), marked=bool(into.floats))
+    sweep, tactic = Sweep(SUMS, kinds=kinds), sums_tactic(kinds)
+    summed = maintain_reduction(renderer, node, arrangement, raw, "sum", sweep, tactic, share=False, unfit=SUM_OF_ROWS)
     outputs = tuple(
         SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
         for kind, column in requested

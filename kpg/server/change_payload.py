@@ -12,11 +12,12 @@ import pyarrow as pa
 from kpg.columns.consolidation import consolidate
 from kpg.columns.rows import rows_of
 from kpg.columns.updates import Updates, constant
-from kpg.errors import KpgError
+from kpg.errors import DataError, KpgError
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.parts import ColumnSpec
 from kpg.protocol.replies import ChangesMessage, RowsReply
 from kpg.protocol.table_messages import slices
+from kpg.protocol.value_codec import EXACT
 from kpg.service import AnswerChanges, Interest
 
 MAX_REQUESTS_PER_POLL: Final = (
@@ -55,11 +56,24 @@ def take_payload(interest: Interest) -> ChangePayload:
     try:
         changes = consolidate_if_behind(interest.take())
         times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
+        check_counts(interest, diffs)
         table = changes.table if len(changes.schema) else EMPTY_TABLE
     except Exception as error:  # a bug too: this client gets an error, and the engine continues
         failed = error if isinstance(error, KpgError) else KpgError(f"the server failed ({type(error).__name__})")
         return ChangePayload(int(interest.owner), interest.id, interest.upto, EMPTY_TABLE, failed=failed)
     return ChangePayload(int(interest.owner), interest.id, changes.upto, table, times, diffs)
+
+
+def check_counts(interest: Interest, diffs: tuple[int, ...]) -> None:
+    """Raise if a message cannot hold a diff; the client misses it, so the interest fails from now on."""
+    if max(map(abs, diffs), default=0) > EXACT:
+        error = DataError(
+            f"a row of {interest.name} was added or removed too many times",
+            detail=f"Messages hold counts up to {EXACT}; this one is {max(diffs, key=abs)}.",
+            hint="Take distinct rows in the query, or count them there.",
+        )
+        interest.refuse(error)
+        raise error
 
 
 def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:

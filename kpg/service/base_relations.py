@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.columns.consolidation import consolidate, consolidate_all
+from kpg.columns.lane_values import MAX
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -115,6 +116,9 @@ class Catalog:
         if not set(map(type, diffs)) <= {int} or 0 in diffs:
             number, diff = next((n, d) for n, d in zip(numbers, diffs, strict=True) if type(d) is not int or d == 0)
             raise SchemaMismatch(f"change {number}: {diff!r} is no diff", hint="+1 inserts a row, -1 removes it.")
+        if max(map(abs, diffs)) > MAX:
+            number, diff = next((n, d) for n, d in zip(numbers, diffs, strict=True) if abs(d) > MAX)
+            raise SchemaMismatch(f"change {number}: the diff {diff} does not fit 64 bits")
         try:
             data = relation.encode([tuple(changes[number].row) for number in numbers])
         except (SchemaMismatch, TypeError):

@@ -24,6 +24,7 @@ import numpy as np
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
 from kpg.api.trace_reads import read_rows
+from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
 from kpg.columns.selection import take
 from kpg.columns.updates import Updates, constant, spread
 from kpg.errors import KpgError, UndefinedName
@@ -76,7 +77,7 @@ class MaintainedAnswer:
 
     def _push(self, changes: Changes) -> None:
         updates = changes.updates
-        growth = int(spread(updates.diffs, len(updates)).sum())
+        growth = sum_of(spread(updates.diffs, len(updates)))
         for interest in self.interests:
             interest.push(updates, 0, len(updates), growth)
 
@@ -254,7 +255,9 @@ class TenantDataflow:
             updates = take(updates, np.argsort(tokens, kind="stable"))
             tokens = updates.data[0]
         starts = np.flatnonzero(np.concatenate([[True], tokens[1:] != tokens[:-1]]))
-        growths = np.add.reduceat(spread(updates.diffs, len(updates))[0], starts).tolist()
+        diffs = spread(updates.diffs, len(updates))[0]
+        diffs = diffs if mass(updates) <= MAX_MASS else diffs.astype(object)
+        growths = np.add.reduceat(diffs, starts).tolist()
         begins = starts.tolist()
         tenants = self._tenants
         for token, start, end, growth in zip(

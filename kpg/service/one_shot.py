@@ -21,6 +21,7 @@ from kpg.api.database_description import indexes
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.explain_dataflow import size
 from kpg.api.trace_reads import check_readable, to_table
+from kpg.columns.row_counts import repeat_rows
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import spread
 from kpg.errors import ProgramError, UndefinedName
@@ -115,7 +116,7 @@ class OneShotQueries:
         finally:
             dataflow.leave(interest)
         counts = spread(changes.updates.diffs, len(changes))[0]
-        return changes.table.take(np.repeat(np.arange(len(changes)), counts))
+        return changes.table.take(repeat_rows(name, np.arange(len(changes)).reshape(1, -1), counts)[0])
 
 
 class TemporaryText:

@@ -22,11 +22,13 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
+from kpg.columns.exact_diffs import sum_of
+from kpg.columns.row_counts import counts_as_int64
 from kpg.columns.schema import Schema
 from kpg.columns.selection import slice_updates
 from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates, spread
-from kpg.errors import Closed, OverLimit
+from kpg.errors import Closed, KpgError, OverLimit
 from kpg.observe.drain import Drain
 from kpg.observe.granularity import ClockGranularity
 from kpg.query.ir.program import RelationColumn
@@ -82,7 +84,8 @@ class AnswerChanges:
         """Return the rows with columns `_time` and `_diff`."""
         n = len(self.updates)
         table = self.table if len(self.schema) else pa.table({})
-        time_and_diff = {"_time": pa.array(self.times), "_diff": pa.array(self.diffs)}
+        diffs = counts_as_int64("the answer", self.schema, self.updates.data, self.diffs, self.db.symbols)
+        time_and_diff = {"_time": pa.array(self.times), "_diff": pa.array(diffs)}
         assert all(len(column) == n for column in time_and_diff.values())
         return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **time_and_diff})
 
@@ -117,7 +120,7 @@ class Interest:
         self._unread: list[tuple[Updates, int, int]] = []  # ranges of blocks
         self._unread_rows = 0
         self._answer_rows = 0  # the size of the answer, as the sum of all changes pushed
-        self._refusal: OverLimit | None = None
+        self._refusal: KpgError | None = None
         db.holders.add(self)
 
     @property
@@ -164,14 +167,18 @@ class Interest:
     def push_block(self, updates: Updates) -> None:
         """Receive all changes of a block."""
         if len(updates):
-            self.push(updates, 0, len(updates), int(spread(updates.diffs, len(updates)).sum()))
+            self.push(updates, 0, len(updates), sum_of(spread(updates.diffs, len(updates))))
 
     def _refuse(self) -> None:
         try:
             self._limits.check_rows(self.name, self._answer_rows)
         except OverLimit as error:
-            self._refusal = error
-            self._unread, self._unread_rows = [], 0
+            self.refuse(error)
+
+    def refuse(self, error: KpgError) -> None:
+        """Discard unread changes, and raise an error on each further read."""
+        self._refusal = error
+        self._unread, self._unread_rows = [], 0
 
     def _compact_unread(self) -> None:
         """Copy the unread ranges, which releases their blocks, and consolidate them if they exceed the limit."""
@@ -251,7 +258,7 @@ class GranularInterest(Interest):
     def _push_due(self, due: list[Updates]) -> None:
         for updates in due:
             n = len(updates)
-            super().push(updates, 0, n, int(spread(updates.diffs, n).sum()))
+            super().push(updates, 0, n, sum_of(spread(updates.diffs, n)))
 
 
 class SinkInterest:

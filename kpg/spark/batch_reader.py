@@ -17,12 +17,13 @@ from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputP
 
 from kpg.cluster.data_requests import ShardRequest, UpdatesRequest
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.columns.row_counts import counts_as_int64, repeat_rows
 from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant, spread
-from kpg.errors import DataError, KpgError
+from kpg.errors import KpgError
 from kpg.spark.driver_requests import HoldHistoryRequest
 from kpg.spark.schemas import with_change
 from kpg.spark.site import RelationPlacement
@@ -146,16 +147,17 @@ def owners(schema: Schema, keys: list[Key], ranks: int) -> list[int]:
 def rows_as_batches(name: str, schema: Schema, shard: Updates, symbols: Symbols) -> Iterator[Any]:
     """Return rows as Arrow batches, each row as often as its count."""
     counts = shard.diffs[0]
-    if (counts < 0).any():
-        raise DataError(f"{name} holds a row fewer than zero times", hint="Read its changes instead.")
-    data = shard.data if counts.shape[0] == 1 and counts[0] == 1 else np.repeat(shard.data, counts, axis=1)
+    if counts.shape[0] == 1:
+        counts = np.broadcast_to(counts, len(shard))
+    data = shard.data if (counts == 1).all() else repeat_rows(name, shard.data, counts)
     return as_batches(schema, data, symbols)
 
 
 def changes_as_batches(schema: Schema, shard: Updates, symbols: Symbols) -> Iterator[Any]:
     """Return updates as Arrow batches: rows with their time and diff."""
     n = len(shard)
-    data = np.concatenate([shard.data, spread(shard.times, n)[:1], spread(shard.diffs, n)])
+    diffs = counts_as_int64("the answer", schema, shard.data, spread(shard.diffs, n)[0], symbols)
+    data = np.concatenate([shard.data, spread(shard.times, n)[:1], diffs.reshape(1, n)])
     return as_batches(with_change(schema), data, symbols)
 
 

@@ -20,6 +20,7 @@ from kpg.cluster.data_connections import DataClient
 from kpg.cluster.data_requests import StageRequest
 from kpg.cluster.rank_commands import StagingKey
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.columns.row_counts import check_diffs
 from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import encode
@@ -91,6 +92,7 @@ class RowPusher:
         data, diffs = lanes, constant((1,))
         if self._kind.diff is not None:
             data, diffs = np.ascontiguousarray(lanes[:-1]), np.ascontiguousarray(lanes[-1:])
+            check_diffs(diffs)
         if self._kind.upsert:
             data = last_row_of_each_key(data, [self._placement.schema.index(name) for name in self._placement.key])
         self.rows += data.shape[1]

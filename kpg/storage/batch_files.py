@@ -4,8 +4,9 @@
 
 Numbers are stored as their lanes, delta-encoded and not compressed further (docs/decisions/0014). Text and binary
 columns are stored as values, null among them, so a file needs no symbol table. Times and diffs that are equal in all
-rows are stored once, in the metadata. Any tool that reads Parquet reads such a file. Names of columns and metadata are
-literals: they never change.
+rows are stored once, in the metadata. Diffs that leave 64 bits are stored as digits (kpg.columns.exact_diffs), whose
+number for each diff is in the metadata. Any tool that reads Parquet reads such a file. Names of columns and metadata
+are literals: they never change.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kpg.columns.consolidation import consolidate
+from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
@@ -46,8 +48,11 @@ def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buff
         else:
             columns[label] = updates.data[lane]
             numbers.append(label)
-    metadata: dict[str, Any] = {"columns": schema.names, "depth": updates.depth, "width": updates.width}
-    for label, block in (("time", updates.times), ("diff", updates.diffs)):
+    diffs, digits = to_words(updates.diffs)
+    metadata: dict[str, Any] = {"columns": schema.names, "depth": updates.depth, "width": diffs.shape[0]}
+    if digits:
+        metadata["digits"] = digits
+    for label, block in (("time", updates.times), ("diff", diffs)):
         if block.shape[1] == 1:
             metadata[label] = block[:, 0].tolist()
             continue
@@ -80,7 +85,7 @@ def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Up
         metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
         lanes = _lanes(table, schema, symbols)
         times = _block(table, metadata, "time", metadata["depth"])
-        diffs = _block(table, metadata, "diff", metadata["width"])
+        diffs = from_words(_block(table, metadata, "diff", metadata["width"]), metadata.get("digits", 0))
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise Corrupt(f"{name} cannot be read", detail=str(error)) from None
     updates = Updates(lanes, times, diffs)

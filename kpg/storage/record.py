@@ -20,12 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 
 TRANSACTION, NOTE = b"T", b"N"  # the first byte of a record
+DIGITS_SHIFT = 32  # the number of digits of a diff is in the upper half of the word that holds the width of diffs
 Bytes = bytes | memoryview
 
 
@@ -93,8 +95,9 @@ def _encode_change(
                 texts.append((lane, sizes))
                 values.append(np.cumsum([0, *sizes], dtype="<i8").tobytes())
                 values.append(content)
-    times, diffs = updates.times, updates.diffs
-    header += [relation, *data.shape, *times.shape, *diffs.shape, len(texts)]
+    times, (diffs, digits) = updates.times, to_words(updates.diffs)
+    width, diff_columns = diffs.shape
+    header += [relation, *data.shape, *times.shape, width | digits << DIGITS_SHIFT, diff_columns, len(texts)]
     for lane, sizes in texts:
         header += [lane, len(sizes), sum(sizes)]
     blocks += [_block_bytes(data), _block_bytes(times), _block_bytes(diffs), *values]
@@ -166,8 +169,11 @@ def _decode_change(
     reader: RecordReader, schema_of: Callable[[int], Schema | None], symbols: Symbols
 ) -> tuple[int, Updates] | None:
     relation, lanes, n, depth, time_columns, width, diff_columns, text_count = reader.numbers(8)
+    width, digits = width & (1 << DIGITS_SHIFT) - 1, width >> DIGITS_SHIFT
     texts = [reader.numbers(3) for _ in range(text_count)]
-    updates = Updates(reader.block(lanes, n), reader.block(depth, time_columns), reader.block(width, diff_columns))
+    data, times = reader.block(lanes, n), reader.block(depth, time_columns)
+    diffs = reader.block(width, diff_columns)
+    updates = Updates(data, times, from_words(diffs, digits))
     schema = schema_of(relation)
     for lane, count, size in texts:
         offsets, content = reader.read(8 * (count + 1)), reader.read(size)

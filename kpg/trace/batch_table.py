@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kpg.columns.exact_diffs import is_exact
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.array_address import FIELDS
 from kpg.kernels.batch_addresses import batch_addresses
@@ -23,7 +24,10 @@ def describe_batch(updates: Updates, lookup_table: LookupTable = NO_TABLE) -> Ba
     data, times, diffs = updates.data, updates.times, updates.diffs
     for block in (data, times, diffs):
         assert block.flags.c_contiguous, "kernels read contiguous rows"
-    at_data, at_times, at_diffs = batch_addresses(data, times, diffs)
+    if is_exact(diffs):  # readers of exact diffs read a copy with digits, and only search in this batch
+        at_data, at_times, at_diffs = address(data), address(times), address(diffs)
+    else:
+        at_data, at_times, at_diffs = batch_addresses(data, times, diffs)
     depth, time_rows = times.shape
     entries = len(lookup_table.array)
     return (

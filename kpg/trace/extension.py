@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.algebra.order import Time
+from kpg.columns.exact_diffs import largest, mass, total_mass
+from kpg.columns.lane_values import MAX
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates, trim
@@ -24,9 +26,11 @@ from kpg.kernels.extend_tuples import extend_tuples, tuples_within_limit
 from kpg.kernels.intersect_extenders import intersect_extenders
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
+from kpg.trace.exact_extension import LocatedExtender, extend_exactly
 from kpg.trace.locate_batches import locate_into
 
 CHUNK_TUPLES = 1 << 16  # searched together, so that their ranges stay in the cache
+EXACT_TUPLES = 64  # extended in one call where products may leave 64 bits
 INITIAL_SCRATCH_TIMES = 16  # times of one pair of tuple and row that the scratch space holds at first
 
 
@@ -75,6 +79,7 @@ class Extension:
         self._next = 0  # the first tuple after the present chunk
         self._table: Ints | None = None
         self._ranges: Ints | None = None
+        self._products_fit = True  # in the present chunk
 
     @property
     def proposed(self) -> int:
@@ -95,6 +100,8 @@ class Extension:
     def _extend_some(self, limit: int) -> Updates | None:
         """Return the extensions of some tuples of the chunk, or None if these have none."""
         assert self._ranges is not None
+        if not self._products_fit:
+            return self._extend_exactly()
         chunk, start = self._chunk, int(self._meter[0])
         lanes, depth = self._shape.projection.shape[0], len(self._floor)
         stop, max_times, n = len(chunk), INITIAL_SCRATCH_TIMES, 0
@@ -142,6 +149,45 @@ class Extension:
         self._table = np.concatenate(tables)
         self._ranges = ranges
         self._meter[0] = 0
+        self._products_fit = self._bound_of_products(ranges) <= MAX
+
+    def _bound_of_products(self, ranges: Ints) -> int:
+        """Return a bound of the diffs of the chunk's extensions: each is a product of sums of diffs."""
+        bound = mass(self._tuples)
+        for batches in self._batches:
+            bound *= 1 + total_mass([batch.updates for batch in batches])
+        if bound <= MAX:
+            return bound
+        bound = largest(self._chunk.diffs)
+        for number, batches in enumerate(self._batches):
+            first, last = 2 * self._bounds[number : number + 2]
+            rows = (ranges[first + 1 : last : 2] - ranges[first:last:2]).sum(axis=0).max(initial=0)
+            bound *= 1 + int(rows) * max([largest(batch.updates.diffs) for batch in batches], default=0)
+        return bound
+
+    def _extend_exactly(self) -> Updates | None:
+        """Return the extensions of some tuples of the chunk where products may leave 64 bits, or None."""
+        assert self._ranges is not None
+        start = int(self._meter[0])
+        stop = min(start + EXACT_TUPLES, len(self._chunk))
+        extenders = [
+            LocatedExtender(
+                len(extender.lanes),
+                extender.strict,
+                extender.negative,
+                self._batches[number],
+                self._ranges[slice(*2 * self._bounds[number : number + 2])],
+            )  # fmt: skip
+            for number, extender in enumerate(self._extenders)
+        ]
+        shape, floor = self._shape, tuple(self._floor.tolist())
+        updates = extend_exactly(
+            self._chunk, range(start, stop), extenders, shape.new, (shape.low, shape.high), shape.projection, floor
+        )
+        self._meter += (stop - start, 0 if updates is None else len(updates))
+        if stop == len(self._chunk):
+            self._ranges = None
+        return updates
 
 
 def keys_of(data: Ints, extender: Extender) -> Ints:

@@ -11,12 +11,13 @@ Cost: a search for each key and batch, then linear in the rows found, times the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidation import consolidate
+from kpg.columns.exact_diffs import MAX_MASS, digit_count, is_exact, join_digits, narrow, total_mass, with_digits
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
 from kpg.kernels.gather_rows import consolidate_keys, copy_histories, copy_rows_as_of, fill_offsets, group_offsets
 from kpg.kernels.sum_diffs import sum_diffs
@@ -36,7 +37,7 @@ class KeyHistory:
     offsets: Ints  # int64[m + 1]
     data: Ints  # int64[value lanes, n]
     times: Ints  # int64[depth, n], never a constant
-    diffs: Ints  # int64[width, n], never a constant
+    diffs: Ints  # int64[width, n], never a constant; Python ints if sums of them may leave 64 bits
 
 
 def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int) -> KeyHistory:
@@ -44,6 +45,22 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 
     Without batches the numbers of lanes are unknown: the result has no value lanes and diffs of one lane.
     """
+    if total_mass([batch.updates for batch in batches]) <= MAX_MASS:
+        return _gather(batches, keys, floor, depth)
+    digits, split = _split_batches(batches)
+    history = _gather(split, keys, floor, depth)
+    diffs = join_digits(history.diffs, digits)
+    fits = sum(map(abs, diffs.flat)) <= MAX_MASS  # no sum that a reader computes can leave 64 bits
+    return replace(history, diffs=narrow(diffs) if fits else diffs)
+
+
+def _split_batches(batches: Sequence[Batch]) -> tuple[int, list[Batch]]:
+    """Return the batches with digits as diffs, and the number of digits of a diff."""
+    digits = digit_count([batch.updates for batch in batches])
+    return digits, [Batch(with_digits(batch.updates, digits), batch.key_lanes, batch.description) for batch in batches]
+
+
+def _gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int) -> KeyHistory:
     key_lanes, m = keys.shape
     lanes, width = _shape(batches, key_lanes)
     table, ranges, n = locate(batches, keys)
@@ -61,7 +78,14 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 
 
 def accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
-    """Return the sum of the diffs of each key over all values and times: int64[width, m]."""
+    """Return the sum of the diffs of each key over all values and times: int64[width, m], or Python ints."""
+    if total_mass([batch.updates for batch in batches]) <= MAX_MASS:
+        return _accumulate(batches, keys, width)
+    digits, split = _split_batches(batches)
+    return narrow(join_digits(_accumulate(split, keys, width * digits), digits))
+
+
+def _accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
     lanes, m = keys.shape
     sums = np.zeros((width, m), np.int64)
     if batches:
@@ -81,7 +105,8 @@ def distinct_keys(updates: Updates, key_lanes: int) -> tuple[Ints, Ints]:
 def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, Ints]:
     """Return the collection as of a time: data int64[lanes, k] in order, and multiplicities int64[width, k], none zero.
 
-    `keys` restricts it to some keys; None means all. `at` must be beyond the since of the batches.
+    `keys` restricts it to some keys; None means all. `at` must be beyond the since of the batches. Multiplicities that
+    leave 64 bits are Python ints.
     """
     if not batches:
         return np.empty((0, 0), np.int64), np.empty((1, 0), np.int64)
@@ -105,9 +130,15 @@ def _read_batch(batch: Batch, at: Time) -> Updates:
 
 
 def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:
+    digits = 0
+    if any(is_exact(batch.updates.diffs) for batch in batches):  # the kernel only copies diffs
+        digits, batches = _split_batches(batches)
+        table = table_of([batch.row for batch in batches])
     lanes, width = _shape(batches, 0)
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
     kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
+    if digits:
+        diffs = narrow(join_digits(diffs, digits))
     return consolidate(Updates(trim(data, kept), SAME_TIME, trim(diffs, kept)))
 
 

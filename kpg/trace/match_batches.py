@@ -6,7 +6,7 @@ The result is delivered in slices of at most `limit` updates. A slice may end in
 delivered once. Missing time coordinates of a side count as zero. If the times
 of both sides are constants, the times of a slice are one too; so are the diffs. If only one side has a constant time,
 and all paired times of the other side are at or before it, a slice has that constant time. The updates of a slice are
-not consolidated and in no particular order.
+not consolidated and in no particular order. Products that leave 64 bits are Python ints (kpg.columns.exact_diffs).
 Cost: linear in the smaller side plus the output; memory for one slice. One row against 10M rows: about 10 µs.
 """
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.columns.exact_diffs import largest, mass, shrink_exact
+from kpg.columns.lane_values import MAX
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.match_rows import find_pairs, times_at_or_before, write_pairs
 
@@ -23,14 +25,14 @@ MAX_KEYS_PER_SLICE = 1 << 17  # so that the list of matching ranges stays in the
 class Match:
     """A match in progress: both runs and the position in them."""
 
-    __slots__ = ("_boxes", "_depth", "_left", "_more", "_projection", "_right", "_state", "_key_lanes", "_width")
+    __slots__ = ("_boxes", "_depth", "_left", "_more", "_projection", "_right", "_state", "_key_lanes", "_fits")
 
     def __init__(self, left: Updates, right: Updates, key_lanes: int, projection: Ints, depth: int) -> None:
         self._left, self._right = left, right
         self._key_lanes, self._projection, self._depth = key_lanes, projection, depth
         left_width, right_width = left.diffs.shape[0], right.diffs.shape[0]
         assert left_width == 1 or right_width == 1, "only one side may have wide diffs"
-        self._width = left_width * right_width
+        self._fits = _products_fit(left, right)
         self._state = np.zeros(7, np.int64)
         self._boxes: Ints | None = None
         self._more = left.data.shape[1] > 0 and right.data.shape[1] > 0
@@ -53,14 +55,25 @@ class Match:
         return self._boxes
 
     def _fill(self, boxes: Ints, n: int, total: int) -> Updates:
+        if self._fits:
+            return self._write(boxes, n, total, self._left.diffs, self._right.diffs)
+        left, right = self._left, self._right
+        ones = np.ones((1, 1), np.int64)
+        rows = self._write(boxes, n, total, _numbers(left), ones)  # with row numbers as diffs, to multiply exactly
+        others = self._write(boxes, n, total, ones, _numbers(right))
+        return Updates(rows.data, rows.times, _exact_products(left.diffs, rows.diffs, right.diffs, others.diffs))
+
+    def _write(self, boxes: Ints, n: int, total: int, left_diffs: Ints, right_diffs: Ints) -> Updates:
+        """Return the pairs of some boxes, given the diffs of both sides."""
         left, right = self._left, self._right
         left_times, right_times = self._plain_times(boxes, n)
         constant_times = left_times.shape[1] == 1 and right_times.shape[1] == 1
-        constant_diffs = left.diffs.shape[1] == 1 and right.diffs.shape[1] == 1
+        constant_diffs = left_diffs.shape[1] == 1 and right_diffs.shape[1] == 1
         data = np.empty((self._projection.shape[0], total), np.int64)
         times = np.empty((self._depth, 1 if constant_times else total), np.int64)
-        diffs = np.empty((self._width, 1 if constant_diffs else total), np.int64)
-        write_pairs(left.data, left_times, left.diffs, right.data, right_times, right.diffs, self._projection,
+        width = left_diffs.shape[0] * right_diffs.shape[0]
+        diffs = np.empty((width, 1 if constant_diffs else total), np.int64)
+        write_pairs(left.data, left_times, left_diffs, right.data, right_times, right_diffs, self._projection,
              boxes, n, data, times, diffs)  # fmt: skip
         return Updates(data, times, diffs)
 
@@ -72,3 +85,22 @@ class Match:
         if right.shape[1] == 1 and left.shape[1] > 1 and left.shape[0] <= right.shape[0]:
             return (right, right) if times_at_or_before(left, right, 0, boxes, n) else (left, right)
         return left, right
+
+
+def _products_fit(left: Updates, right: Updates) -> bool:
+    """Return whether all products of a diff of each side fit 64 bits."""
+    if mass(left) * mass(right) <= MAX:
+        return True
+    return len(left) == 0 or len(right) == 0 or largest(left.diffs) * largest(right.diffs) <= MAX
+
+
+def _numbers(updates: Updates) -> Ints:
+    """Return the number of each row; where diffs are constant, any row will do."""
+    if updates.diffs.shape[1] == 1:
+        return np.zeros((1, 1), np.int64)
+    return np.arange(len(updates), dtype=np.int64).reshape(1, -1)
+
+
+def _exact_products(left: Ints, rows: Ints, right: Ints, others: Ints) -> Ints:
+    """Return the products of the diffs of some rows of the left side and some of the right one."""
+    return shrink_exact(left.astype(object)[:, rows[0]] * right.astype(object)[:, others[0]])

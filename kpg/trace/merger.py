@@ -5,7 +5,7 @@
 The result covers [lower of older, upper of newer). At every time beyond `since` it accumulates to the same collection
 as its inputs; with an empty since (no readers) it is empty. The caller creates a `Merge` and calls `work(fuel)` until
 it is done; both inputs stay readable until then. An empty newer batch makes the merge a compaction of the older one.
-Times or diffs that come out all equal become constants.
+Times or diffs that come out all equal become constants. Sums never wrap (kpg.columns.exact_diffs).
 Cost: one pass over both inputs, at most `fuel` rows for each call of `work`.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.exact_diffs import MAX_MASS, digit_count, mass, set_mass, with_digits, without_digits
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
@@ -29,9 +30,14 @@ UNLIMITED = 1 << 62  # more fuel than any merge needs
 class _RunMerge:
     """A merge of two sorted runs in progress: the output so far, and the position in each input."""
 
-    __slots__ = ("_a", "_b", "_frontier", "_lone", "_data", "_times", "_diffs", "_state")
+    __slots__ = ("_a", "_b", "_frontier", "_lone", "_data", "_times", "_diffs", "_state", "_mass", "_digits")
 
     def __init__(self, a: Updates, b: Updates, frontier: Ints, lone: int) -> None:
+        self._mass = mass(a) + mass(b)
+        self._digits = 0  # of each diff, where sums may leave 64 bits
+        if self._mass > MAX_MASS:
+            self._digits = digit_count((a, b))
+            a, b = with_digits(a, self._digits), with_digits(b, self._digits)
         self._a, self._b, self._frontier, self._lone = a, b, frontier, lone
         rows = a.data.shape[1] + b.data.shape[1]
         self._data: Ints | None = allocate_block(a.data.shape[0], rows)
@@ -50,6 +56,13 @@ class _RunMerge:
 
     def finish(self) -> Updates:
         """Return the merged run in exactly the memory it needs. Must be called once."""
+        if self._digits:
+            return without_digits(self._finish(), self._digits)
+        updates = self._finish()
+        set_mass(updates, self._mass)
+        return updates
+
+    def _finish(self) -> Updates:
         _, _, kept, _, written, timed, _, _ = self._state.tolist()
         data, times, diffs = self._data, self._times, self._diffs
         assert data is not None and times is not None and diffs is not None

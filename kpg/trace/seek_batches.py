@@ -3,7 +3,8 @@
     seek(rows, batches)  =  the sum over batches B of match(rows, B)
 
 All keys are searched in all batches in one kernel call; the alternating seeks of a `Match` would wait for memory at
-each step. If the pairs do not fit into one slice, a `Match` with each batch produces them.
+each step. If the pairs do not fit into one slice, or a product may leave 64 bits, a `Match` with each batch produces
+them.
 Cost: a search for each key and batch, then linear in pairs; memory for one slice.
 """
 
@@ -14,6 +15,8 @@ from collections import deque
 import numpy as np
 
 from kpg.columns.consolidation import shrink_block
+from kpg.columns.exact_diffs import largest, mass, total_mass
+from kpg.columns.lane_values import MAX
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.seek_rows import count_pairs, write_seek_pairs
 from kpg.trace.batch import Batch
@@ -52,14 +55,14 @@ class Seek:
         return None
 
     def _all_pairs(self, limit: int) -> Updates | None:
-        """Return all pairs, or None if there are none or too many; in the latter case, matches produce them."""
+        """Return all pairs, or None if there are none, or if matches must produce them."""
         rows, batches = self._rows, self._batches
         keys, offsets = distinct_keys(rows, self._key_lanes)
         table, ranges, row_count = locate(batches, keys)
         if not row_count:
             return None
         total, plain = count_pairs(rows.times, offsets, table, ranges)
-        if total > limit:
+        if total > limit or not self._products_fit():
             self._matches = deque(self._match(batch) for batch in batches)
             return None
         width = batches[0].updates.diffs.shape[0]
@@ -71,6 +74,13 @@ class Seek:
             data, times, diffs,
         )  # fmt: skip
         return Updates(data, times if plain else shrink_block(times, total), shrink_block(diffs, total))
+
+    def _products_fit(self) -> bool:
+        """Return whether all products of a diff of the rows and one of the batches fit 64 bits."""
+        factor = mass(self._rows)
+        if factor * total_mass([batch.updates for batch in self._batches]) <= MAX:
+            return True
+        return largest(self._rows.diffs) * max(largest(batch.updates.diffs) for batch in self._batches) <= MAX
 
     def _single_time(self) -> Ints:
         """Return the only time of the rows, with zeros for missing coordinates."""

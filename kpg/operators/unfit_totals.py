@@ -1,0 +1,53 @@
+"""Totals that do not fit 64 bits, as error rows.
+
+    a group's total fits          →  its row (key, total)
+    a group's total does not fit  →  an error (key, reason), and no row
+
+The exact evaluation (kpg.operators.exact_corrections) marks such a total by NULL in its first lane, which no total that
+fits contains. Operators take these rows out of their output before they send it, so that no reader sees the mark. The
+error is retracted when the total fits again, because the row with the mark is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kpg.columns.exact_diffs import MAX_MASS, total_mass
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import Schema
+from kpg.columns.selection import keep
+from kpg.columns.updates import Updates
+from kpg.operators.error_rows import ErrorRows, OperatorId
+from kpg.operators.payload import Batches
+
+NUMBER_OF_ROWS = "the number of rows does not fit 64 bits"
+SUM_OF_ROWS = "the sum does not fit 64 bits"
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitTotals:
+    """How an operator reports totals that do not fit: the kind of error, and the columns of its key."""
+
+    failures: ErrorRows
+    name: str
+    reason: str
+    keys: Schema
+
+    def errors(self, rows: Updates, operator_id: OperatorId) -> Updates:
+        """Return the errors of rows with the mark."""
+        data = np.ascontiguousarray(rows.data[: len(self.keys)])
+        symbols = self.failures.intern(self.name, operator_id, [self.reason] * len(rows), data, self.keys)
+        return Updates(symbols.reshape(1, -1), rows.times, rows.diffs)
+
+
+def may_leave_64_bits(batches: Batches) -> bool:
+    """Return whether sums of the diffs of some batches may leave 64 bits."""
+    return total_mass([batch.updates for batch in batches]) > MAX_MASS
+
+
+def split_unfit(updates: Updates, lane: int) -> tuple[Updates, Updates]:
+    """Return the rows without the mark in a lane, and those with it."""
+    unfit = updates.data[lane] == NULL
+    return keep(updates, ~unfit), keep(updates, unfit)
