@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from kpg.api.uncopyable import Uncopyable
 from kpg.columns.bind import bind, bind_condition, name_of
 from kpg.columns.expression import ColumnReference, Expression, wrap
+from kpg.columns.lane_values import MAX
 from kpg.columns.schema import INT64, Schema
 from kpg.errors import BadPlan, TypeMismatch, UndefinedName
 from kpg.plan import nodes
@@ -204,6 +205,8 @@ class Collection(Uncopyable):
         """Keep each row with a count of at least `at_least` once."""
         if at_least < 1:
             raise BadPlan(f"threshold() needs at least 1, not {at_least}", detail="Absent rows have the count 0.")
+        if at_least > MAX:
+            raise BadPlan(f"threshold() takes numbers below 2^63, not {at_least}")
         reduction = nodes.ReductionSpec("presence", at_least=at_least)
         return self._make(nodes.ReduceNode(self.schema, self.node.loops, self.node, self.schema.names, reduction))
 

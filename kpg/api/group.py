@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.api.group_statistics import median_of, variance_of
 from kpg.columns.expression import ColumnReference
+from kpg.columns.lane_values import MAX
 from kpg.columns.schema import FLOAT64, INT64, Schema, Type
 from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
@@ -121,6 +122,8 @@ class Group:
         """Keep the first rows by some columns, a leading "-" for descending, ties broken by the other columns."""
         if limit < 1:
             raise BadPlan(f"the number of first rows must be at least 1, not {limit}")
+        if limit > MAX:
+            raise BadPlan(f"the number of first rows must be below 2^63, not {limit}")
         inner, keys = self.collection, self.keys
         order: dict[str, str] = {}
         for column in by:

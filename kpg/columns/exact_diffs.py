@@ -36,7 +36,10 @@ def is_exact(diffs: Ints) -> bool:
 
 
 def mass(updates: Updates) -> int:
-    """Return a bound of Σ |diff| in each lane of the diffs; it exceeds the sum by less than `MAX_LOOSE_MASS`."""
+    """Return a bound of Σ |diff| in each lane of the diffs, and more than `MAX_MASS` if they are Python ints.
+
+    It exceeds the sum of int64 diffs by less than `MAX_LOOSE_MASS`.
+    """
     if updates.known_mass < 0:
         object.__setattr__(updates, "known_mass", _mass_of(updates.diffs, updates.data.shape[1]))
     return updates.known_mass
@@ -65,13 +68,13 @@ def largest(diffs: Ints) -> int:
 
 
 def _mass_of(diffs: Ints, n: int) -> int:
+    if diffs.dtype == object:  # even if all fit by now: kernels cannot read them
+        return max(MAX_MASS + 1, largest(diffs) * n)
     if n == 0:
         return 0
     bound = largest(diffs) * n
     if bound < MAX_LOOSE_MASS or diffs.shape[1] == 1:
         return bound
-    if diffs.dtype == object:
-        return int(max(sum(map(abs, lane)) for lane in diffs.tolist()))
     sums = np.abs(diffs.astype(np.float64)).sum(axis=1)
     return int(sums.max() * (1 + 2.0**-20)) + 1  # the factor covers all rounding errors
 
@@ -114,7 +117,7 @@ def sum_of(diffs: Ints) -> int:
 
 def digit_count(parts: Iterable[Updates]) -> int:
     """Return the number of digits that hold every diff of several updates."""
-    return _digits_for(max([largest(part.diffs) if len(part) else 0 for part in parts]))
+    return _digits_for(max([largest(part.diffs) if part.diffs.size else 0 for part in parts]))
 
 
 def _digits_for(magnitude: int) -> int:

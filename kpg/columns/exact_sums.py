@@ -52,9 +52,9 @@ def lane_kinds(types: Iterable[Type], marked: bool) -> LaneKinds:
 
 
 def fit_totals(totals: tuple[int, ...], kinds: LaneKinds) -> tuple[int, ...]:
-    """Return totals as lanes, by carrying between the parts of a sum; NULL and zeros if they do not fit.
+    """Return totals as lanes, by carrying between the parts of a sum.
 
-    A group with a count of zero does not exist, so its sums need not fit.
+    A count that does not fit becomes NULL, and a last part that does not fit becomes one beyond `MAX_MASS`.
     """
     if max(map(abs, totals)) <= MAX_MASS:
         return totals
@@ -63,12 +63,13 @@ def fit_totals(totals: tuple[int, ...], kinds: LaneKinds) -> tuple[int, ...]:
         if kind is LaneKind.PART:
             lanes[lane + 1] += lanes[lane] >> PART_BITS
             lanes[lane] &= int(MASK)
+        elif kind is LaneKind.LAST_PART:
+            lanes[lane] = max(-MAX_MASS - 1, min(MAX_MASS + 1, lanes[lane]))
         elif kind is LaneKind.MARK:
             lanes[lane] = int(lanes[lane] != 0)
-    limits = [MAX_MASS if kind is LaneKind.LAST_PART else MAX for kind in kinds]
-    if all(abs(value) <= limit for value, limit in zip(lanes, limits, strict=True)):
-        return tuple(lanes)
-    return (NULL if totals[0] else 0, *[0] * (len(totals) - 1))
+        elif abs(lanes[lane]) > MAX:
+            lanes[lane] = NULL
+    return tuple(lanes)
 
 
 def part_count(type_: Type) -> int:
@@ -121,7 +122,7 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return the sums of accumulated parts as a lane of the type, and which of them do not fit."""
     count = parts[0]
     if type_.kind == "float64":
-        values, failed = to_lane(_float_total(parts[1:])), np.zeros(parts.shape[1], np.bool_)
+        values, failed = to_lane(_float_total(parts[1:])), is_out_of_range(parts)
     else:
         carry = parts[1] >> 32
         high = parts[2] + carry
@@ -132,6 +133,11 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
         if type_.nullable:  # in such a column -2^63 means null
             failed |= (values == NULL) & (count != 0)
     return np.where(count == 0, NULL, values) if type_.nullable else values, failed
+
+
+def is_out_of_range(parts: Ints) -> npt.NDArray[np.bool_]:
+    """Return which accumulated parts stand for a sum that they could not hold: see `fit_totals`."""
+    return np.abs(parts[-1]) > MAX_MASS
 
 
 def _float_total(parts: Ints) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from kpg.columns.exact_diffs import narrow
 from kpg.columns.updates import Ints, Updates
 
 
@@ -19,7 +20,7 @@ def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
     return Updates(
         np.ascontiguousarray(updates.data[:, mask]),
         updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, mask]),
+        updates.diffs if updates.diffs.shape[1] == 1 else narrow(np.ascontiguousarray(updates.diffs[:, mask])),
     )
 
 
@@ -28,7 +29,7 @@ def take(updates: Updates, rows: Ints) -> Updates:
     return Updates(
         np.take(updates.data, rows, axis=1),
         updates.times if updates.times.shape[1] == 1 else np.take(updates.times, rows, axis=1),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.take(updates.diffs, rows, axis=1),
+        updates.diffs if updates.diffs.shape[1] == 1 else narrow(np.take(updates.diffs, rows, axis=1)),
     )
 
 
@@ -39,7 +40,7 @@ def slice_updates(updates: Updates, begin: int, end: int) -> Updates:
     return Updates(
         np.ascontiguousarray(updates.data[:, begin:end]),
         updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, begin:end]),
-        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, begin:end]),
+        updates.diffs if updates.diffs.shape[1] == 1 else narrow(np.ascontiguousarray(updates.diffs[:, begin:end])),
     )
 
 

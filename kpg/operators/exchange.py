@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.consolidation import consolidate_dense
-from kpg.columns.exact_diffs import is_exact
+from kpg.columns.exact_diffs import is_exact, narrow
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
@@ -101,7 +101,7 @@ def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
     if block.shape[1] != n:
         return [block] * len(owners.counts)
     if is_exact(block):
-        return [np.ascontiguousarray(block[:, owners.owner == peer]) for peer in range(len(owners.counts))]
+        return [narrow(np.ascontiguousarray(block[:, owners.owner == peer])) for peer in range(len(owners.counts))]
     lanes = block.shape[0]
     ends = lanes * np.cumsum(owners.counts)
     starts = ends - lanes * owners.counts

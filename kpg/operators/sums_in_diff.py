@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.columns.exact_diffs import multiply_diffs
-from kpg.columns.exact_sums import average, part_count, split, total
+from kpg.columns.exact_sums import average, is_out_of_range, part_count, split, total
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Type
@@ -21,6 +21,7 @@ from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
 from kpg.operators.exact_float_sums import outlier_marks
 from kpg.operators.linear import ErrorReport
+from kpg.operators.unfit_totals import NUMBER_OF_ROWS, SUM_OF_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,18 @@ class OutOfDiffStage:
             updates = keep(updates, present)
         data = np.empty((self.key_lanes + len(self.wanted), len(updates)), np.int64)
         data[: self.key_lanes] = updates.data[: self.key_lanes]
-        overflow = np.zeros(len(updates), np.bool_)
+        overflow, uncounted = np.zeros(len(updates), np.bool_), np.zeros(len(updates), np.bool_)
         exact = dict(self.exact)
         for index, wanted in enumerate(self.wanted):
             at = self.key_lanes + wanted.at
             parts = updates.data[at : at + part_count(wanted.type_)]
+            if wanted.kind != "sum":
+                uncounted |= parts[0] == NULL
             if wanted.kind == "count":
                 data[self.key_lanes + index] = updates.data[self.key_lanes]
             elif wanted.at in exact:
                 data[self.key_lanes + index] = updates.data[self.key_lanes + exact[wanted.at] + (wanted.kind == "avg")]
+                overflow |= is_out_of_range(parts)
             elif wanted.kind == "avg":
                 data[self.key_lanes + index] = average(parts, wanted.type_)
             else:
@@ -113,10 +117,9 @@ class OutOfDiffStage:
                     limit = 10**wanted.type_.precision
                     overflow |= (sums >= limit) | ((sums <= -limit) & (sums != NULL))
         totals = Updates(data, updates.times, updates.diffs)
-        if not overflow.any():
+        failed = overflow | uncounted
+        if not failed.any():
             return totals
-        fail.report_rows(updates, overflow, lambda row: self._failure())
-        return keep(totals, ~overflow)
-
-    def _failure(self) -> Failure:
-        return Failure("the sum does not fit its type", self.origin)
+        reasons = (NUMBER_OF_ROWS, SUM_OF_ROWS)
+        fail.report_rows(updates, failed, lambda row: Failure(reasons[int(overflow[row])], self.origin))
+        return keep(totals, ~failed)

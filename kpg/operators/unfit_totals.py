@@ -1,11 +1,12 @@
-"""Totals that do not fit 64 bits, as error rows.
+"""Counts that do not fit 64 bits, as error rows.
 
-    a group's total fits          →  its row (key, total)
-    a group's total does not fit  →  an error (key, reason), and no row
+    a group's count fits          →  its row (key, count)
+    a group's count does not fit  →  an error (key, reason), and no row
 
-The exact evaluation (kpg.operators.exact_corrections) marks such a total by NULL in its first lane, which no total that
-fits contains. Operators take these rows out of their output before they send it, so that no reader sees the mark. The
-error is retracted when the total fits again, because the row with the mark is.
+The exact evaluation (kpg.operators.exact_corrections) marks such a count by NULL, which no count that fits is.
+Operators take these rows out of their output before they send it, so that no reader sees the mark. The error is
+retracted when the count fits again, because the row with the mark is. Sums are checked when they are read out of their
+lanes (kpg.operators.sums_in_diff).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kpg.operators.error_rows import ErrorRows, OperatorId
 from kpg.operators.payload import Batches
 
 NUMBER_OF_ROWS = "the number of rows does not fit 64 bits"
-SUM_OF_ROWS = "the sum does not fit 64 bits"
+SUM_OF_ROWS = "the sum does not fit its type"
 
 
 @dataclass(frozen=True, slots=True)

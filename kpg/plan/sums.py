@@ -20,7 +20,6 @@ from kpg.operators.linear import Linear
 from kpg.operators.sums_in_diff import IntoDiffStage, OutOfDiffStage, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic
-from kpg.operators.unfit_totals import SUM_OF_ROWS
 from kpg.plan import nodes
 from kpg.plan.reduce_tactics import maintain_reduction, sums_tactic
 from kpg.plan.rendered import Rendered
@@ -46,7 +45,7 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     raw = keys.concat(_numbered("part", into.width))
     kinds = lane_kinds(types.values(), marked=bool(into.floats))
     sweep, tactic = Sweep(SUMS, kinds=kinds), sums_tactic(kinds)
-    summed = maintain_reduction(renderer, node, arrangement, raw, "sum", sweep, tactic, share=False, unfit=SUM_OF_ROWS)
+    summed = maintain_reduction(renderer, node, arrangement, raw, "sum", sweep, tactic, share=False)
     outputs = tuple(
         SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
         for kind, column in requested

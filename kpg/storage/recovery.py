@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.exact_diffs import narrow
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, constant
@@ -241,4 +242,4 @@ def _where(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
     def some(block: Ints) -> Ints:
         return block if block.shape[1] == 1 != len(updates) else np.ascontiguousarray(block[:, mask])
 
-    return Updates(np.ascontiguousarray(updates.data[:, mask]), some(updates.times), some(updates.diffs))
+    return Updates(np.ascontiguousarray(updates.data[:, mask]), some(updates.times), narrow(some(updates.diffs)))

@@ -7,6 +7,8 @@ negative, as they may be in the engine for a while:
     a group is *present*      if its counts do not sum to 0    (count, sum, avg)
     everything else           is linear or bilinear in counts
 
+Counts of rows have any size. A count or sum *in* a row that does not fit 64 bits is OVERFLOW: an error of the engine.
+
 The functions have the names of the operators, so import the module: `from kpg.testing import denotations`.
 """
 
@@ -16,6 +18,8 @@ import builtins
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
+
+from kpg.testing.model import OVERFLOW
 
 Row: TypeAlias = tuple[Any, ...]
 Multiset: TypeAlias = dict[Row, int]
@@ -136,16 +140,17 @@ def threshold(rows: Multiset, least: int) -> Multiset:
 def count(rows: Multiset, key: Columns) -> Multiset:
     """Return the key, then its number of rows, counting copies."""
     totals = {group: builtins.sum(members.values()) for group, members in groups(rows, key).items()}
-    return {group + (total,): 1 for group, total in totals.items() if total}
+    return {group + (total if abs(total) < 2**63 else OVERFLOW,): 1 for group, total in totals.items() if total}
 
 
 def sum(rows: Multiset, key: Columns, column: int) -> Multiset:
     """Return the key, then the sum of a column, counting copies."""
-    return {
-        group + (builtins.sum(row[column] * count for row, count in members.items()),): 1
+    totals = {
+        group: builtins.sum(row[column] * count for row, count in members.items())
         for group, members in groups(rows, key).items()
         if builtins.sum(members.values())
     }
+    return {group + (total if -(2**63) <= total < 2**63 else OVERFLOW,): 1 for group, total in totals.items()}
 
 
 def avg(rows: Multiset, key: Columns, column: int) -> Multiset:

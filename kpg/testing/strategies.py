@@ -34,11 +34,25 @@ def rows(arity: int, largest: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(*[st.integers(0, largest)] * arity)
 
 
+SMALL_DIFFS = st.sampled_from([1, -1])
+
+
+def huge_diffs() -> st.SearchStrategy[int]:
+    """Generate diffs whose sums and products leave 64 bits and come back: powers of two, their neighbours, and ±1."""
+    magnitudes = [1, 2**31, 2**32, 2**62 - 1, 2**62, 2**63 - 1]
+    return st.sampled_from([sign * magnitude for magnitude in magnitudes for sign in (1, -1)])
+
+
 def updates(
-    data: st.SearchStrategy[Any], depth: int, *, max_size: int = 12, largest: int = 2
+    data: st.SearchStrategy[Any],
+    depth: int,
+    *,
+    max_size: int = 12,
+    largest: int = 2,
+    diffs: st.SearchStrategy[int] = SMALL_DIFFS,
 ) -> st.SearchStrategy[list[Update[Any]]]:
     """Generate updates to the given data, at any times in any order, with diffs of ±1: counts may go negative."""
-    return st.lists(st.tuples(data, times(depth, largest), st.sampled_from([1, -1])), max_size=max_size)
+    return st.lists(st.tuples(data, times(depth, largest), diffs), max_size=max_size)
 
 
 @st.composite

@@ -11,6 +11,7 @@ from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates
 from kpg.testing import kernel_twins as twins
 from kpg.testing.kernel_twins import block, columns, sorted_rows
+from kpg.testing.strategies import huge_diffs
 from kpg.trace import extension as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -27,8 +28,13 @@ def batch_of(updates: list[twins.TupleUpdate], lanes: int, depth: int) -> Batch:
     return Batch(consolidated, 0, Description(start, Frontier(), start))
 
 
-def updates_of(lanes: int, depth: int) -> st.SearchStrategy[list[twins.TupleUpdate]]:
-    update = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), st.sampled_from([-1, 1, 2]))
+SMALL_DIFFS = st.sampled_from([-1, 1, 2])
+
+
+def updates_of(
+    lanes: int, depth: int, diffs: st.SearchStrategy[int] = SMALL_DIFFS
+) -> st.SearchStrategy[list[twins.TupleUpdate]]:
+    update = st.tuples(st.tuples(*[small] * lanes), st.tuples(*[small] * depth), diffs)
     return st.lists(update, max_size=8)
 
 
@@ -39,14 +45,15 @@ def test_extend_equals_its_twin(data: st.DataObject) -> None:
     new = data.draw(st.integers(0, 2))
     count = data.draw(st.integers(1, 1 if new == 2 else 3))
     lanes = 2
-    tuples = data.draw(updates_of(lanes, depth))
+    diffs = data.draw(st.sampled_from([SMALL_DIFFS, huge_diffs()]))  # products of huge ones leave 64 bits
+    tuples = data.draw(updates_of(lanes, depth, diffs))
     tuples = [(d + t[1:][::-1], t, r) for d, t, r in tuples]  # an initial time that may be after or before the time
     floor = tuple(data.draw(st.integers(0, 1)) for _ in range(1)) + (0,) * (depth - 1)
     sides, batches, extenders = [], [], []
     for number in range(count):
         keys = data.draw(st.permutations(range(lanes)))[: data.draw(st.integers(0, lanes))]
         inner = data.draw(st.integers(1, depth))
-        held = data.draw(updates_of(len(keys) + new, inner))
+        held = data.draw(updates_of(len(keys) + new, inner, diffs))
         cut = data.draw(st.integers(0, len(held)))
         batches.append(
             [batch for part in (held[:cut], held[cut:]) if len(batch := batch_of(part, len(keys) + new, inner))]
