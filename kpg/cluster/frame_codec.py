@@ -135,7 +135,7 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
     at += sizes[1]
     diffs = body[at : at + sizes[2]].reshape(width, diff_columns)
     at += sizes[2]
-    if digits and width % digits:
+    if digits > width or (digits and width % digits):
         raise ProtocolError("a frame of rows has an impossible shape")
     diffs = from_words(diffs, digits)
     if symbolic:

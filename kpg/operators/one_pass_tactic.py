@@ -24,7 +24,7 @@ from kpg.kernels.unchanged_minimum import keys_with_changed_minimum
 from kpg.operators.correction_columns import Corrections
 from kpg.operators.payload import Batches
 from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
-from kpg.operators.unfit_totals import may_leave_64_bits
+from kpg.trace.batch import may_leave_64_bits
 from kpg.trace.description import elements
 from kpg.trace.locate_batches import locate
 

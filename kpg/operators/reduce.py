@@ -33,8 +33,8 @@ from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.correction_columns import Corrections
 from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
 from kpg.operators.trace_input import TraceInput
-from kpg.operators.unfit_totals import UnfitTotals, may_leave_64_bits, split_unfit
-from kpg.trace.batch import Batch
+from kpg.operators.unfit_totals import UnfitTotals, split_unfit
+from kpg.trace.batch import Batch, may_leave_64_bits
 from kpg.trace.batcher import earliest
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle

@@ -16,13 +16,12 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all, shrink_block
-from kpg.columns.exact_diffs import MAX_MASS, mass, total_mass
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
-from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.errors import BadPlan
 from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
 from kpg.kernels.single_time import single_time_changes
@@ -33,10 +32,10 @@ from kpg.operators.exact_corrections import sweep_exactly
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
 from kpg.operators.trace_input import TraceInput
-from kpg.operators.unfit_totals import UnfitTotals, may_leave_64_bits, split_unfit
-from kpg.trace.batch import Batch
+from kpg.operators.unfit_totals import UnfitTotals, split_unfit
+from kpg.trace.batch import Batch, may_leave_64_bits
 from kpg.trace.description import Description
-from kpg.trace.key_history import accumulate, distinct_keys
+from kpg.trace.key_history import accumulate_in_64_bits, distinct_keys
 
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
@@ -55,13 +54,15 @@ class Sweep:
     def correct(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections when sorted updates follow some batches, sorted by key, value and time.
 
-        Sums that do not fit 64 bits are rows with a mark: see kpg.operators.unfit_totals.
+        No sum may leave 64 bits; otherwise `correct_exactly` must be used.
         """
-        if mass(updates) + total_mass([batch.updates for batch in before]) > MAX_MASS:
-            return sweep_exactly(self.kind, self.at_least, self.kinds, updates, key_lanes, before)
         if updates.times.shape[1] == 1:
             return self.at_single_time(updates, key_lanes, before)
         return self.over_times(updates, key_lanes, before)
+
+    def correct_exactly(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
+        """Return the corrections where sums may leave 64 bits; see kpg.operators.unfit_totals for those that do."""
+        return sweep_exactly(self.kind, self.at_least, self.kinds, updates, key_lanes, before)
 
     def at_single_time(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections for updates at one constant time."""
@@ -69,7 +70,7 @@ class Sweep:
             keys, offsets = updates.data, ROWS_ARE_KEYS  # each row is distinct
         else:
             keys, offsets = distinct_keys(updates, key_lanes)
-        old = accumulate(before, keys, updates.width)
+        old = accumulate_in_64_bits(before, keys, updates.width)
         values = updates.diffs.shape[0] if self.kind == SUMS else 0
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
         data, diffs = allocate_block(key_lanes + values, most), np.empty((1, most), np.int64)
@@ -79,7 +80,7 @@ class Sweep:
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections for updates at several times."""
         keys, offsets = distinct_keys(updates, key_lanes)
-        sums = accumulate(before, keys, updates.width)
+        sums = accumulate_in_64_bits(before, keys, updates.width)
         if self.kind == SUMS:
             in_order = _sums_in_order(updates, keys, offsets, sums)
             if in_order is not None:
@@ -129,10 +130,8 @@ class SweepReduce(Operator):
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
-            corrected = self._correct(message.payload)
+            corrected = self._correct(message)
             upper = message.payload[-1].upper
-            if self.unfit is not None and may_leave_64_bits(self.input.batches() + message.payload):
-                corrected = self._report_unfit(self.unfit, corrected, message.times)
             if len(corrected):
                 batch = Batch(corrected, self.key_lanes, Description(self.upper, upper, START))
                 self.upper = upper
@@ -140,13 +139,18 @@ class SweepReduce(Operator):
             self.input.acknowledge(upper)
         return False
 
-    def _correct(self, batches: Batches) -> Updates:
-        """Return the corrections when these batches follow the acknowledged ones."""
+    def _correct(self, message: Message) -> Updates:
+        """Return the corrections when the batches of a message follow the acknowledged ones."""
         before, parts = self.input.batches(), []
-        for batch in batches:
-            parts.append(self.sweep.correct(batch.updates, self.key_lanes, before))
+        exact = may_leave_64_bits(before + message.payload)
+        correct = self.sweep.correct_exactly if exact else self.sweep.correct
+        for batch in message.payload:
+            parts.append(correct(batch.updates, self.key_lanes, before))
             before += (batch,)
-        return parts[0] if len(parts) == 1 else consolidate_all(parts)
+        corrected = parts[0] if len(parts) == 1 else consolidate_all(parts)
+        if exact and self.unfit is not None:
+            return self._report_unfit(self.unfit, corrected, message.times)
+        return corrected
 
     def _report_unfit(self, unfit: UnfitTotals, corrected: Updates, times: Times) -> Updates:
         """Send the totals that do not fit as errors, and return the other corrections."""

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kpg.columns.exact_diffs import MAX_MASS, total_mass
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
 from kpg.operators.error_rows import ErrorRows, OperatorId
-from kpg.operators.payload import Batches
 
 NUMBER_OF_ROWS = "the number of rows does not fit 64 bits"
 SUM_OF_ROWS = "the sum does not fit its type"
@@ -41,11 +39,6 @@ class UnfitTotals:
         data = np.ascontiguousarray(rows.data[: len(self.keys)])
         symbols = self.failures.intern(self.name, operator_id, [self.reason] * len(rows), data, self.keys)
         return Updates(symbols.reshape(1, -1), rows.times, rows.diffs)
-
-
-def may_leave_64_bits(batches: Batches) -> bool:
-    """Return whether sums of the diffs of some batches may leave 64 bits."""
-    return total_mass([batch.updates for batch in batches]) > MAX_MASS
 
 
 def split_unfit(updates: Updates, lane: int) -> tuple[Updates, Updates]:

@@ -7,10 +7,12 @@ number of readers may share a batch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.columns.exact_diffs import MAX_MASS, total_mass
 from kpg.columns.updates import Updates
 from kpg.trace.batch_table import BatchRow, describe_batch
 from kpg.trace.description import Description
@@ -85,3 +87,8 @@ class Batch:
     def since(self) -> Frontier:
         """The since: the batch distinguishes only times beyond it."""
         return self.description.since
+
+
+def may_leave_64_bits(batches: Iterable[Batch]) -> bool:
+    """Return whether sums of the diffs of some batches may leave 64 bits."""
+    return total_mass([batch.updates for batch in batches]) > MAX_MASS

@@ -17,11 +17,11 @@ import numpy as np
 
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidation import consolidate
-from kpg.columns.exact_diffs import MAX_MASS, digit_count, is_exact, join_digits, narrow, total_mass, with_digits
+from kpg.columns.exact_diffs import MAX_MASS, digit_count, is_exact, join_digits, narrow, with_digits
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
 from kpg.kernels.gather_rows import consolidate_keys, copy_histories, copy_rows_as_of, fill_offsets, group_offsets
 from kpg.kernels.sum_diffs import sum_diffs
-from kpg.trace.batch import Batch
+from kpg.trace.batch import Batch, may_leave_64_bits
 from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate
 from kpg.trace.merger import merge_updates
@@ -45,7 +45,7 @@ def gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int)
 
     Without batches the numbers of lanes are unknown: the result has no value lanes and diffs of one lane.
     """
-    if total_mass([batch.updates for batch in batches]) <= MAX_MASS:
+    if not may_leave_64_bits(batches):
         return _gather(batches, keys, floor, depth)
     digits, split = _split_batches(batches)
     history = _gather(split, keys, floor, depth)
@@ -79,13 +79,14 @@ def _gather(batches: Sequence[Batch], keys: Ints, floor: Time | None, depth: int
 
 def accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
     """Return the sum of the diffs of each key over all values and times: int64[width, m], or Python ints."""
-    if total_mass([batch.updates for batch in batches]) <= MAX_MASS:
-        return _accumulate(batches, keys, width)
+    if not may_leave_64_bits(batches):
+        return accumulate_in_64_bits(batches, keys, width)
     digits, split = _split_batches(batches)
-    return narrow(join_digits(_accumulate(split, keys, width * digits), digits))
+    return narrow(join_digits(accumulate_in_64_bits(split, keys, width * digits), digits))
 
 
-def _accumulate(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
+def accumulate_in_64_bits(batches: Sequence[Batch], keys: Ints, width: int) -> Ints:
+    """Return the same where the caller knows that no sum can leave 64 bits."""
     lanes, m = keys.shape
     sums = np.zeros((width, m), np.int64)
     if batches:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.cluster import frame_codec, request_frames
+from kpg.columns.exact_diffs import narrow
 from kpg.columns.lane_values import NULL
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
@@ -43,6 +44,16 @@ def test_rows_with_text_arrive_by_value(messages: list[list[tuple[int, str | byt
     assert len(ours.new_ids([np.arange(len(here))])) == 0  # all have crossed
 
 
+@given(st.lists(st.integers(), min_size=1, max_size=6), st.booleans())
+def test_diffs_of_any_size_arrive_exactly(values: list[int], repeated: bool) -> None:
+    n = len(values)
+    diffs = narrow(np.array(values, object).reshape(1, n)[:, : 1 if repeated else n].copy())
+    updates = Updates(np.arange(n).reshape(1, n), constant((0,)), diffs, consolidated=True)
+    dictionary = frame_codec.SymbolDictionary(Symbols())
+    found, _ = frame_codec.decode_updates(joined(frame_codec.encode_updates(updates, (), dictionary)), 0, dictionary)
+    assert found.consolidated and found.diffs.dtype == diffs.dtype and found.diffs.tolist() == diffs.tolist()
+
+
 @given(changes=st.lists(st.tuples(st.integers(-9, 9), times(2), st.integers(-3, 3)), max_size=5), more=st.booleans())
 def test_progress_arrives_as_it_was_sent(changes: list[tuple[int, tuple[int, ...], int]], more: bool) -> None:
     frame = ProgressFrame(((4, changes), (-1, [(0, (5,), 1)])) if more else ((4, changes),))
@@ -65,7 +76,7 @@ def frames() -> dict[str, np.ndarray]:
     symbols = Symbols()
     dictionary = frame_codec.SymbolDictionary(symbols)
     data = np.array([[1, 2], symbols.intern(["a text of several words", b"bytes"]).tolist()], np.int64)
-    updates = Updates(data, np.array([[3, 4], [1, 1]], np.int64), constant((1,)))
+    updates = Updates(data, np.array([[3, 4], [1, 1]], np.int64), np.array([[1, 2**70]], object))
     block = request_frames.RowBlock(updates, (1,))
     failure = frame_codec.encode_failure(FailureFrame(3, ParseError("no rule", detail="here", hint="there")))
     progress = ProgressFrame(((4, [(1, (5, 6), -1), (2, (7, 8), 1)]), (9, [(0, (5,), 1)])))

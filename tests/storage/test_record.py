@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
+from kpg.columns.exact_diffs import narrow
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
@@ -26,16 +27,19 @@ ROWS = st.lists(
     max_size=8,
 )
 BLOCKS = st.sampled_from(["constant", "each"])
+DIFFS = st.sampled_from(["constant", "each", "huge constant", "huge"])  # huge ones leave 64 bits
 
 
 def updates_of(rows, times, diffs, symbols):
     """Return updates of rows; times and diffs are one for all rows, or one for each."""
     n = len(rows)
     numbers = np.arange(n, dtype=np.int64).reshape(1, n)
+    huge = np.array([(-1) ** number * 2 ** (60 + 30 * number) for number in range(max(1, n))], object).reshape(1, -1)
+    made = {"constant": constant((-1,)), "each": numbers + 1, "huge constant": huge[:, :1] * 2**90, "huge": huge[:, :n]}
     return Updates(
         encode(SCHEMA, rows, symbols),
         constant((3,)) if times == "constant" else numbers + 2,
-        constant((-1,)) if diffs == "constant" else numbers + 1,
+        narrow(made[diffs].copy()),
     )
 
 
@@ -54,7 +58,7 @@ def used_symbols():
     return symbols
 
 
-@given(ROWS, BLOCKS, BLOCKS)
+@given(ROWS, BLOCKS, DIFFS)
 def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
     here, there = Symbols(), used_symbols()
     updates = updates_of(rows, times, diffs, here)
@@ -67,7 +71,7 @@ def test_a_transaction_is_the_same_in_another_process(rows, times, diffs):
     assert got.times.shape == updates.times.shape and got.diffs.shape == updates.diffs.shape
 
 
-@given(ROWS.filter(len), BLOCKS, BLOCKS)
+@given(ROWS.filter(len), BLOCKS, DIFFS)
 def test_a_file_of_updates_is_the_same_in_another_process(rows, times, diffs):
     here, there = Symbols(), used_symbols()
     updates = consolidate(updates_of(rows, times, diffs, here))
