@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.row_counts import counts_as_int64
+from kpg.columns.count_limits import counts_as_int64
 from kpg.columns.table_rows import decode
 from kpg.columns.updates import Updates, spread
 from kpg.errors import SchemaMismatch, Unavailable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kpg.columns.row_counts import counts_as_int64
+from kpg.columns.count_limits import counts_as_int64
 from kpg.columns.schema import Schema
 from kpg.columns.selection import take
 from kpg.columns.table_rows import decode, decode_rows

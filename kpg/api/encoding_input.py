@@ -18,8 +18,8 @@ import numpy as np
 
 from kpg.api.contracts import Database, Input
 from kpg.api.times import show_frontier, show_time
+from kpg.columns.count_limits import check_diffs
 from kpg.columns.lane_values import MAX
-from kpg.columns.row_counts import check_diffs
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant

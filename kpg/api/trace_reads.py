@@ -17,7 +17,7 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.times import show_frontier, show_time
-from kpg.columns.row_counts import counts_as_int64, repeat_rows
+from kpg.columns.count_limits import counts_as_int64, repeat_rows
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import decode
 from kpg.columns.updates import Ints

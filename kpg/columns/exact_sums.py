@@ -137,7 +137,8 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 def is_out_of_range(parts: Ints) -> npt.NDArray[np.bool_]:
     """Return which accumulated parts stand for a sum that they could not hold: see `fit_totals`."""
-    return np.abs(parts[-1]) > MAX_MASS
+    outside: npt.NDArray[np.bool_] = np.abs(parts[-1]) > MAX_MASS
+    return outside
 
 
 def _float_total(parts: Ints) -> npt.NDArray[np.float64]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.kernels.union_find import connect
-from kpg.operators.corrections import Corrections, InterestingTimes, evaluate_with
+from kpg.operators.correction_columns import Corrections, InterestingTimes
+from kpg.operators.corrections import evaluate_with
 from kpg.trace.key_history import KeyHistory
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.bind import BoundExpression
+from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
-from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread

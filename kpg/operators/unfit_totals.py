@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
@@ -30,14 +31,14 @@ class UnfitTotals:
     """How an operator reports totals that do not fit: the kind of error, and the columns of its key."""
 
     failures: ErrorRows
-    name: str
     reason: str
     keys: Schema
+    origin: ExpressionOrigin | None = None  # the text of the count, if a query language compiled it
 
     def errors(self, rows: Updates, operator_id: OperatorId) -> Updates:
         """Return the errors of rows with the mark."""
         data = np.ascontiguousarray(rows.data[: len(self.keys)])
-        symbols = self.failures.intern(self.name, operator_id, [self.reason] * len(rows), data, self.keys)
+        symbols = self.failures.intern(operator_id, [Failure(self.reason, self.origin)] * len(rows), data, self.keys)
         return Updates(symbols.reshape(1, -1), rows.times, rows.diffs)
 
 

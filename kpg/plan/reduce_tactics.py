@@ -49,7 +49,7 @@ def maintain_reduction(
     """
     arranged = arrangement.arranged
     keys = schema.select(node.keys)
-    totals = None if unfit is None else UnfitTotals(renderer.context.failures, name, unfit, keys)
+    totals = None if unfit is None else UnfitTotals(renderer.context.failures, unfit, keys, node.reduction.origin)
     operator: Operator
     if sweep is not None and arranged.depth == 1:
         operator, stream = sweep_reduce(renderer.dataflow, name, arranged, sweep, totals)

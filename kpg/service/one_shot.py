@@ -21,7 +21,7 @@ from kpg.api.database_description import indexes
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.explain_dataflow import size
 from kpg.api.trace_reads import check_readable, to_table
-from kpg.columns.row_counts import repeat_rows
+from kpg.columns.count_limits import repeat_rows
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import spread
 from kpg.errors import ProgramError, UndefinedName

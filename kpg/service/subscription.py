@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
+from kpg.columns.count_limits import counts_as_int64
 from kpg.columns.exact_diffs import sum_of
-from kpg.columns.row_counts import counts_as_int64
 from kpg.columns.schema import Schema
 from kpg.columns.selection import slice_updates
 from kpg.columns.table_rows import decode, decode_rows

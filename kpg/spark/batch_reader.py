@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputP
 
 from kpg.cluster.data_requests import ShardRequest, UpdatesRequest
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
-from kpg.columns.row_counts import counts_as_int64, repeat_rows
+from kpg.columns.count_limits import counts_as_int64, repeat_rows
 from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols

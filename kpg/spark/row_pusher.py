@@ -20,7 +20,7 @@ from kpg.cluster.data_connections import DataClient
 from kpg.cluster.data_requests import StageRequest
 from kpg.cluster.rank_commands import StagingKey
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
-from kpg.columns.row_counts import check_diffs
+from kpg.columns.count_limits import check_diffs
 from kpg.columns.row_owners import key_owners
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import encode
