@@ -77,13 +77,14 @@ def exchanges(build: Callable[[kpg.Database], kpg.Output]) -> int:
 @pytest.mark.parametrize(
     ("steps", "sent"),
     [
-        (["count"], 0),  # the relation is by a, and so are its groups and the answer
+        (["least"], 0),  # the relation is by a, and so are its groups and the answer
+        (["count"], 1),  # only counts that do not fit, which are errors
         (["distinct"], 1),  # an index by a and b, which others may join with
-        (["count", "filter"], 0),
-        (["count", "turn"], 1),  # the answer is by what was b, which says nothing of where rows are
-        (["least", "count"], 0),
-        (["shift", "count"], 2),  # the sums, and those that overflow
-        (["join", "count"], 0),  # pairs are with their key
+        (["count", "filter"], 1),
+        (["count", "turn"], 2),  # the answer is by what was b, which says nothing of where rows are
+        (["least", "count"], 1),
+        (["shift", "count"], 3),  # the sums, those that overflow, and counts that do not fit
+        (["join", "count"], 1),  # pairs are with their key
     ],
 )
 def test_rows_that_are_where_they_belong_stay_there(steps, sent):
