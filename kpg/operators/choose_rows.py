@@ -15,6 +15,8 @@ always has a derivation from rows chosen in earlier rounds. Cost: for each chang
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
 
 from kpg.algebra.order import Time
 from kpg.columns.schema import Schema
@@ -29,11 +31,11 @@ class ChooseRows(OrderedTimes):
     def __init__(self, name: str, schema: Schema, depth: int, domains: tuple[tuple[int, ...], ...]) -> None:
         super().__init__(name, len(schema), depth)
         self.schema = schema
-        self.domains = domains
+        self.keys = [itemgetter(*columns) for columns in domains]  # the value of a row in each domain
         self.history: dict[Row, dict[int, int]] = {}  # by row: the changes of its count by round, over all epochs
         self.chosen: dict[Row, int] = {}  # by row: the round from which it is chosen
-        self.owners: list[dict[Row, Row]] = [{} for _ in domains]  # by value of a domain: the chosen row
-        self.groups: list[dict[Row, set[Row]]] = [{} for _ in domains]  # by value of a domain: all rows
+        self.owners: list[dict[Any, Row]] = [{} for _ in domains]  # by value of a domain: the chosen row
+        self.groups: list[dict[Any, set[Row]]] = [{} for _ in domains]  # by value of a domain: all rows
 
     def process(self, time: Time, changes: list[Change], scheduled: set[Row]) -> list[Change]:
         round_ = time[1] if len(time) == 2 else 0
@@ -52,14 +54,18 @@ class ChooseRows(OrderedTimes):
         counts = self.history.get(row)
         if counts is None:
             counts = self.history[row] = {}
-            for columns, group in zip(self.domains, self.groups, strict=True):
-                group.setdefault(values(row, columns), set()).add(row)
+            for key, group in zip(self.keys, self.groups, strict=True):
+                group.setdefault(key(row), set()).add(row)
         counts[round_] = counts.get(round_, 0) + diff
         if not counts[round_]:
             del counts[round_]
 
     def _is_present(self, row: Row, round_: int) -> bool:
-        return sum(diff for changed, diff in self.history.get(row, {}).items() if changed <= round_) > 0
+        total = 0
+        for changed, diff in self.history.get(row, {}).items():
+            if changed <= round_:
+                total += diff
+        return total > 0
 
     def _loses_support(self, row: Row, time: Time, round_: int) -> bool:
         """Return whether a chosen row must go now; if it is chosen only in a later round, look again there."""
@@ -75,8 +81,8 @@ class ChooseRows(OrderedTimes):
         """Take back a choice; return the rows that it may have excluded."""
         del self.chosen[row]
         excluded: set[Row] = set()
-        for columns, owners, group in zip(self.domains, self.owners, self.groups, strict=True):
-            value = values(row, columns)
+        for key, owners, group in zip(self.keys, self.owners, self.groups, strict=True):
+            value = key(row)
             del owners[value]
             excluded |= group[value]
         return excluded
@@ -88,12 +94,13 @@ class ChooseRows(OrderedTimes):
                 if later > round_ and self._is_present(row, later):
                     self.schedule((time[0], later), row)
             return False
-        keys = [values(row, columns) for columns in self.domains]
-        if any(key in owners for key, owners in zip(keys, self.owners, strict=True)):
-            return False
+        values = [key(row) for key in self.keys]
+        for value, owners in zip(values, self.owners, strict=True):
+            if value in owners:
+                return False
         self.chosen[row] = round_
-        for key, owners in zip(keys, self.owners, strict=True):
-            owners[key] = row
+        for value, owners in zip(values, self.owners, strict=True):
+            owners[value] = row
         return True
 
     def _forget(self, rows: set[Row]) -> None:
@@ -101,8 +108,8 @@ class ChooseRows(OrderedTimes):
         for row in rows:
             if row in self.history and not self.history[row] and row not in self.chosen:
                 del self.history[row]
-                for columns, group in zip(self.domains, self.groups, strict=True):
-                    value = values(row, columns)
+                for key, group in zip(self.keys, self.groups, strict=True):
+                    value = key(row)
                     group[value].discard(row)
                     if not group[value]:
                         del group[value]
@@ -113,12 +120,7 @@ class ChooseRows(OrderedTimes):
     def release(self) -> None:
         super().release()
         self.history, self.chosen = {}, {}
-        self.owners, self.groups = [{} for _ in self.domains], [{} for _ in self.domains]
-
-
-def values(row: Row, columns: tuple[int, ...]) -> Row:
-    """Return the values of some columns of a row."""
-    return tuple(row[column] for column in columns)
+        self.owners, self.groups = [{} for _ in self.keys], [{} for _ in self.keys]
 
 
 def choose_rows(

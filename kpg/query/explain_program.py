@@ -28,11 +28,26 @@ def explain(program: Program, joins: str = "auto") -> str:
             lines += [
                 f"  {show_reduction(reduction)}" for reduction in program.reductions if reduction.relation == name
             ]
+            lines += meaning_of(relations[name])
             if rules:
                 how = "has no duplicates" if is_distinct(program, name) else "is made distinct"
                 lines.append(f"  {name} {how}")
     lines += ["", *explain_indexes(list(plans.values()), relations)]
     return "\n".join(lines)
+
+
+def meaning_of(relation: Relation) -> list[str]:
+    """Describe a relation that is not just what its rules derive."""
+    if relation.generated or relation.kind == "plain":
+        return []
+    domains = [", ".join(relation.columns[column].name for column in domain) for domain in relation.domains]
+    words = {
+        "equivalence": "an equivalence relation: its classes are kept, not its pairs",
+        "subsumed": "only rows that no other row subsumes",
+        "aggregated": "one row for each group",
+        "choice": f"at most one row for each {' and each '.join(domains)}; choices are kept while they are derived",
+    }
+    return [f"  {relation.name}: {words[relation.kind]}"]
 
 
 def recursion_strategy(program: Program, stratum: Stratum) -> str:

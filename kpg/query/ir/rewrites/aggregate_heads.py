@@ -159,7 +159,7 @@ def copy_rule(source: Relation, target: Relation, order: list[int]) -> Rule:
 
 def variable_of(relation: Relation, column: int) -> VariableTerm:
     """Return the variable for a column in generated rules."""
-    return VariableTerm(f"{relation.columns[column].name}#column", relation.at)
+    return VariableTerm(relation.columns[column].name, relation.at)
 
 
 def has_outside_rows(program: Program, name: str) -> bool:

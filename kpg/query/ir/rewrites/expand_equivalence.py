@@ -92,7 +92,8 @@ def parts_of(relation: Relation) -> tuple[Relation, Relation]:
 def all_pairs(relation: Relation) -> Rule:
     """Return the rule for all pairs of an equivalence relation."""
     at = relation.at
-    first, second, of_both = VariableTerm("first#e", at), VariableTerm("second#e", at), VariableTerm("class#e", at)
+    first, second = (VariableTerm(column.name, at) for column in relation.columns)
+    of_both = VariableTerm("class#", at)
     classes = part_of(relation.name, "class")
     body = Conjunction((Atom(classes, (first, of_both), at), Atom(classes, (second, of_both), at)), at)
     return Rule((Atom(relation.name, (first, second), at),), body, at)

@@ -19,7 +19,7 @@ from itertools import count
 from kpg.query.ir.body_variables import bound_by, literals, variable_names
 from kpg.query.ir.literals import Atom, Conjunction, Formula, Literal, map_atom_terms, map_terms, terms, variables
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule, part_of
-from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, subterms
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm, subterms
 
 COUNTER = "autoinc"
 
@@ -29,7 +29,7 @@ def number_solutions(program: Program) -> Program:
     numbered = [rule for rule in program.rules if any(map(has_counter, (rule.head, rule.body)))]
     if not numbered:
         return program
-    numbering = Numbering()
+    numbering = Numbering(program.by_name())
     rules = [new for rule in program.rules for new in (numbering.expand(rule) if rule in numbered else [rule])]
     step = len(numbering.reductions)
     reductions = [replace(reduction, limit=step) for reduction in numbering.reductions]
@@ -60,6 +60,7 @@ def zero(term: Term) -> Term:
 class Numbering:
     """The relations and reductions for the counters of a program so far."""
 
+    declared: dict[str, Relation]
     relations: list[Relation] = field(default_factory=list)
     reductions: list[AggregateReduction] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -71,7 +72,8 @@ class Numbering:
         kinds = dict(rule.kinds)
         plain = [literal for literal in literals(rule) if not has_counter(literal)]
         bound = bound_by(plain)
-        first = [literal for literal in plain if variable_names(literal) <= bound]
+        read = [literal for literal in plain if variable_names(literal) <= bound]
+        first = [self.with_names(literal, number, kinds) for number, literal in enumerate(read)]
         keys = list(dict.fromkeys(variable for literal in first for variable in variables(literal)))
         name = f"{rule.head.relation} {next(self.numbers)}"
         solutions = Atom(part_of(name, "solutions"), tuple(keys), rule.at)
@@ -83,16 +85,28 @@ class Numbering:
             if not is_counter(term):
                 return term
             assert isinstance(term, CallTerm)
-            result = VariableTerm(f"number#{len(groups)} of {name}", term.at)
+            result = VariableTerm(f"number#{len(groups)}", term.at)
             kinds[result.name] = term.kind or "number"
             groups.append(self.group(solutions, columns, result, kinds[result.name], f"number {len(groups)}"))
             return result
 
         head = map_atom_terms(rule.head, number)
-        rest = [map_terms(literal, number) for literal in literals(rule) if literal not in first]
+        rest = [map_terms(literal, number) for literal in literals(rule) if literal not in read]
         known = tuple(sorted(kinds.items()))
         numbered = replace(rule, heads=(head,), body=Conjunction((*groups, *rest), rule.body.at), kinds=known)
         return [Rule((solutions,), Conjunction(tuple(first), rule.body.at), rule.at, known), numbered]
+
+    def with_names(self, literal: Literal, number: int, kinds: dict[str, Kind]) -> Literal:
+        """Return a literal with variables for the wildcards of a positive atom: each of its rows is a solution."""
+        if not isinstance(literal, Atom):
+            return literal
+        arguments: list[Term] = []
+        for column, term in enumerate(literal.arguments):
+            if isinstance(term, WildcardTerm):
+                term = VariableTerm(f"_#{number}.{column}", term.at)
+                kinds[term.name] = self.declared[literal.relation].columns[column].kind
+            arguments.append(term)
+        return replace(literal, arguments=tuple(arguments))
 
     def group(
         self, solutions: Atom, columns: tuple[RelationColumn, ...], result: VariableTerm, kind: Kind, part: str
