@@ -33,6 +33,7 @@ HEAD_AGGREGATES = {
     "COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max", "AVG": "mean",
 }  # fmt: skip
 MONOTONE = ("min", "max")
+SPECIAL = {"equivalence": "an equivalence relation", "choice": "a relation with a choice domain"}
 Operations = dict[int, tuple[str, Position]]  # by column: the aggregate, and where it is written
 
 
@@ -62,6 +63,14 @@ def operations_of(head: Atom) -> Operations:
 def check_agreement(program: Program, name: str, heads: list[Atom]) -> None:
     """Raise ProgramError if the rules of a relation do not all aggregate in the same way."""
     first = operations_of(heads[0])
+    kind = program.by_name()[name].kind
+    if kind in SPECIAL:
+        what = f"{name} cannot have aggregates in its heads: it is {SPECIAL[kind]}"
+        raise failure(ProgramError, what, heads[0].at, hint="Aggregate in a relation of its own.")
+    subsumptive = next((rule for rule in program.rules_of(name) if rule.subsumes), None)
+    if subsumptive is not None:
+        what = f"rows of {name} cannot be subsumed: it has aggregates in its heads"
+        raise failure(ProgramError, what, subsumptive.at, hint="Subsume in a relation of its own.")
     for head in heads[1:]:
         other = operations_of(head)
         if {column: op for column, (op, _) in other.items()} != {column: op for column, (op, _) in first.items()}:

@@ -19,7 +19,14 @@ from dataclasses import replace
 from kpg.errors import ProgramError
 from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Negation, Truth
 from kpg.query.ir.program import Program, Relation, RelationColumn, Rule, part_of
-from kpg.query.ir.rewrites.aggregate_heads import copy_rule, is_recursive, reduce_columns, variable_of, with_kind
+from kpg.query.ir.rewrites.aggregate_heads import (
+    SPECIAL,
+    copy_rule,
+    is_recursive,
+    reduce_columns,
+    variable_of,
+    with_kind,
+)
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import Term, VariableTerm
 from kpg.query.ir.terms import variables as variables_of_term
@@ -41,7 +48,7 @@ def expand_subsumption(program: Program) -> Program:
             check_rule(rule, program.by_name()[name])
         program = program.with_rules(tuple(rule for rule in program.rules if rule not in rules))
         column = compared_column(rules)
-        if column is not None and not has_aggregate(program, name):
+        if column is not None:
             number, op = column
             program = reduce_columns(program, name, {number: (op, rules[0].at)}, "subsumed")
         else:
@@ -55,15 +62,9 @@ def check_rule(rule: Rule, relation: Relation) -> None:
     if dominating.relation != rule.head.relation:
         what = f"a row of {rule.head.relation} cannot be subsumed by a row of {dominating.relation}"
         raise failure(ProgramError, what, dominating.at, hint="Both sides of <= name the same relation.")
-    if relation.kind in ("equivalence", "choice"):
-        word = {"equivalence": "an equivalence relation", "choice": "a relation with a choice domain"}[relation.kind]
-        what = f"rows of {relation.name} cannot be subsumed: it is {word}"
+    if relation.kind in SPECIAL:
+        what = f"rows of {relation.name} cannot be subsumed: it is {SPECIAL[relation.kind]}"
         raise failure(ProgramError, what, rule.at, hint="Subsume in a relation of its own, defined from this one.")
-
-
-def has_aggregate(program: Program, name: str) -> bool:
-    """Return whether a relation has aggregates in its heads."""
-    return program.by_name()[name].kind == "aggregated"
 
 
 def parts_of(rule: Rule) -> tuple[Atom, Formula]:

@@ -61,7 +61,13 @@ def inline_relations(program: Program) -> Program:
 
 
 def check_directives(program: Program, inline: dict[str, Relation]) -> None:
-    """Raise ProgramError if an inline relation is an input or output."""
+    """Raise ProgramError if an inline relation is an input or output, or is not just what its rules derive."""
+    for relation in inline.values():
+        if relation.kind != "plain":
+            words = {"equivalence": "an equivalence relation", "subsumed": "one with subsumption"}
+            words |= {"aggregated": "one with aggregates in its heads", "choice": "one with a choice domain"}
+            what = f"relation {relation.name!r} is inline and {words[relation.kind]}"
+            raise failure(ProgramError, what, relation.at, hint="It must be computed: remove inline.")
     for directive in program.directives:
         if directive.relation in inline:
             what = f"relation {directive.relation!r} is inline and has .{directive.kind}"
