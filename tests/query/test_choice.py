@@ -48,7 +48,7 @@ def answer_of(installed):
     return {name: set(installed.rows(name)) for name in installed.answers}
 
 
-@settings(max_examples=20, **QUICK)
+@settings(max_examples=12, **QUICK)
 @given(choice_programs(), st.integers(0, 2))
 def test_every_answer_is_valid_and_maximal(random_program, batch):
     note(random_program.text)
@@ -65,7 +65,7 @@ def test_every_answer_is_valid_and_maximal(random_program, batch):
             check_choices(program, state, answer_of(installed))
 
 
-@settings(max_examples=20, **QUICK)
+@settings(max_examples=12, **QUICK)
 @given(choice_programs())
 def test_an_insertion_never_changes_what_is_chosen(random_program):
     lines = [line for line in random_program.text.split("\n") if "!" not in line and "{" not in line]
@@ -83,7 +83,7 @@ def test_an_insertion_never_changes_what_is_chosen(random_program):
             before = after
 
 
-@settings(max_examples=4, **QUICK)
+@settings(max_examples=3, **QUICK)
 @given(choice_programs(), st.lists(st.integers(0, 1), max_size=10))
 def test_two_workers_have_the_history_of_one(random_program, schedule):
     note(random_program.text)

@@ -61,7 +61,7 @@ def compiled(text):
         assume(False)
 
 
-@settings(max_examples=25, **QUICK)
+@settings(max_examples=20, **QUICK)
 @given(special_programs(), st.integers(0, 2))
 def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_program, batch):
     note(random_program.text)
@@ -81,7 +81,7 @@ def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_pr
                 assert sorted(installed.rows(name)) == sorted(expected[name]), name
 
 
-@settings(max_examples=4, **QUICK)
+@settings(max_examples=3, **QUICK)
 @given(special_programs(), st.lists(st.integers(0, 1), max_size=10))
 def test_two_workers_agree_with_the_oracle(random_program, schedule):
     note(random_program.text)
