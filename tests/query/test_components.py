@@ -81,7 +81,7 @@ def texts(draw, bodies):
     return "\n".join(draw(st.permutations(pieces)))
 
 
-@settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(split_programs())
 def test_components_mean_what_their_expansion_means(split):
     note(split.components)
@@ -92,7 +92,7 @@ def test_components_mean_what_their_expansion_means(split):
         assert evaluate(program, split.named(state)) == expected
 
 
-@settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=4, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(split_programs())
 def test_answers_of_components_are_kept_up_to_date(split):
     note(split.components)

@@ -23,7 +23,7 @@ def inlined(text: str, names: list[str]) -> str:
     return text
 
 
-@settings(max_examples=20, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(programs(), st.lists(st.sampled_from(DERIVED), min_size=1, max_size=3, unique=True))
 def test_answers_are_those_without_inlining(random_program, names):
     """A program that may be inlined has the same answers at every epoch, while its inputs change."""

@@ -30,6 +30,7 @@ REFUSED = [
     (".type A <: B", kpg.UndefinedName, 1, 12, "no type is called 'B'"),
     (".type A = number | B", kpg.UndefinedName, 1, 20, "no type is called 'B'"),
     (".type A <: number\n.type A <: number", kpg.ProgramError, 2, 7, "type 'A' is declared twice"),
+    (".type number <: symbol", kpg.ProgramError, 1, 7, "type 'number' is built in"),
     (".type A <: A", kpg.ProgramError, 1, 7, "type 'A' is defined by itself"),
     (".type A = B\n.type B = A", kpg.ProgramError, 1, 7, "type 'A' is defined by itself"),
     (

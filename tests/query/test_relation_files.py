@@ -51,7 +51,7 @@ def tables(draw, symbols):
 
 
 @pytest.mark.parametrize(("options", "symbols"), KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_what_is_written_is_read_back(tmp_path_factory, options, symbols, data):
     kinds, rows = data.draw(tables(symbols))
@@ -240,7 +240,7 @@ def test_changes_end_in_every_kind_of_file(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize("options", ["rfc4180=true", "IO=sqlite", "IO=jsonfile", "IO=jsonfile, format=object"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(lists=st.lists(st.lists(st.tuples(st.integers(-9, 9), ANY), max_size=3), min_size=1, max_size=3))
 def test_records_are_read_back_from_files_with_quotes(tmp_path_factory, options, lists):
     folder = tmp_path_factory.mktemp("records")

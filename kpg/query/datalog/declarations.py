@@ -75,7 +75,10 @@ class DeclaredTypes:
         self._add(TypeDeclaration(name, "constructed", (), at, tuple(fields)))
 
     def _add(self, declaration: TypeDeclaration) -> None:
-        if declaration.name in self.declared or declaration.name in PRIMITIVE_TYPES:
+        if declaration.name in PRIMITIVE_TYPES:
+            what = f"type {declaration.name!r} is built in"
+            raise failure(ProgramError, what, declaration.at, hint="Choose another name.")
+        if declaration.name in self.declared:
             hint = "Remove one of the declarations, or choose another name."
             raise failure(ProgramError, f"type {declaration.name!r} is declared twice", declaration.at, hint=hint)
         self.declared[declaration.name] = declaration
