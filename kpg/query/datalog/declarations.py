@@ -57,6 +57,9 @@ class FunctorDeclaration:
     at: Position
 
 
+SOUFFLE_TYPES = ("number", "unsigned", "float", "symbol")  # programs may declare other built-in names, as in Soufflé
+
+
 class DeclaredTypes:
     """The declared types by name, besides the primitive ones, and the declared functors."""
 
@@ -75,7 +78,7 @@ class DeclaredTypes:
         self._add(TypeDeclaration(name, "constructed", (), at, tuple(fields)))
 
     def _add(self, declaration: TypeDeclaration) -> None:
-        if declaration.name in PRIMITIVE_TYPES:
+        if declaration.name in (SOUFFLE_TYPES if declaration.form != "constructed" else PRIMITIVE_TYPES):
             what = f"type {declaration.name!r} is built in"
             raise failure(ProgramError, what, declaration.at, hint="Choose another name.")
         if declaration.name in self.declared:
@@ -92,9 +95,9 @@ class DeclaredTypes:
 
     def kind(self, name: str, at: Position, through: tuple[str, ...] = ()) -> Kind:
         """Return the kind of a type's values; `through` are the types that led to this one."""
-        if name in PRIMITIVE_TYPES:
-            return PRIMITIVE_TYPES[name]
         declaration = self.declared.get(name)
+        if declaration is None and name in PRIMITIVE_TYPES:
+            return PRIMITIVE_TYPES[name]
         if declaration is None:
             names = [*self.declared, *PRIMITIVE_TYPES]
             raise failure(UndefinedName, f"no type is called {name!r}", at, hint=did_you_mean(name, names))
@@ -119,12 +122,13 @@ class DeclaredTypes:
 
     def resolved(self) -> dict[str, NamedType]:
         """Return every type with its kind and all its supertypes."""
-        kinds = {name: self.kind(name, declaration.at) for name, declaration in self.declared.items()}
-        kinds |= PRIMITIVE_TYPES
+        kinds = dict(PRIMITIVE_TYPES)
+        kinds |= {name: self.kind(name, declaration.at) for name, declaration in self.declared.items()}
         supertypes: dict[str, set[str]] = {name: {name, kind} for name, kind in kinds.items()}
         for declaration in self.declared.values():
             for written, _ in declaration.parts:
-                part = PRIMITIVE_TYPES.get(written, written)  # int32 and the like stand for the type of their kind
+                is_declared = written in self.declared  # else int32 and the like stand for the type of their kind
+                part = written if is_declared else PRIMITIVE_TYPES.get(written, written)
                 if declaration.form != "union":
                     supertypes[declaration.name].add(part)
                 if declaration.form != "subtype":
