@@ -229,6 +229,7 @@ def test_a_wrong_program_is_refused_where_it_is_wrong(text, kind, line, column, 
 
 
 ACCEPTED = [
+    ".decl log(x: number)\n.decl neg, exp(x: number)\nlog(1).\nneg(x) :- log(x), !exp(x), log(x); neg(x), (exp(x)).",
     # names of types that only kpg has
     ".type string = symbol\n.type date <: symbol\n.type int8 <: number\n.type bool\n.type binary = string | date\n"
     '.decl p(a: string, b: date, c: int8, d: bool)\np("a", "2024", 1000, "yes").\n.decl q(x: symbol, n: number)\n'

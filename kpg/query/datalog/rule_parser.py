@@ -38,6 +38,10 @@ PRECEDENCE: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 OPERATORS = {*COMPARISONS, "^"}.union(*PRECEDENCE)
 UNARY = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
+KEYWORDS = {  # what Soufflé reserves among the names of calls
+    *AGGREGATES, "as", "autoinc", "cat", "ord", "range", "strlen", "substr", "to_float", "to_number", "to_string",
+    "to_unsigned", "bnot", "lnot", *(name for names in PRECEDENCE for name in names),
+}  # fmt: skip
 SINGLE_TOKEN_TERMS = ("number", "string", "name", "float", "address")  # kinds of tokens that are a term on their own
 # The names that conversions had in old programs: from and to an integer, an unsigned number or a float.
 OLD_CONVERSIONS = {
@@ -187,16 +191,25 @@ class RuleParser:
                 self.advance()
                 arguments = self.arguments()
                 return Test(token.text, arguments, True, token.at, self.span(token.at))
-            if self.is_followed_by("(") and token.text not in FUNCTORS and token.text not in (*AGGREGATES, "as"):
+            if self.is_followed_by("(") and self.is_relation(token.text):
                 self.advance()
                 return self.atom(token)
             if self.is_followed_by("."):  # a condition is no name, so this is the relation of a component
                 return self.atom(self.expect_qualified_name("a relation"))
         return self.comparison()
 
-    def is_term_in_parentheses(self) -> bool:
+    def is_relation(self, name: str) -> bool:
+        """Return whether the next name, with arguments behind it, is that of a relation.
+
+        A relation may have the name of a functor that is no word of Soufflé's: no operator follows its arguments.
+        """
+        if name in KEYWORDS:
+            return False
+        return name not in FUNCTORS or not self.is_term_in_parentheses(self.index + 1)
+
+    def is_term_in_parentheses(self, start: int | None = None) -> bool:
         """Return whether the next '(' begins a term, not a formula: an operator follows the matching ')' of a term."""
-        depth, index = 0, self.index
+        depth, index = 0, self.index if start is None else start
         while index < len(self.tokens) - 1:
             token = self.tokens[index]
             if token.kind == "symbol":
