@@ -53,6 +53,7 @@ WRONG = [
     (".decl q(x: number, y: number) choice-domain z", kpg.ParseError, 5, 45, ["q has no column 'z'"]),
     (".decl q(x: number) eqrel choice-domain x", kpg.ProgramError, 5, 26, ["and have a choice domain"]),
     ("p(x, count(y)) :- e(x, y). p(x, y) :- e(x, y).", kpg.ProgramError, 5, 28, ["p has a count in its head"]),
+    (".decl q(x: symbol) q(count(y)) :- e(_, y).", kpg.TypeMismatch, 5, 22, ["the count is number, not symbol"]),
     ("p(x, count(y)) :- e(x, y), p(x, _).", kpg.NotStratified, 5, 6, ["takes the count", "p -> p"]),
     ("p(x, z) :- x = sum y : { e(y, z) }.", kpg.UnsafeRule, 5, None, ["'z' of the sum is not bound outside"]),
     ("p(x, x) :- x = sum y : { e(y, _), y < x }.", kpg.NotStratified, 5, 16, ["the sum depends on its own result"]),

@@ -144,3 +144,40 @@ def test_a_class_of_many_elements_takes_one_row_for_each():
         db.advance()
         assert installed.answer("near").scan().num_rows == 50_000
         assert set(installed.table("size").column("n").to_pylist()) == {50_000}
+
+
+@pytest.mark.parametrize(
+    ("declared", "aggregate", "rows"),
+    [
+        ("number", "average(y)", [(1, 4), (4, 4)]),
+        ("float", "AVG(y)", [(1, 4.0), (4, 4.0)]),
+        ("unsigned", "count(y)", [(1, 3), (4, 1)]),
+        ("float", "COUNT(y)", [(1, 3.0), (4, 1.0)]),
+        ("int32", "sum(y * x)", [(1, 12), (4, 16)]),
+        ("symbol", "max(to_string(y))", [(1, "7"), (4, "4")]),
+        ("uint64", "min(to_unsigned(y))", [(1, 2), (4, 4)]),
+    ],
+)
+def test_results_of_aggregates_in_heads_have_the_declared_kind(declared, aggregate, rows):
+    text = f"""
+    .decl a(x: number, y: number)
+    a(1, 2). a(1, 3). a(1, 7). a(4, 4).
+    .decl r(x: number, n: {declared})
+    .output r
+    r(x, {aggregate}) :- a(x, y).
+    """
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.insert_facts()
+        db.advance()
+        assert installed.rows("r") == rows
+
+
+def test_of_rows_that_subsume_each_other_the_lesser_one_stays():
+    text = ".decl r(x: number, y: number)\n.output r\nr(3, 1). r(2, 1). r(2, 5).\nr(a, b) <= r(c, d) :- b = d."
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.insert_facts()
+        db.advance()
+        assert installed.rows("r") == [(2, 1), (2, 5)]
+        installed.inputs["r"].remove([(2, 1)])
+        db.advance()
+        assert installed.rows("r") == [(2, 5), (3, 1)]

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpg.errors import ProgramError
+from kpg.errors import ProgramError, TypeMismatch
 from kpg.query.ir.infer_column_kinds import ColumnKinds, add_rule
 from kpg.query.ir.literals import Atom, Conjunction
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule, part_of
 from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.rewrites.stratify import strongly_connected
-from kpg.query.ir.terms import CallTerm, Term, VariableTerm
+from kpg.query.ir.terms import NUMBERS, CallTerm, Kind, Term, VariableTerm
 from kpg.query.ir.verify import atoms_of
 from kpg.query.source_text import Position, failure
 
@@ -34,6 +34,7 @@ HEAD_AGGREGATES = {
 }  # fmt: skip
 MONOTONE = ("min", "max")
 SPECIAL = {"equivalence": "an equivalence relation", "choice": "a relation with a choice domain"}
+RESULT_KINDS: dict[str, Kind] = {"count": "number", "mean": "float"}  # of aggregates with results of another kind
 Operations = dict[int, tuple[str, Position]]  # by column: the aggregate, and where it is written
 
 
@@ -78,7 +79,12 @@ def check_agreement(program: Program, name: str, heads: list[Atom]) -> None:
                 ProgramError, f"the rules of {name} have different aggregates in their heads", head.at,
                 hint=f"Use the aggregates of {heads[0].at} in all of them.",
             )  # fmt: skip
-    for op, at in first.values():
+    for column, (op, at) in first.items():
+        declared = program.by_name()[name].columns[column]
+        if op in RESULT_KINDS and declared.kind not in NUMBERS:
+            what = f"the {op} is {RESULT_KINDS[op]}, not {declared.kind}"
+            hint = f"Declare {declared.name} of {name} as {RESULT_KINDS[op]}."
+            raise failure(TypeMismatch, what, at, hint=hint)
         plain = next((rule.at for rule in program.rules_of(name) if not operations_of(rule.head)), None)
         plain = plain or next((fact.at for fact in program.facts if fact.relation == name), None)
         inputs = (item.at for item in program.directives if item.kind == "input" and item.relation == name)
@@ -111,7 +117,7 @@ def reduce_columns(program: Program, name: str, operations: Operations, kind: st
     for number, (column, (op, at)) in enumerate(operations.items()):
         value = len(keys) + number
         part = part_of(name, str(column))
-        columns = (*rows.columns[: len(keys)], relation.columns[column])
+        columns = (*rows.columns[: len(keys)], result_column(relation.columns[column], op))
         generated.append(Relation(part, columns, at, generated=True))
         reductions.append(
             AggregateReduction(
@@ -119,7 +125,7 @@ def reduce_columns(program: Program, name: str, operations: Operations, kind: st
             )
         )
         atoms.append(Atom(part, tuple(variable_of(relation, key) for key in (*keys, column)), at))
-    head = Atom(name, tuple(variable_of(relation, column) for column in range(relation.arity)), relation.at)
+    head = Atom(name, tuple(head_term(relation, column, operations) for column in range(relation.arity)), relation.at)
     rules.append(Rule((head,), Conjunction(tuple(atoms), relation.at), relation.at))
     return replace(
         program,
@@ -127,6 +133,21 @@ def reduce_columns(program: Program, name: str, operations: Operations, kind: st
         rules=tuple(rules),
         reductions=(*program.reductions, *reductions),
     )
+
+
+def result_column(column: RelationColumn, op: str) -> RelationColumn:
+    """Return the column for the results of an aggregate: a count is a number and a mean a float, as computed."""
+    kind = RESULT_KINDS.get(op, column.kind)
+    return column if kind == column.kind else RelationColumn(column.name, kind, kind, column.at)
+
+
+def head_term(relation: Relation, column: int, operations: Operations) -> Term:
+    """Return the argument of a head for a column; a result is converted to the declared kind of number."""
+    op, at = operations.get(column, ("", relation.at))
+    variable, kind = replace(variable_of(relation, column), at=at), relation.columns[column].kind
+    if op in RESULT_KINDS and kind != RESULT_KINDS[op] and kind in NUMBERS:
+        return CallTerm(f"to_{kind}", (variable,), None, at)
+    return variable
 
 
 def rows_relation(program: Program, relation: Relation, order: list[int], operations: Operations) -> Relation:
