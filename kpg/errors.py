@@ -156,7 +156,7 @@ class Corrupt(StorageError):
 
 
 class Unavailable(StorageError):
-    """A file cannot be opened, read or written."""
+    """A file cannot be opened, read or written, or an optional package is not installed."""
 
 
 class ClusterError(KpgError):

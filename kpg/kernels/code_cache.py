@@ -114,7 +114,7 @@ def marker(place: Path, package: str = PACKAGE) -> Path:
 def discard_old(place: Path) -> None:
     """Delete files that were made from other source and have not changed for DISCARD_AFTER_SECONDS."""
     current, before = set(digests().values()), time.time() - DISCARD_AFTER_SECONDS
-    for file in place.glob(f"{PACKAGE}.*.nb[ic]"):
+    for file in place.glob("*.nb[ic]"):
         digest = file.name.partition("-")[2].partition(".")[0]
         with suppress(OSError):  # another process may do the same
             if digest not in current and file.stat().st_mtime < before:
