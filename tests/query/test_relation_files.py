@@ -260,6 +260,14 @@ def test_records_are_read_back_from_files_with_quotes(tmp_path_factory, options,
     assert play(folder, text) == f"q\t{size}\nx\t0\n"
 
 
+def test_commas_may_separate_columns_and_the_fields_of_records(tmp_path):
+    (tmp_path / "r.facts").write_text("[1, 2],3,$B(4, [5,6])\n[4,5],6,$A\nnil,7,$A\n")
+    text = ".type L = [a: number, b: number]\n.type T = A {} | B {n: number, l: L}\n.decl r(x: L, y: number, t: T)\n"
+    text += '.input r(delimiter=",")\n.output r(IO=stdout)'
+    lines = play(tmp_path, text).splitlines()[3:-1]
+    assert sorted(lines) == ["[1, 2]\t3\t$B(4, [5, 6])", "[4, 5]\t6\t$A", "nil\t7\t$A"]
+
+
 def test_numbers_of_facts_have_a_sign_and_a_base(tmp_path):
     (tmp_path / "r.facts").write_text("0x10\n-0x10\n0b11\n-0b11\n-5\n007\n")
     assert "-16\n-5\n-3\n3\n7\n16\n" in play(tmp_path, ".decl r(x: number)\n.input r\n.output r(IO=stdout)")

@@ -83,7 +83,7 @@ class FactText:
 def read_text(relation: Relation, text: FactText, form: TextFormat) -> Iterator[pa.Table]:
     """Yield the rows of a text as tables."""
     try:
-        plain = not any(column.kind in READERS for column in relation.columns)
+        plain = not any(column.kind in READERS for column in relation.columns) and not splits_records(relation, form)
         if plain and len(form.delimiter) == 1 and relation.arity and (relation.arity > 1 or not text.is_empty()):
             yield from read_by_arrow(relation, text, form)
             return
@@ -131,10 +131,11 @@ def read_by_line(relation: Relation, text: FactText, form: TextFormat) -> pa.Tab
     rows: list[list[str]] = []
     needed = max(form.columns[: relation.arity], default=-1) + 1
     with text.open() as file:
+        split = split_outside_brackets if splits_records(relation, form) else str.split
         lines: Any = (
             quoted_rows(file, form.delimiter, text.name)
             if form.quoted
-            else (line.rstrip("\n").removesuffix("\r").split(form.delimiter) for line in file)
+            else (split(line.rstrip("\n").removesuffix("\r"), form.delimiter) for line in file)
         )
         for number, fields in enumerate(lines, 1):
             if form.headers and number == 1:
@@ -147,6 +148,25 @@ def read_by_line(relation: Relation, text: FactText, form: TextFormat) -> pa.Tab
                 )
             rows.append([fields[position] for position in form.columns[: relation.arity]])
     return table_of(relation, rows, text.name, 1 + form.headers)
+
+
+def splits_records(relation: Relation, form: TextFormat) -> bool:
+    """Return whether the delimiter also stands between the fields of records: only brackets then tell them apart."""
+    has_records = any(column.kind not in ARROW for column in relation.columns)
+    return has_records and "," in form.delimiter and not form.quoted
+
+
+def split_outside_brackets(line: str, delimiter: str) -> list[str]:
+    """Split a line at the delimiters outside of brackets."""
+    parts, start, depth, position = list[str](), 0, 0, 0
+    while position < len(line):
+        if depth == 0 and line.startswith(delimiter, position):
+            parts.append(line[start:position])
+            position = start = position + len(delimiter)
+            continue
+        depth += (line[position] in "[(") - (line[position] in "])")
+        position += 1
+    return [*parts, line[start:]]
 
 
 def quoted_rows(file: IO[str], delimiter: str, name: str) -> Iterator[list[str]]:
