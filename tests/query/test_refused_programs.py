@@ -214,6 +214,8 @@ REFUSED = [
         kpg.ParseError, 2, 9, "found 'joins', expected the name of a pragma in quotes",
     ),
     (".pragma \"joins\" \"fast\"", kpg.ParseError, 1, 17, "no join strategy is called 'fast'"),
+    (".decl p(x: number, d: number) btree_min", kpg.ParseError, 1, 31, "representations that aggregate are not"),
+    ('.decl p(x: number, s: symbol)\np($, "a").', kpg.ProgramError, 2, 3, "a fact cannot have a counter"),
     (".decl p(x: number, l: L<>)", kpg.ParseError, 1, 24, "lattices are not supported (L<>)"),
     (".decl p(x: number)\n.decl d = debug_delta(p)", kpg.ParseError, 2, 9, "relations of new rows are not supported"),
     (".decl p(x: number)\np(__ITERATION__()) :- p(_).", kpg.ParseError, 2, 3, "numbers of iterations are"),

@@ -47,6 +47,7 @@ IGNORED_QUALIFIERS = {"btree", "brie", "btree_delete", "no_inline"}
 MAGIC_QUALIFIERS = {"magic", "no_magic"}
 QUALIFIERS = {"input", "output", "printsize"}
 SPECIAL_QUALIFIERS = {"eqrel", "choice"}
+AGGREGATING_QUALIFIERS = {"btree_min", "btree_max", "btree_sum"}
 OTHER_QUALIFIERS = {"inline", "overridable"}
 INSERT_ONLY = "insert-only"
 MAGIC_PRAGMAS = {"magic-transform": "magic", "magic-transform-exclude": "no_magic"}
@@ -222,6 +223,8 @@ class ProgramParser(RuleParser):
             for number in range(-len(names), 0):  # all names of a declaration have the same columns
                 self.index = before
                 self.builder.relations[number] = with_kind(self.builder.relations[number], word, self)
+        elif word.text in AGGREGATING_QUALIFIERS:
+            raise unsupported("representations that aggregate", word.at, word.text)
         elif word.text not in IGNORED_QUALIFIERS:
             known = QUALIFIERS | MAGIC_QUALIFIERS | OTHER_QUALIFIERS | IGNORED_QUALIFIERS | SPECIAL_QUALIFIERS
             nearest = did_you_mean(word.text, known)

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 
+from kpg.errors import ProgramError
 from kpg.query.datalog.components import Component, Instantiation, check_clashes
 from kpg.query.datalog.declarations import DeclaredTypes
 from kpg.query.datalog.execution_plans import ExecutionPlan, check_plans
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.ir.literals import Atom, Conjunction, Truth
 from kpg.query.ir.program import Directive, Fact, Program, Relation, Rule, SizeLimit
-from kpg.query.ir.terms import ConstantTerm, Kind, Value
-from kpg.query.source_text import Position
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Value, subterms
+from kpg.query.source_text import Position, failure
 
 
 class ProgramBuilder:
@@ -66,6 +67,7 @@ class ProgramBuilder:
             if fact is not None:
                 facts.append(fact)
             else:  # an argument must be computed, or the rewrites will report an error
+                refuse_counters(head)
                 rules.append(Rule((head,), Conjunction((Truth(True, head.at),), head.at), head.at))
         types = tuple(self.types.resolved().values())
         program = Program(relations, tuple(rules), tuple(facts), tuple(self.directives), types)
@@ -92,6 +94,14 @@ class ProgramBuilder:
             for column in relation.columns
         )
         return replace(relation, columns=tuple(columns))
+
+
+def refuse_counters(head: Atom) -> None:
+    """Raise ProgramError if a fact has a counter: a fact states one row."""
+    for term in head.arguments:
+        for part in subterms(term):
+            if isinstance(part, CallTerm) and part.functor == "autoinc":
+                raise failure(ProgramError, "a fact cannot have a counter", part.at, hint="A fact has only constants.")
 
 
 def constant_fact(head: Atom, relations: Mapping[str, Relation]) -> Fact | None:

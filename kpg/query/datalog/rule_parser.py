@@ -54,6 +54,7 @@ UNSUPPORTED = {
     "lattices": "Select the best rows with min or max.",
     "user-defined aggregates": "Use the built-in aggregates.",
     "numbers of iterations": "Count the rounds in a column of the relation.",
+    "representations that aggregate": "Aggregate in the heads of the rules, as in p(x, min(d)) :- ...",
     "relations of new rows": "Observe the changes of an output.",
 }
 MAX_DIGITS = 80  # far beyond 64 bits; converting much longer texts to integers takes quadratic time
