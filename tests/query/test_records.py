@@ -211,3 +211,39 @@ def test_a_query_may_ask_for_a_record(tmp_path: Path, capsys):
     (tmp_path / "e.facts").write_text("1\t2\n2\t3\n")
     run(tmp_path / "p.dl", facts=tmp_path, out=tmp_path, queries=["length([2, [1, nil]], _)"], to_stdout=True)
     assert "[2, [1, nil]]\t2\n" in capsys.readouterr().out
+
+
+trees = st.recursive(
+    st.sampled_from(["$E", "$N(0)", "$N(1)", '$S("a")', '$S(", ]")']),
+    lambda inner: st.tuples(inner, inner).map("$P({0[0]}, {0[1]})".format),
+    max_leaves=5,
+)
+patterns = st.recursive(
+    st.sampled_from(["_", "x", "y", "$E", "$N(_)", "$N(0)", '$S("a")', "$S(_)"]),
+    lambda inner: st.tuples(inner, inner).map("$P({0[0]}, {0[1]})".format),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(trees, min_size=1, max_size=6), patterns.filter("_".__ne__), patterns.filter("_".__ne__))
+def test_any_pattern_matches_what_the_oracle_says(values, first, second):
+    """As an argument, in an equation, inside an aggregate, beside another pattern, and bound in a negation."""
+    text = "\n".join([
+        ".type T = E {} | N {n: number} | S {s: symbol} | P {a: T, b: T}",
+        ".decl r(x: T)", *(f"r({value})." for value in values),
+        ".decl part(x: T)", "part(x) :- r(x).", "part(a), part(b) :- part($P(a, b)).",
+        ".decl one(x: T) .output one", f"one(z) :- part(z), z = {first}.",
+        ".decl both(z: T, w: T) .output both", f"both(z, w) :- part(z), z = {first}, part(w), {second} = w.",
+        ".decl n(k: number) .output n", f"n(count : {{ part({first}) }}).",
+        ".decl pair(x: T, k: number) .output pair", "pair(z, k) :- r(z), k = count : { part($P(z, _)) }.",
+        ".decl lone(x: T) .output lone", "lone(x) :- part(x), !part($P(x, x)), !part($P($E, x)).",
+        ".decl built(x: T) .output built", "built($P(b, a)) :- r($P(a, b)).",
+    ])  # fmt: skip
+    program = parse(text)
+    with kpg.open() as db, InstalledProgram(db, compile(program)) as installed:
+        installed.insert_facts()
+        db.advance()
+        expected = evaluate(program, {})
+        for name in installed.answers:
+            assert set(installed.rows(name)) == expected[name], name

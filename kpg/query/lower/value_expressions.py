@@ -67,8 +67,8 @@ def structural(name: str, arguments: list[Expression], kinds: list[Kind], result
     if name.startswith(FIELD):
         access = field_access(name)
         return record_field(arguments[0], access.tag, access.position, access.arity, column_type(result))
-    if name == NIL:
-        return lit(NIL).cast(RECORD)
+    if not arguments and (name in (NIL, RECORD_FUNCTOR) or name.startswith(BRANCH)):
+        return lit(name).cast(RECORD)
     if name == RECORD_FUNCTOR or name.startswith(BRANCH):
         return make_record("" if name == RECORD_FUNCTOR else name, *arguments)
     if name.startswith(CAST):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from kpg.columns import record_text
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.constructors import NIL, Signatures, is_constructor
-from kpg.query.ir.literals import map_atom_terms, map_terms
+from kpg.query.ir.literals import map_terms
 from kpg.query.ir.program import Fact, Program, Rule
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term
 
@@ -49,8 +49,8 @@ def fold_rule(rule: Rule, signatures: Signatures) -> Rule:
             return term
         return ConstantTerm(record_text.make(constructor.tag, known), term.kind, term.at)
 
-    heads = tuple(map_atom_terms(head, fold) for head in rule.heads)
-    return replace(rule, heads=heads, body=map_terms(rule.body, fold, inside=True))
+    heads = tuple(map_terms(head, fold, inside=True) for head in rule.heads)
+    return replace(rule, heads=heads, body=map_terms(rule.body, fold, inside=True))  # type: ignore[arg-type]
 
 
 def field_text(term: Term, kind: Kind) -> str | None:

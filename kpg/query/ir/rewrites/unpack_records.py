@@ -15,7 +15,17 @@ from itertools import count
 
 from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.constructors import Constructor, Signatures, field_of, is_constructor, tag_test
-from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Formula, Test, Truth, map_terms
+from kpg.query.ir.literals import (
+    Atom,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Formula,
+    Test,
+    Truth,
+    map_atom_terms,
+    map_terms,
+)
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.rewrites.expand_disjunction import expand_rule
 from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm, subterms
@@ -33,8 +43,9 @@ def unpack_rule(rule: Rule, signatures: Signatures) -> list[Rule]:
     """Return one rule without patterns, or no rule if a pattern can never match."""
     unpacking = Unpacking(signatures)
     body = unpacking.formula(rule.body)
+    heads = tuple(map_atom_terms(head, unpacking.aggregate) for head in rule.heads)
     kinds = tuple(sorted((*rule.kinds, *unpacking.kinds.items())))
-    return expand_rule(replace(rule, body=body, kinds=kinds))
+    return expand_rule(replace(rule, heads=heads, body=body, kinds=kinds))
 
 
 @dataclass(slots=True)
@@ -65,13 +76,11 @@ class Unpacking:
 
     def inside(self, part: Formula) -> Formula:
         """Return a part of a conjunction with unpacked disjunctions and aggregates."""
-        if isinstance(part, Disjunction):
-            return self.formula(part)
+        return self.formula(part) if isinstance(part, Disjunction) else map_terms(part, self.aggregate)
 
-        def unpack(term: Term) -> Term:
-            return replace(term, body=self.formula(term.body)) if isinstance(term, AggregateTerm) else term
-
-        return map_terms(part, unpack)
+    def aggregate(self, term: Term) -> Term:
+        """Return an aggregate with an unpacked body; any other term unchanged."""
+        return replace(term, body=self.formula(term.body)) if isinstance(term, AggregateTerm) else term
 
     def literal(self, literal: Formula, others: list[Formula]) -> list[Formula]:
         """Return the literals that replace one beside others: itself if it has no pattern to take apart."""
