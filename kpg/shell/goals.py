@@ -10,15 +10,15 @@ The text is parsed by `kpg.query.datalog.goal_parser`, so atoms have the syntax 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from kpg.errors import ParseError
 from kpg.query.datalog import goal_parser
 from kpg.query.ir import literals
-from kpg.query.ir.terms import ConstantTerm, Term, VariableTerm, WildcardTerm
+from kpg.query.ir.constructors import is_known_record
+from kpg.query.ir.show import show_term
+from kpg.query.ir.terms import CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm
 from kpg.query.source_text import failure
-
-BOOLEANS: Final = {"true": True, "false": False}  # constants in facts of attributes; Datalog has no type for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,10 @@ def argument(term: Term) -> Any:
     match term:
         case ConstantTerm(value):
             return value
+        case CallTerm() if is_known_record(term):
+            return show_term(term)
         case VariableTerm(name):
-            return BOOLEANS.get(name, Free(name))
+            return Free(name)
         case WildcardTerm():
             return Free("_")
     raise failure(ParseError, "an argument of a goal is a constant, a variable or _", term.at)

@@ -268,3 +268,19 @@ def test_values_of_every_type_travel_both_ways(db, names):
     db.register(f'{rule}(u, big, n, d, m, t, b) :- {relation}(d, t, m, b, u, n, big), d >= "2024-01-01".')
     ((u, big, n, d, m, t, b),) = db.interest(rule).rows()
     assert (d, t, m, b, u, n, big) == row
+
+
+def test_records_and_the_functors_of_the_server(tmp_path):
+    (tmp_path / "server_functors.py").write_text("def half(x):\n    return x // 2\n")
+    with served(functors=tmp_path / "server_functors.py") as server, kpg.connect(server.url, token=ADMIN) as db:
+        db.register("""
+            .type L = [h: number, t: L]
+            .functor half(x: number): number
+            .decl l(x: L)
+            .decl tails(x: L, n: number)
+            tails(t, @half(h)) :- l([h, t]).
+        """)
+        db.insert("l", [("[8, [3, nil]]",), ("nil",)])
+        assert sorted(db.interest("tails").rows()) == [("[3, nil]", 4)]
+        with pytest.raises(kpg.UndefinedName, match="functor @other has no function here"):
+            db.register(".functor other(x: number): number\n.decl p(x: number)\np(@other(1)).")

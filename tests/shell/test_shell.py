@@ -81,6 +81,19 @@ def test_a_relation_may_be_called_help(db):
     assert out.getvalue() == "x\n7\n"
 
 
+def test_records_are_facts_and_answers(db):
+    made, out, err = shell(db)
+    script = """
+.type L = [h: symbol, t: L] .decl l(x: L)
+heads(h) :- l([h, _]).
++l(["a, b", ["c", nil]]), l(nil).
+heads
+l
+"""
+    assert made.script(script) == 0, err.getvalue()
+    assert out.getvalue() == 'h\na, b\nx\n["a, b", ["c", nil]]\nnil\n'
+
+
 def test_a_goal_with_constants_asks_for_its_rows_alone(db):
     made, out, err = shell(db)
     assert made.script(PROGRAM + "path(1, x)?\nedge(9, 9).\n-edge(1, 2).\npath(x, y).") == 0, err.getvalue()

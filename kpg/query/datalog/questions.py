@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from kpg.errors import ParseError, ProgramError, TypeMismatch, UndefinedName
 from kpg.query.datalog.goal_parser import parse_atom
 from kpg.query.datalog.record_facts import canonical_record
-from kpg.query.ir.constructors import Signatures, is_constructor
+from kpg.query.ir.constructors import Signatures, is_known_record
 from kpg.query.ir.literals import Atom
 from kpg.query.ir.program import Directive, Program, Relation
 from kpg.query.ir.show import show_term
-from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, Value, subterms
+from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, Value
 from kpg.query.source_text import did_you_mean, failure
 
 
@@ -36,7 +36,7 @@ class Questions:
         """Add a question."""
         relation = self._relation(atom, text)
         for term in atom.arguments:
-            if isinstance(term, AggregateTerm) or (isinstance(term, CallTerm) and not is_known(term)):
+            if isinstance(term, AggregateTerm) or (isinstance(term, CallTerm) and not is_known_record(term)):
                 hint = 'For example path("a", _).'
                 raise failure(
                     ParseError, "an argument of a question is a constant, a variable or _", term.at, hint=hint
@@ -88,12 +88,6 @@ def questions(program: Program, texts: list[str]) -> Questions:
     inputs = [directive for directive in program.directives if directive.kind == "input"]
     directives = (*inputs, *outputs, *(Directive("output", name) for name in missing))
     return replace(asked, program=replace(program, directives=directives))
-
-
-def is_known(term: CallTerm) -> bool:
-    """Return whether a term constructs a record of constants."""
-    parts = list(subterms(term))
-    return all(isinstance(part, ConstantTerm) or is_constructor(part) for part in parts)
 
 
 def value_of(term: Term, kind: str, text: str, signatures: Signatures) -> Value:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from kpg.query.ir.functors import FUNCTORS, Functor
 from kpg.query.ir.primitive_types import PRIMITIVE_TYPES
-from kpg.query.ir.terms import KINDS, CallTerm, Kind, Term
+from kpg.query.ir.terms import KINDS, CallTerm, ConstantTerm, Kind, Term, subterms
 from kpg.query.source_text import NOWHERE, Position
 
 RECORD = "[]"  # the functor of all records except nil
@@ -107,6 +107,13 @@ class Signatures:
 def is_constructor(call: object) -> bool:
     """Return whether a term constructs a record or a branch."""
     return isinstance(call, CallTerm) and (call.functor in (RECORD, NIL) or call.functor.startswith(BRANCH))
+
+
+def is_known_record(term: Term) -> bool:
+    """Return whether a term constructs a record of constants alone."""
+    return is_constructor(term) and all(
+        isinstance(part, ConstantTerm) or is_constructor(part) for part in subterms(term)
+    )
 
 
 def made_by(constructors: list[Constructor], arity: int) -> Functor | None:
