@@ -82,7 +82,7 @@ class Kernel:
 
     @cached_property
     def interpreted(self) -> Callable[..., Any]:
-        """The function, calling the interpreted versions of other kernels."""
+        """The function, calling the interpreted versions of other kernels; takes arrays of Python integers too."""
         return with_globals(self.function, _interpreted)
 
     @cached_property
@@ -151,13 +151,6 @@ def compiled_in(module: str) -> Callable[[Function], Function]:
 def kernel_of(value: Any) -> Kernel | None:
     """Return the kernel that a value is, or whose dispatcher it is; None for any other value."""
     return value if isinstance(value, Kernel) else _OF_DISPATCHER.get(id(value))
-
-
-def interpreted(kernel: Function) -> Function:
-    """Return the interpreted version of a kernel, which also takes arrays of Python objects."""
-    known = kernel_of(kernel)
-    assert known is not None, f"{kernel} is not a kernel"
-    return cast(Function, known.interpreted)
 
 
 def use_machine_code() -> None:
