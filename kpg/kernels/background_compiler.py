@@ -41,7 +41,9 @@ def start() -> bool:
     streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     try:
         _lock_file(place).touch()
-        _STARTED.append(subprocess.Popen(command, env=environment, cwd=place, start_new_session=True, **streams))
+        process = subprocess.Popen(command, env=environment, cwd=place, start_new_session=True, **streams)
+        _STARTED.append(process)
+        os.setpriority(os.PRIO_PROCESS, process.pid, LOWEST_PRIORITY)
     except OSError:  # no memory for a process, or a read-only cache: kernels are compiled when they are needed
         return False
     return True
@@ -88,5 +90,4 @@ def _lock_file(place: Path) -> Path:
 
 
 if __name__ == "__main__":
-    os.nice(LOWEST_PRIORITY)
     compile_all()
