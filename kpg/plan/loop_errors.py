@@ -1,4 +1,4 @@
-"""The errors of loops: which rounds count, and one stream outside all loops.
+"""The errors that an answer depends on, and those of loops: which rounds count.
 
 A loop of rules is declarative: its meaning is the fixed point. An error counts if the fixed point has it, so a row that
 a later round takes back takes its error with it. The updates of all rounds add up to just that.
@@ -10,6 +10,7 @@ round has it. Removing the input removes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,25 @@ from kpg.progress.summary import step_round
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
+
+
+def masks_of(roots: Sequence[nodes.PlanNode], own: Callable[[nodes.PlanNode], int]) -> list[int]:
+    """Return for each node the union of the bits of all nodes that it depends on.
+
+    One pass over the nodes, and another for each loop around a loop.
+    """
+    order = nodes.dependencies_first(roots)
+    masks = {node: own(node) for node in order}
+    changed = any(masks.values())
+    while changed:
+        changed = False
+        for node in order:
+            mask = masks[node]
+            for inner in nodes.dependencies_of_node(node):
+                mask |= masks[inner]
+            changed |= mask != masks[node]
+            masks[node] = mask
+    return [masks[root] for root in roots]
 
 
 def collect_errors(renderer: Renderer, errors: list[Rendered]) -> Rendered | None:

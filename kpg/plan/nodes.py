@@ -16,7 +16,7 @@ To add an operator:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -377,18 +377,26 @@ def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
     return (inner,) if inner is not None else ()
 
 
-def reachable(root: PlanNode) -> set[PlanNode]:
-    """Return all nodes that a node depends on, itself and the definitions of loop variables included."""
-    found: set[PlanNode] = set()
-    stack = [root]
+def dependencies_of_node(node: PlanNode) -> tuple[PlanNode, ...]:
+    """Return the nodes that a node is computed from: its inputs, and the definition of a variable."""
+    inner = inputs_of(node)
+    return (*inner, node.loop.definition(node)) if isinstance(node, VariableNode) else inner
+
+
+def dependencies_first(roots: Iterable[PlanNode]) -> list[PlanNode]:
+    """Return all nodes that some nodes depend on, each after those it depends on, except around loops."""
+    ordered: dict[PlanNode, None] = {}
+    seen: set[PlanNode] = set()
+    stack = [(root, False) for root in roots]
     while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack.extend(inputs_of(node))
-            if isinstance(node, VariableNode):
-                stack.append(node.loop.definition(node))
-    return found
+        node, done = stack.pop()
+        if done:
+            ordered[node] = None
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(inner, False) for inner in dependencies_of_node(node)]
+    return list(ordered)
 
 
 def count_uses(roots: tuple[PlanNode, ...]) -> dict[PlanNode, int]:

@@ -23,7 +23,7 @@ from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import render_join
-from kpg.plan.loop_errors import collect_errors
+from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_reduction
@@ -95,15 +95,15 @@ class Renderer(Streams):
 
         Nodes that depend on the same errors share one stream.
         """
-        streams: dict[frozenset[object], Rendered | None] = {}
-        answers = []
-        for root in roots:
-            owners = frozenset(owner for node in nodes.reachable(root) for owner in self._error_owners(node)) | {None}
-            if owners not in streams:
-                parts = [part for owner, owned in self.errors.items() if owner in owners for part in owned]
-                streams[owners] = collect_errors(self, parts)
-            answers.append(streams[owners])
-        return answers
+        owners = list(self.errors)
+        numbers = {owner: number for number, owner in enumerate(owners)}
+        found = masks_of(roots, lambda node: sum(1 << numbers[owner] for owner in set(self._error_owners(node))))
+        streams: dict[int, Rendered | None] = {}
+        for mask in found:
+            if mask not in streams:
+                chosen = [owner for owner in owners if owner is None or mask >> numbers[owner] & 1]
+                streams[mask] = collect_errors(self, [part for owner in chosen for part in self.errors[owner]])
+        return [streams[mask] for mask in found]
 
     def _error_owners(self, node: nodes.PlanNode) -> Iterator[object]:
         """Return the owners of the errors of one node: itself, and the arrangements that it imports."""
