@@ -265,7 +265,7 @@ class ReductionSpec:
     count                                the number of rows
     sums       columns                   counts, sums and averages, accumulated in the diff
     first      limit, copies, columns    the first rows by some columns; a leading "-" means descending
-    components                           rows are pairs: each value, with the least value that pairs connect it to
+    components                           rows are pairs: each value, with a member of its component
     function   function                  the result of a Python function
     """
 

@@ -12,6 +12,7 @@ from kpg.columns.exact_sums import COUNT_ONLY
 from kpg.columns.schema import BINARY, Schema
 from kpg.operators import corrections, linear
 from kpg.operators.connected_components import evaluate_components
+from kpg.operators.maintain_classes import maintain_classes
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
 from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
 from kpg.operators.sweep import SUMS, Sweep
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 def reads_index(node: nodes.ReduceNode) -> bool:
     """Return whether a reduction reads an index of its input by its keys; otherwise it arranges the stream itself."""
     match node.reduction.kind:
-        case "presence" | "function" | "components":
+        case "presence" | "function":
             return True
+        case "components":
+            return bool(node.loops)
         case "count":
             return has_index(node.input, node.keys)
         case "first":
@@ -130,6 +133,12 @@ def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Gro
 
 
 def _components(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
+    if not node.loops:
+        pairs = renderer.reorder(renderer.collection(node.input), node.input.schema)
+        if pairs.stream.depth == 1:
+            pact = renderer.to_one_worker(pairs.schema)
+            stream = maintain_classes(renderer.dataflow, pairs.stream, pact, pairs.schema)
+            return renderer.rendered(stream, node.schema, None)
     arrangement = renderer.arranged(node.input, node.keys)
     return maintain_reduction(
         renderer, node, arrangement, node.schema, "components", None, ReplayTactic(evaluate_components, 2)

@@ -111,8 +111,8 @@ class AggregateReduction:
     The value is `op` over column `value` of the group's rows, or the number of rows if `value` is None. The rows of
     `source` are the solutions of the aggregate's body, each once. With a `limit`, min and max have one row for each of
     the first values, at most `limit` rows in a group. The op "class" is no aggregate: `source` are pairs, and the
-    relation has each value of a pair with the least value that pairs connect it to. Neither is "number": each row of
-    `source` gets a number, from `value` on in steps of `limit`.
+    relation has each value of a pair with a value that stands for all that pairs connect it to. Neither is "number":
+    each row of `source` gets a number, from `value` on in steps of `limit`.
     """
 
     relation: str

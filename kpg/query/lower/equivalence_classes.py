@@ -1,9 +1,9 @@
-"""The classes of an equivalence relation, as a collection: each element with the least element of its class.
+"""The classes of an equivalence relation, as a collection: each element with a member of its class.
 
-    equivalence_classes(pairs, "x", "class")  =  { (x, c) : x in some pair, c = least element that pairs connect x to }
+    equivalence_classes(pairs, "x", "class")  =  { (x, c) : x in some pair, c a member that stands for the class of x }
 
-"Least" is by the stored form of values; for strings it is the order in which the db has seen them. Cost: one pass over
-all pairs for each time at which some pair changes, on one worker.
+Cost, on one worker: outside loops, the smaller of two classes that a new pair connects, and the class of a removed pair
+(kpg/operators/maintain_classes.py); inside loops, all pairs for each round in which some pair changes.
 """
 
 from __future__ import annotations

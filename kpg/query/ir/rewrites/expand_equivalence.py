@@ -3,7 +3,7 @@
     eq(x, y) :- link(x, y).     r(x, y) :- a(x), eq(x, y).     s(x) :- a(x), b(y), !eq(x, y).
 becomes
     @eq.pairs(x, y) :- link(x, y).                      the pairs that the rules derive
-    @eq.class(x, c) = class of @eq.pairs                c is the least element that pairs connect x to
+    @eq.class(x, c) = class of @eq.pairs                c is one of the elements that pairs connect x to
     r(x, y) :- a(x), @eq.class(x, c), @eq.class(y, c).
     s(x) :- a(x), b(y), (@eq.class(x, c), @eq.class(y, d), c != d; !@eq.class(x, _); !@eq.class(y, _)).
     eq(x, y) :- @eq.class(x, c), @eq.class(y, c).       all pairs: computed only if eq itself is an output
