@@ -31,7 +31,8 @@ class MaintainClasses(OrderedTimes):
     def __init__(self, schema: Schema) -> None:
         super().__init__("classes", len(schema), 1)
         self.schema = schema
-        self.neighbours: dict[int, set[int]] = {}
+        self.pairs: set[Row] = set()
+        self.neighbours: dict[int, set[int]] = {}  # by value: those in a pair with it, in any order
         self.classes: dict[int, int] = {}  # by value: the member that stands for its class
         self.members: dict[int, set[int]] = {}  # by that member: all members
         self._before: dict[int, int | None] = {}  # of values that changed in this step: the class before
@@ -39,10 +40,12 @@ class MaintainClasses(OrderedTimes):
     def process(self, time: Time, changes: list[Change], scheduled: set[Row]) -> list[Change]:
         self._before = {}
         removed = [row for row, diff in changes if diff < 0]
+        self.pairs.difference_update(removed)
         self._disconnect(removed)
         added = [row for row, diff in changes if diff > 0]
+        self.pairs.update(added)
         if len(added) > max(len(self.classes), MIN_PASS_PAIRS):
-            self._connect_all(np.array(added, np.int64).T)
+            self._connect_all()
         else:
             for first, second in added:
                 self._connect(first, second)
@@ -79,10 +82,10 @@ class MaintainClasses(OrderedTimes):
             self._set(value, larger)
         self.members[larger] |= moved
 
-    def _connect_all(self, added: Ints) -> None:
-        """Add many pairs, and compute all classes anew."""
-        known = [(value, other) for value, others in self.neighbours.items() for other in others]
-        pairs = np.concatenate([np.array(known, np.int64).reshape(-1, 2).T, added, added[::-1]], axis=1)
+    def _connect_all(self) -> None:
+        """Compute the classes of all pairs anew."""
+        rows = np.array(list(self.pairs), np.int64).T
+        pairs = np.concatenate([rows, rows[::-1]], axis=1)
         members, of_class = components_of(pairs)
         for value, name in zip(members.tolist(), of_class.tolist(), strict=True):
             if self.classes.get(value) != name:
@@ -94,8 +97,9 @@ class MaintainClasses(OrderedTimes):
         """Remove pairs, and split the classes that they held together."""
         affected = {self.classes[first] for first, _ in pairs}
         for first, second in pairs:
-            self.neighbours[first].discard(second)
-            self.neighbours[second].discard(first)
+            if (second, first) not in self.pairs:  # the pair may be there in the other order as well
+                self.neighbours[first].discard(second)
+                self.neighbours[second].discard(first)
         for of_class in affected:
             self._split(of_class)
 
@@ -129,7 +133,7 @@ class MaintainClasses(OrderedTimes):
 
     def release(self) -> None:
         super().release()
-        self.neighbours, self.classes, self.members, self._before = {}, {}, {}, {}
+        self.pairs, self.neighbours, self.classes, self.members, self._before = set(), {}, {}, {}, {}
 
 
 def grouped(keys: Ints, values: Ints) -> Iterator[tuple[int, list[int]]]:
