@@ -14,7 +14,7 @@ from time import monotonic
 from kpg.errors import OverBudget
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-CHECK_SECONDS = 0.005  # between two checks: a computation fills some ten megabytes in this time
+CHECK_SECONDS = 0.01  # between two checks of tens of microseconds: a computation fills some ten megabytes in this time
 MAX_REPORT_SHARE = 200  # reports take at most one part of this many of the time
 HINT = "Release unused answers and arrangements, or open the db with a larger memory_limit=."
 

@@ -5,6 +5,7 @@ from hypothesis import Phase, event, given, note, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.bench.programs import load
 from kpg.query.datalog import parse
 from kpg.query.demand import InputCounts, demand_from_outputs
 from kpg.query.installed_program import InstalledProgram
@@ -223,3 +224,40 @@ def test_explain_names_the_restricted_recursions(tmp_path, capsys):
     (tmp_path / "skip.dl").write_text(SKIP)
     assert main(["explain", str(tmp_path / "skip.dl")]) == 0
     assert capsys.readouterr().out.startswith("skip is computed only for the b that nextVisible needs\n")
+
+
+@pytest.mark.parametrize("name", ["tc", "sg", "dataflow", "points_to", "points_to_optimised"])
+def test_programs_that_output_their_recursions_are_unchanged(name):
+    """So demand cannot make the papers' experiments slower."""
+    program = load(name)
+    for rows in ({}, {"e": 1000, "assign": 1000, "deref": 10, "null": 10}):
+        assert demand_from_outputs(program, InputCounts(rows)).program is program
+
+
+def test_relations_of_other_kinds_are_never_restricted():
+    """The rows of an equivalence relation, or of a subsumed one, depend on rows that no rule connects them to."""
+    same = CLOSURE + ".decl same(x: number, y: number) eqrel same(x, y) :- e(x, y). out(y) :- start(x), same(x, y)."
+    least = CLOSURE + (
+        ".decl d(x: number, n: number) d(x, 0) :- start(x). d(y, n + 1) :- d(x, n), e(x, y), n < 9."
+        " d(x, n) <= d(x, m) :- m <= n. out(n) :- start(x), d(x, n)."
+    )
+    chosen = CLOSURE + (
+        ".decl t(x: number, p: number) choice-domain x t(x, x) :- start(x). t(y, x) :- t(x, _), e(x, y)."
+        " out(p) :- start(x), t(x, p)."
+    )
+    for text in (same, least, chosen):
+        assert "tc" not in (why := reason(text)) and why == "", text
+
+
+def test_numbered_rows_have_one_number_for_all_readers():
+    """`autoinc` numbers the rows of a relation that demand would otherwise split."""
+    text = '.pragma "magic-transform" "*"\n' + CLOSURE.replace("out(x: number)", "out(x: number, n: number)") + (
+        ".decl id(x: number, y: number, n: number) id(x, y, autoinc()) :- tc(x, y)."
+        " out(y, n) :- start(x), id(x, y, n). out(x, n) :- start(y), id(x, y, n)."
+    )  # fmt: skip
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.inputs["e"].insert([(1, 2), (2, 3)])
+        installed.inputs["start"].insert([(2,)])
+        db.advance()
+        rows = installed.rows("out")
+        assert len(rows) == 2 == len({number for _, number in rows})

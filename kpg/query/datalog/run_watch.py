@@ -43,7 +43,7 @@ def watch(db: Database, progress: Progress) -> Callable[[], None]:
 
 def report(db: EmbeddedDatabase, progress: Progress) -> None:
     """Report the sizes of the largest relations."""
-    progress(f"computing {describe(relation_sizes(db.worker.dataflows.values()))}", 0, 0)
+    progress(f"computing {describe(relation_sizes(db.worker.dataflows.values()))}".rstrip(), 0, 0)
 
 
 def describe(sizes: dict[str, RelationSize]) -> str:

@@ -26,7 +26,7 @@ from kpg.query.ir.program import EVERYTHING, Directive, Program, Relation, Rule,
 from kpg.query.ir.rewrites.blank_unused import blank_unused
 from kpg.query.ir.rewrites.drop_unread import drop_unread
 from kpg.query.ir.rewrites.stratify import dependencies, stratify, strongly_connected
-from kpg.query.ir.terms import VariableTerm
+from kpg.query.ir.terms import AGGREGATES, VariableTerm
 from kpg.query.ir.verify import verify
 from kpg.query.source_text import did_you_mean
 
@@ -137,7 +137,9 @@ def recursions_with_aggregates(program: Program) -> set[str]:
 
 def special_relations(program: Program) -> set[str]:
     """Return the relations that are not just what their rules derive, and the parts that rewrites made of them."""
-    return {relation.name for relation in program.relations if relation.kind != "plain" or relation.input_of}
+    special = {relation.name for relation in program.relations if relation.kind != "plain" or relation.input_of}
+    numbered = {reduction.relation for reduction in program.reductions if reduction.op not in AGGREGATES}
+    return special | numbered  # a row has one number, whoever reads it
 
 
 def unrestrictable_relations(program: Program) -> set[str]:
