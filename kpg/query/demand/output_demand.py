@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from kpg.query.demand.adornment import MagicSetRewrite
 from kpg.query.demand.demand_choice import DemandChoice
 from kpg.query.demand.demand_gain import DemandGain
-from kpg.query.demand.magic_sets import assemble, rewrite, unrestrictable_relations
+from kpg.query.demand.magic_sets import assemble, replace_relation, rewrite, unrestrictable_relations
 from kpg.query.demand.row_counts import InputCounts, RowCounts
-from kpg.query.ir.program import EVERYTHING, Program, RelationColumn
+from kpg.query.ir.body_variables import literals
+from kpg.query.ir.literals import Atom
+from kpg.query.ir.program import EVERYTHING, Program, RelationColumn, Rule
+from kpg.query.ir.terms import VariableTerm
 
 NO_COUNTS = InputCounts()
 
@@ -48,7 +51,28 @@ def demand_from_outputs(program: Program, counts: InputCounts = NO_COUNTS) -> Re
     lines = [line for name in choice.readers if (line := explain(name, rewritten, choice))]
     if not lines:
         return RestrictedProgram(program)
+    drop_copies(rewritten)
     return RestrictedProgram(assemble(program, rewritten, {}, outputs, reasons).program, "\n".join(lines))
+
+
+def drop_copies(rewritten: MagicSetRewrite) -> None:
+    """Read a relation itself where a demand only copies it: its index by these columns may exist already."""
+    for adorned in [adorned for adorned in rewritten.adorned.values() if adorned.bound]:
+        rules = [rule for rule in rewritten.rules if rule.head.relation == adorned.demand]
+        copied = copied_relation(rules[0]) if len(rules) == 1 else ""
+        if copied and not rewritten.relations[copied].bag:
+            others = (rule for rule in rewritten.rules if rule is not rules[0])
+            rewritten.rules = [replace_relation(rule, adorned.demand, copied) for rule in others]
+            del rewritten.relations[adorned.demand]
+
+
+def copied_relation(rule: Rule) -> str:
+    """Return the relation that a rule copies as it is; empty if the rule does anything else."""
+    body = literals(rule)
+    if len(body) != 1 or not isinstance(body[0], Atom) or body[0].arguments != rule.head.arguments:
+        return ""
+    names = [term.name for term in rule.head.arguments if isinstance(term, VariableTerm)]
+    return body[0].relation if len(set(names)) == len(rule.head.arguments) else ""
 
 
 def restricted_by_request(program: Program) -> RestrictedProgram:
