@@ -33,6 +33,10 @@ class Updates:
     def __len__(self) -> int:
         return int(self.data.shape[1])
 
+    def with_times(self, times: Ints) -> Updates:
+        """Return the same updates at other times, in no particular order."""
+        return Updates(self.data, times, self.diffs, known_mass=self.known_mass)
+
     @property
     def lanes(self) -> int:
         """The number of int64 in a record."""

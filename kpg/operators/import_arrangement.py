@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.updates import Updates, constant
+from kpg.columns.updates import constant
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Message
 from kpg.events import Imports
@@ -65,4 +65,4 @@ def advance_batch(batch: Batch, since: Frontier) -> Batch:
     past = updates.depth == 1 and batch.upper.precedes(since)  # all its times are before since, so it has one time
     times = floor if past else np.maximum(updates.times, floor)
     description = Description(batch.lower, batch.upper, since)
-    return Batch(Updates(updates.data, times, updates.diffs), batch.key_lanes, description)
+    return Batch(updates.with_times(times), batch.key_lanes, description)

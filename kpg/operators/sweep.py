@@ -75,7 +75,7 @@ class Sweep:
         most = keys.shape[1] * (2 if before and self.kind == SUMS else 1)
         data, diffs = allocate_block(key_lanes + values, most), np.empty((1, most), np.int64)
         n = single_time_changes(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
-        return Updates(release_unused(data, n), updates.times, shrink_block(diffs, n))
+        return Updates(release_unused(data, n), updates.times, shrink_block(diffs, n), known_mass=n)  # diffs are ±1
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections for updates at several times."""
@@ -93,7 +93,7 @@ class Sweep:
             keys, corrections.key_index, axis=1, out=data[:key_lanes], mode="clip"
         )  # "clip" avoids the copy that checking indices would need
         data[key_lanes:] = corrections.data
-        return Updates(data, shrink(corrections.times), shrink(corrections.diffs))
+        return Updates(data, shrink(corrections.times), shrink(corrections.diffs), known_mass=len(corrections))
 
 
 def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
@@ -103,7 +103,9 @@ def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) ->
     values = data[lanes:]
     n = sums_changes_of_batch(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)
     del values  # `release_unused` gives back memory, so nothing else may refer to it
-    return None if n < 0 else Updates(release_unused(data, n), shrink_block(times, n), shrink_block(diffs, n))
+    if n < 0:
+        return None
+    return Updates(release_unused(data, n), shrink_block(times, n), shrink_block(diffs, n), known_mass=n)
 
 
 class SweepReduce(Operator):

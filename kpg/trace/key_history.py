@@ -127,7 +127,7 @@ def _read_batch(batch: Batch, at: Time) -> Updates:
     if updates.times.shape[1] > 1 or not less_equal(tuple(updates.times[:, 0].tolist()), at):
         everything = np.array([[0], [len(updates)]], np.int64)
         return _rows_as_of([batch], table_of([batch.row]), everything, len(updates), at)
-    return Updates(updates.data, SAME_TIME, updates.diffs)
+    return updates.with_times(SAME_TIME)
 
 
 def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at: Time) -> Updates:

@@ -127,7 +127,7 @@ class Merge:
         elif b.data.shape[1] == 0 and a.times.shape[1] == 1:  # nothing can cancel; only the time changes
             time = np.empty_like(a.times)
             advance_times(a.times, elements(since, a.depth), time)
-            self._finish(Updates(a.data, time, a.diffs))
+            self._finish(a.with_times(time))
         else:
             frontier, lone = _compaction(older, newer, since)
             if a.data.shape[0] == 0:
