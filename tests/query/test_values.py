@@ -143,6 +143,21 @@ def test_unsigned_numbers_cross_workers_and_files(tmp_path: Path):
             run(tmp_path / "p.dl", facts=tmp_path, out=tmp_path)
 
 
+def test_ord_identifies_symbols_on_all_workers():
+    text = """
+        .type R = [s: symbol]
+        .decl e(s: symbol)
+        .input e
+        .decl same(a: symbol, b: symbol)
+        .output same
+        same(a, b) :- e(a), e(b), ord(a) = ord(b), ord([a]) = ord([b]), as(a, number) = ord(b).
+    """
+    with kpg.open(workers=2) as db, InstalledProgram(db, compile(parse(text))) as installed:
+        installed.inputs["e"].insert([(f"s{number}",) for number in range(20)])
+        db.advance()
+        assert sorted(installed.rows("same")) == sorted((f"s{number}", f"s{number}") for number in range(20))
+
+
 bounds = st.integers(-6, 6)
 
 

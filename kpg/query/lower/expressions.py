@@ -17,7 +17,6 @@ from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.functions import coalesce, col, max_of, min_of, udf, when
 from kpg.columns.number_functions import parse_number
 from kpg.columns.schema import INT64, UINT64, Type
-from kpg.columns.symbols import Symbols
 from kpg.errors import DataError, KpgError
 from kpg.query.ir.constructors import IS_TAGGED, USER
 from kpg.query.ir.fallible_terms import FAILS, can_fail
@@ -25,7 +24,15 @@ from kpg.query.ir.literals import COMPARE, Comparison, Test
 from kpg.query.ir.show import show_term
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm, variables
 from kpg.query.lower.ranges import in_ranges
-from kpg.query.lower.value_expressions import Functions, column_type, constant, structural, tagged, user_call
+from kpg.query.lower.value_expressions import (
+    Functions,
+    column_type,
+    constant,
+    structural,
+    symbol_number,
+    tagged,
+    user_call,
+)
 from kpg.query.source_text import Position
 
 LOGIC = ("land", "lor", "lxor", "lnot")
@@ -45,15 +52,15 @@ class TermCompiler:
     def __init__(
         self,
         names: Mapping[str, str],
-        symbols: Symbols,
         kinds: Mapping[str, Kind],
         functions: Functions,
+        is_single_worker: bool,
         rule: str = "",
         show_all: bool = False,
     ) -> None:
         self.functions = functions
         self.names = names
-        self.symbols = symbols
+        self.is_single_worker = is_single_worker
         self.kinds = kinds
         self.rule = rule
         self.show_all = show_all
@@ -130,7 +137,8 @@ class TermCompiler:
         arguments = [self.expression(argument) for argument in term.arguments]
         name = term.functor
         assert term.kind is not None
-        built = structural(name, arguments, [self.kind(argument) for argument in term.arguments], term.kind)
+        kinds = [self.kind(argument) for argument in term.arguments]
+        built = structural(name, arguments, kinds, term.kind, self.is_single_worker)
         if built is not None:
             return built
         if name.startswith(USER):
@@ -150,7 +158,7 @@ class TermCompiler:
     def ord(self, value: Expression, kind: Kind) -> Expression:
         """Return the id of a symbol or record; a number is its own."""
         if column_type(kind).is_symbolic:
-            return FunctionCall("symbol_id", (value,))
+            return symbol_number(value, self.is_single_worker)
         return to_number(value, kind)
 
 

@@ -30,5 +30,5 @@ def number_rows_of(rows: Collection, relation: Relation, reduction: AggregateRed
     schema = rows.schema.concat(Schema.of({column.name: int}))
     node = nodes.NumberedRowsNode(schema, rows.node.loops, rows.node, reduction.value or 0, max(reduction.limit, 1))
     keys = rows.schema.names if reduction.keys else ()
-    value = cast(col(column.name), "number", column.kind)
+    value = cast(col(column.name), "number", column.kind, rows.db.is_single_worker)
     return Collection(rows.db, node).select(*keys, **{column.name: value})

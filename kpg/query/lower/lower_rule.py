@@ -125,7 +125,8 @@ def build_step(
 def term_compiler(bindings: Bindings, plan: RulePlan, show_all: bool = False) -> TermCompiler:
     """Return a compiler for terms of the rule over the columns of the bindings."""
     db, rule = bindings.rows.db, f"{plan.rule.at} {plan.rule.head.relation}"
-    return TermCompiler(bindings.names, db.symbols, dict(plan.rule.kinds), db.functors, rule, show_all)
+    kinds = dict(plan.rule.kinds)
+    return TermCompiler(bindings.names, kinds, db.functors, db.is_single_worker, rule, show_all)
 
 
 def scan(atom: Atom, context: RuleContext) -> Bindings:

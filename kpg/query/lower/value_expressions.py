@@ -62,7 +62,9 @@ def tagged(name: str, record: Expression) -> Expression:
     return record_has_tag(record, access.tag, access.arity)
 
 
-def structural(name: str, arguments: list[Expression], kinds: list[Kind], result: Kind) -> Expression | None:
+def structural(
+    name: str, arguments: list[Expression], kinds: list[Kind], result: Kind, is_single_worker: bool
+) -> Expression | None:
     """Return the expression of a constructor, field, cast or bit operation; None for other functors."""
     if name.startswith(FIELD):
         access = field_access(name)
@@ -72,7 +74,7 @@ def structural(name: str, arguments: list[Expression], kinds: list[Kind], result
     if name == RECORD_FUNCTOR or name.startswith(BRANCH):
         return make_record("" if name == RECORD_FUNCTOR else name, *arguments)
     if name.startswith(CAST):
-        return cast(arguments[0], kinds[0], result)
+        return cast(arguments[0], kinds[0], result, is_single_worker)
     if name in BITS:
         return bits(name, *arguments)
     if name in MATH:
@@ -93,13 +95,18 @@ def user_call(name: str, arguments: list[Expression], result: Kind, functions: F
     return Apply(function, column_type(result), "functor", tuple(arguments))
 
 
-def cast(value: Expression, source: Kind, target: Kind) -> Expression:
+def symbol_number(value: Expression, is_single_worker: bool) -> Expression:
+    """Return a number that identifies a symbol: its id, or on several workers, which have other ids, a hash of it."""
+    return FunctionCall("symbol_id", (value,)) if is_single_worker else value.hash()
+
+
+def cast(value: Expression, source: Kind, target: Kind, is_single_worker: bool) -> Expression:
     """Return a value under another type: with the same bits among integers, as an identifier from symbols."""
     if source == target or (source not in KIND_TYPES and target not in KIND_TYPES):
         return value
     if source in REINTERPRETED and target in REINTERPRETED:
         return FunctionCall("unsigned.reinterpret", (value,))
     if column_type(source).is_symbolic:
-        number = FunctionCall("symbol_id", (value,))
+        number = symbol_number(value, is_single_worker)
         return number if target == "number" else number.cast(column_type(target))
     return value.cast(column_type(target))
