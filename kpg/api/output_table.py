@@ -45,7 +45,7 @@ class OutputTable(MutableMapping[str, AnyOutput]):
         self._unnamed[name] = output
 
     def hold(self, output: AnyOutput) -> None:
-        """Keep an output also without a handle, because a function listens to it."""
+        """Keep an output also without a handle, because a function listens to it, or another program reads it."""
         self._named[output.name] = output
 
     def let_go(self, output: AnyOutput) -> None:

@@ -166,11 +166,13 @@ class SparkOutput(ClusterOutput):
     def to_spark(self, as_of: int | None = None) -> DataFrame:
         """Return the rows as a DataFrame, as of a time; by default the last complete one at planning."""
         self._check()
+        self.db.outputs.hold(self)  # Spark reads it later, by its name
         return self.db.to_spark(self.name, as_of)
 
     def to_spark_stream(self, **options: Any) -> DataFrame:
         """Return the changes as a stream: its columns, _time and _diff."""
         self._check()
+        self.db.outputs.hold(self)
         return self.db.to_spark_stream(self.name, **options)
 
 

@@ -75,6 +75,7 @@ class Schedule:
         self.open: dict[str, Rows] = {}  # the same with the pending changes
         self.inputs: dict[str, kpg.Input] = {}
         self.outputs: dict[str, tuple[str, str, kpg.Output]] = {}
+        self.closed: set[str] = set()
         self.installed = 0
         self.timers: list[threading.Timer] = []
         self.pool = ThreadPoolExecutor(1)
@@ -108,7 +109,10 @@ class Schedule:
         steps += 3 * [lambda: self.declare(self.chance.choice(missing))] if missing else []
         if self.inputs:
             name = self.chance.choice(list(self.inputs))
-            steps += 4 * [lambda: self.change(name)] + 2 * [lambda: self.install(name)]
+            steps += 2 * [lambda: self.install(name)]
+            if name not in self.closed:
+                steps += 4 * [lambda: self.change(name)]
+                steps += [lambda: self.close(name)] if self.chance.random() < 0.3 else []
             if all(name != relation for relation, _, _ in self.outputs.values()):
                 steps.append(lambda: self.drop(name))
         steps += [self.release] if self.outputs else []
@@ -131,7 +135,7 @@ class Schedule:
         self.wait_for_kills()
         if self.db is not None:
             self.call("close", self.db.close)
-        self.inputs, self.outputs, self.open = {}, {}, {}
+        self.inputs, self.outputs, self.open, self.closed = {}, {}, {}, set()
         self.db = self.call("open", lambda: kpg.open(self.path, workers=self.workers))
 
     def declare(self, name: str) -> None:
@@ -169,7 +173,12 @@ class Schedule:
 
     def drop(self, name: str) -> None:
         self.call(f"drop {name}", self.inputs.pop(name).drop)
+        self.closed.discard(name)
         del self.open[name], self.rows[name]
+
+    def close(self, name: str) -> None:
+        self.call(f"close {name}", self.inputs[name].close)
+        self.closed.add(name)
 
     def advance(self) -> None:
         self.call("advance", self.db.advance)

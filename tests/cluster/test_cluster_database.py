@@ -105,6 +105,20 @@ def test_several_workers_give_the_answers_of_one(
     inputs[1].drop()
 
 
+def test_upserts_that_reach_different_workers_first_agree_on_all_of_them(clusters: Clusters) -> None:
+    """Each worker gets rows of another relation first: all must build the same dataflows in the same order."""
+    db = clusters(4)
+    inputs = [db.input(f"keyed {next(fresh)}", key="k", k=int, v=int) for _ in range(4)]
+    for number, source in enumerate(inputs):
+        source.upsert([(number, 1)])
+    for number, source in enumerate(reversed(inputs)):
+        source.upsert([(number, 2)])
+    db.advance()
+    for number, source in enumerate(inputs):
+        assert dict(source.output().rows()) == {number: 1, 3 - number: 2}
+        source.drop()
+
+
 def lightest(edges: kpg.Collection) -> kpg.Collection:
     return edges.group_by("src").min("dst")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.fault_schedules import Schedule
 
-SCHEDULES = int(os.environ.get("KPG_FAULT_SCHEDULES", "2"))
+SCHEDULES = int(os.environ.get("KPG_FAULT_SCHEDULES", "1"))
 
 
 @pytest.mark.parametrize("seed", range(SCHEDULES))
