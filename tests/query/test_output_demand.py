@@ -101,13 +101,13 @@ def counts():
 REQUESTS = st.sampled_from(["", '.pragma "magic-transform" "*"\n', '.pragma "magic-transform" "r, q"\n'])
 
 
-@settings(max_examples=30, phases=PHASES)
+@settings(max_examples=80, phases=PHASES)
 @given(recursions(), counts(), REQUESTS)
 def test_restricted_recursions_have_the_answers_of_the_oracle(written, rows, request):
     check(RandomProgram(request + written.text, written.epochs), rows)
 
 
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=30, phases=PHASES)
 @given(with_some_outputs(), counts(), REQUESTS)
 def test_random_programs_with_random_outputs_have_the_answers_of_the_oracle(written, rows, request):
     check(RandomProgram(request + written.text, written.epochs), rows)
