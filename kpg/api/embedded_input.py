@@ -13,6 +13,7 @@ else by all columns. Queries that are installed later read it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,8 +117,8 @@ class EmbeddedInput(EncodingInput):
         order = [self.schema.index(name) for name in base.schema.names]
         now = self.db.time.elements
         for updates in self.db.pending.take(self.name):
-            data = updates.data if order == sorted(order) else updates.data[order]
-            self._source.dataflow.feed(self._source, Message(now, Updates(data, updates.times, updates.diffs)))
+            ordered = updates if order == sorted(order) else replace(updates, data=updates.data[order])
+            self._source.dataflow.feed(self._source, Message(now, ordered))
 
     @property
     def latest(self) -> Time:

@@ -110,7 +110,8 @@ class EncodingInput(Input):
         return encode(self.schema, rows, self.db.symbols)
 
     def _take(self, data: Ints, diff: int) -> None:
-        self.take_lanes(Updates(data, constant(self.db.time.elements[0]), constant((diff,))))
+        mass = abs(diff) * data.shape[1]
+        self.take_lanes(Updates(data, constant(self.db.time.elements[0]), constant((diff,)), known_mass=mass))
 
     def _times(self, time: Any, n: int) -> Ints:
         """Return one time for all rows, or one for each: int64[coordinates, 1 or n]."""

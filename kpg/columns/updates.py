@@ -106,7 +106,7 @@ def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
     constant = common_constant(blocks)
     if constant is not None:
         return constant
-    exact = any(block.dtype == object for block in blocks)
+    exact = True in [block.dtype.hasobject for block in blocks]
     joined: Ints = np.empty((blocks[0].shape[0], sum(sizes)), object if exact else np.int64)
     offset = 0
     for block, size in zip(blocks, sizes, strict=True):
