@@ -57,6 +57,7 @@ ENGINE: dict[str, str] = {
     "Group": "kpg.api.group",
     "Input": "kpg.api.contracts",
     "Output": "kpg.api.contracts",
+    "PendingRowsWarning": "kpg.api.pending_warning",
     "Recursion": "kpg.api.recursion",
     "Schema": "kpg.columns.schema",
     "Type": "kpg.columns.schema",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Arrangement, Database, Input, Output
     from kpg.api.group import Group
+    from kpg.api.pending_warning import PendingRowsWarning
     from kpg.api.recursion import Recursion
     from kpg.client.async_connection import connect_async
     from kpg.client.connection import connect
@@ -119,6 +121,7 @@ __all__ = [
     "OverLimit",
     "Overflow",
     "ParseError",
+    "PendingRowsWarning",
     "ProgramError",
     "ProtocolError",
     "Recursion",
