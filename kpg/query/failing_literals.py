@@ -6,8 +6,11 @@ it are ignored:
     r(z) :- a(x, y), z = x / y, b(z), y != 0.      no error for a(8, 0): y != 0 is false, and does not use z
     r(z) :- a(x, y), z = x / y, b(z).              an error for a(8, 0), whatever b holds: b(z) uses z
 
-A literal uses a value if it contains the expression, or a variable that is computed from it. So does an atom that only
-such literals connect with the arguments of the expression: it has no row to be looked up by.
+A literal uses a value if it contains the expression, or a variable that is computed from it. So does a literal with a
+variable that only such literals bind, and an atom that only they connect with the arguments of the expression: it has
+no row to be looked up by.
+
+    r(x) :- a(x), b(x + 1, y), y > x.              an error if x + 1 overflows, whatever b holds: only b binds y
 
     late literal     no atom uses its value. It is evaluated after all atoms: see kpg/query/late_steps.py
     early literal    an atom uses its value, which must be computed before. If literals that do not use the value come
@@ -20,7 +23,7 @@ together; with more than MAX_EARLY_LITERALS only one for each literal, without t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -81,7 +84,7 @@ def fallible_body(rule: Rule) -> FallibleBody:
         using = users_of(body, position, defined)
         if any(isinstance(body[user], (Atom, Negation)) for user in using):
             early.append(position)
-            users[position] = with_unconnected_atoms(body, position, using)
+            users[position] = with_dependent_literals(body, position, using)
         else:
             late |= using
     return FallibleBody(body, tuple(early), tuple(sorted(late)), users)
@@ -113,8 +116,24 @@ def users_of(body: Sequence[Literal], position: int, defined: dict[int, tuple[st
         values |= {defined[user][0] for user in using if user in defined}
 
 
-def with_unconnected_atoms(body: Sequence[Literal], position: int, users: set[int]) -> frozenset[int]:
-    """Return the users of a value, and the literals that only their atoms connect with the value's arguments."""
+def with_dependent_literals(body: Sequence[Literal], position: int, users: set[int]) -> frozenset[int]:
+    """Return the users of a value, and the literals that nothing else binds or connects with the value's arguments."""
+    while True:
+        dependent = unbound_literals(body, users) | unconnected_literals(body, position, users)
+        if not dependent:
+            return frozenset(users)
+        users = users | dependent
+
+
+def unbound_literals(body: Sequence[Literal], without: Set[int]) -> set[int]:
+    """Return the literals, except some, with variables that only these bind."""
+    rest = [position for position in range(len(body)) if position not in without]
+    bound = bound_by(body[position] for position in rest)
+    return {position for position in rest if not variable_names(body[position]) <= bound}
+
+
+def unconnected_literals(body: Sequence[Literal], position: int, users: Set[int]) -> set[int]:
+    """Return the literals that only the atoms among the users of a value connect with its arguments."""
     arguments = variable_names(body[position])
     bound_by_users = {name for user in users if isinstance(body[user], Atom) for name in variable_names(body[user])}
     unconnected: set[int] = set()
@@ -122,10 +141,10 @@ def with_unconnected_atoms(body: Sequence[Literal], position: int, users: set[in
         names = {name for other in part for name in variable_names(body[other])}
         if names & bound_by_users and not names & arguments:
             unconnected |= part
-    return frozenset(users | unconnected)
+    return unconnected
 
 
-def connected_parts(body: Sequence[Literal], without: set[int]) -> list[set[int]]:
+def connected_parts(body: Sequence[Literal], without: Set[int]) -> list[set[int]]:
     """Return the literals, except some, in parts that share no variables."""
     parts: list[tuple[set[int], set[str]]] = []
     for position, literal in enumerate(body):
@@ -151,20 +170,36 @@ def error_rules(rule: Rule, fallible: FallibleBody) -> list[Rule]:
         failing
         for size in range(1, len(fallible.early) + 1)
         for failing in combinations(fallible.early, size)
-        if not any(b in fallible.users[a] or a in fallible.users[b] for a, b in combinations(failing, 2))
+        if are_independent(fallible, failing)
     ]
     return [error_rule(rule, fallible, failing, failing) for failing in sets]
 
 
+def are_independent(fallible: FallibleBody, failing: Sequence[int]) -> bool:
+    """Return whether each of some literals can be computed without those that use the values of the others."""
+    if any(b in fallible.users[a] or a in fallible.users[b] for a, b in combinations(failing, 2)):
+        return False
+    bound = bound_by(fallible.body[position] for position in kept_literals(fallible, failing))
+    return all(is_computable(defining_term(fallible.body[position]), bound) for position in failing)
+
+
+def kept_literals(fallible: FallibleBody, ignored: Sequence[int]) -> list[int]:
+    """Return the literals that can be evaluated if the values of some early literals are not known."""
+    dropped = frozenset().union(*(fallible.users[position] for position in ignored))
+    dropped |= unbound_literals(fallible.body, dropped)
+    return [position for position in range(len(fallible.body)) if position not in dropped]
+
+
 def others(fallible: FallibleBody, early: int) -> tuple[int, ...]:
     """Return an early literal, and those that neither use its value nor compute what it needs."""
-    return tuple(other for other in fallible.early if other == early or early not in fallible.users[other])
+    independent = tuple(other for other in fallible.early if other == early or early not in fallible.users[other])
+    bound = bound_by(fallible.body[position] for position in kept_literals(fallible, independent))
+    return independent if is_computable(defining_term(fallible.body[early]), bound) else (early,)
 
 
 def error_rule(rule: Rule, fallible: FallibleBody, failing: Sequence[int], ignored: Sequence[int]) -> Rule:
     """Return the rule for tuples on which some literals fail, without the literals that use the values of `ignored`."""
-    dropped = frozenset().union(*(fallible.users[position] for position in ignored))
-    kept = [literal for position, literal in enumerate(fallible.body) if position not in dropped]
+    kept = [fallible.body[position] for position in kept_literals(fallible, ignored)]
     computed = [fallible.body[position] for position in failing]
     terms = tuple(defining_term(literal) for literal in computed)
     tests = [Test(FAILS, (term,), True, literal.at) for literal, term in zip(computed, terms, strict=True)]

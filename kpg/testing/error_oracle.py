@@ -3,9 +3,9 @@
     evaluate(parse(text), inputs)  ==  (rows of every relation, names of the relations that have no answer)
 
 An expression that fails on a tuple counts only if every literal that does not use its value holds; literals that use
-it are ignored. A literal uses the value of `z = e` if it contains z, or a variable defined from z. So does an atom that
-only such literals connect with the arguments of e. A relation has no answer if an error counts in one of its rules, or
-if it reads a relation that has none.
+it are ignored. A literal uses the value of `z = e` if it contains z, or a variable defined from z. So does a literal
+with a variable that only such literals bind, and an atom that only they connect with the arguments of e. A relation has
+no answer if an error counts in one of its rules, or if it reads a relation that has none.
 
 The evaluator assumes every set of equations to fail in turn, ignores the literals that use their values, and enumerates
 all tuples of the others. It works on programs as parsed and shares no code with the planner or the lowering.
@@ -137,7 +137,11 @@ def solve(body: Sequence[Formula], env: Env, db: dict[str, Rows], outer: set[str
             if any(a in users[b] or b in users[a] for a, b in combinations(failing, 2)):
                 continue
             ignored = {user for index in failing for user in users[index]}
+            ignored |= unbound_without(ignored, literals, bound, outer)
             kept = [index for index in range(len(literals)) if index not in ignored]
+            known = bindable([literals[index] for index in kept], bound, outer)
+            if not all(needs(literals[index], literals, bound, outer) <= known for index in failing):
+                continue
             for found, error in enumerate_tuples([(literals[i], i in defining) for i in kept], env, db, outer, False):
                 if failing and all(fails(literals[index], found, db, outer) for index in failing):
                     failed = True
@@ -240,13 +244,39 @@ def users_of(index: int, literals: list[Formula], bound: set[str], outer: set[st
         for user in more:
             defined = definition(literals[user], literals, bound, outer)
             values |= {defined[0]} if defined else set()
+    while True:
+        more = unbound_without(users, literals, bound, outer) | unconnected(index, users, literals, bound, outer)
+        if not more:
+            return users
+        users |= more
+
+
+def needs(literal: Formula, literals: list[Formula], bound: set[str], outer: set[str]) -> set[str]:
+    """Return the variables that the term of a defining equation needs."""
+    found = definition(literal, literals, bound, outer)
+    assert found is not None
+    return names_of(Comparison("=", ConstantTerm(0, None), found[1]), outer)
+
+
+def unbound_without(users: set[int], literals: list[Formula], bound: set[str], outer: set[str]) -> set[int]:
+    """Return the other literals with variables that only the users bind."""
+    rest = [index for index in range(len(literals)) if index not in users]
+    known = bindable([literals[index] for index in rest], bound, outer)
+    return {index for index in rest if not names_of(literals[index], outer) <= known}
+
+
+def unconnected(
+    index: int, users: set[int], literals: list[Formula], bound: set[str], outer: set[str]
+) -> set[int]:
+    """Return the other literals that only atoms among the users connect with the arguments of an equation."""
     arguments = names_of(literals[index], outer)
     joined = {n for user in users if isinstance(literals[user], Atom) for n in names_of(literals[user], outer)} - bound
+    found: set[int] = set()
     for part in connected(literals, users, bound, outer):
         names = {name for i in part for name in names_of(literals[i], outer)} - bound
         if names & joined and not names & arguments:
-            users |= part
-    return users
+            found |= part
+    return found
 
 
 def connected(literals: list[Formula], without: set[int], bound: set[str], outer: set[str]) -> list[set[int]]:

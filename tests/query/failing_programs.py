@@ -48,7 +48,10 @@ def bodies(draw, relations, lower):
                 parts.append(f"c({expression})")
             case 3:
                 parts += [f"{value} = {expression}", f"b({value}, {draw(st.sampled_from(['w', 'w', *bound]))})"]
-                parts += draw(st.sampled_from([[], ["c(w)"], ["b(w, _)"], ["w != 1"]])) if "w" in parts[-1] else []
+                name = draw(st.sampled_from(bound))
+                uses = [[], ["c(w)"], ["b(w, _)"], ["w != 1"], [f"w < {name}"], [f"!b(w, {name})"]]
+                uses += [[f"u = w + {name}", "c(u)"], [f"b({name}, w)"]] if number == 0 else []
+                parts += draw(st.sampled_from(uses)) if "w" in parts[-1] else []
             case 4:
                 parts += [f"{value} = {expression}", f"{value} != {draw(st.sampled_from(bound))}"]
             case 5:

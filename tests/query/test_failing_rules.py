@@ -145,6 +145,34 @@ def test_rules_with_many_computed_keys_report_each_and_recover(joins):
         assert installed.rows("full") == [(1, 1)]
 
 
+BOUND_BY_LOOKUP = """.decl a(x: number, v: number)
+.decl b(x: number, y: number)
+.decl p(x: number)
+.input a
+.input b
+.output p
+p(x) :- a(x, v), b(x + 1, y), b(y + v, z), y < x, !a(y, z), x > 4.
+"""
+
+
+@pytest.mark.parametrize("joins", ["auto", "binary", "delta", "hector"])
+def test_literals_that_need_a_value_of_a_failed_lookup_are_ignored(joins):
+    """Without x + 1 there is no y, so neither `y < x` nor `!a(y, z)` can guard it; `x > 4` can."""
+    largest = 2**63 - 1
+    with kpg.open() as db, InstalledProgram(db, compile(parse(BOUND_BY_LOOKUP)), joins=joins) as installed:
+        installed.inputs["a"].insert([(5, 1)])
+        installed.inputs["b"].insert([(6, 2), (3, 9)])
+        db.advance()
+        assert installed.rows("p") == [(5,)]
+        installed.inputs["a"].insert([(largest, 1)])
+        db.advance()
+        with pytest.raises(kpg.DataError, match=r"int64 overflow in x \+ 1"):
+            installed.rows("p")
+        installed.inputs["a"].remove([(largest, 1)])
+        db.advance()
+        assert installed.rows("p") == [(5,)]
+
+
 def test_the_plan_of_a_rule_that_cannot_fail_is_unchanged():
     declared = ".decl e(x: number, y: number)\n.input e\n.decl p(x: number, y: number)\n.output p\n"
     for body in ("e(x, y), e(y, z), x < z, !e(z, x)", "e(x, y), z = y + 1, e(z, x)", "e(x, y), z = x * y"):
