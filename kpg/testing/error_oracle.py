@@ -265,9 +265,7 @@ def unbound_without(users: set[int], literals: list[Formula], bound: set[str], o
     return {index for index in rest if not names_of(literals[index], outer) <= known}
 
 
-def unconnected(
-    index: int, users: set[int], literals: list[Formula], bound: set[str], outer: set[str]
-) -> set[int]:
+def unconnected(index: int, users: set[int], literals: list[Formula], bound: set[str], outer: set[str]) -> set[int]:
     """Return the other literals that only atoms among the users connect with the arguments of an equation."""
     arguments = names_of(literals[index], outer)
     joined = {n for user in users if isinstance(literals[user], Atom) for n in names_of(literals[user], outer)} - bound

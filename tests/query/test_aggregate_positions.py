@@ -62,6 +62,9 @@ def test_an_aggregate_may_stand_wherever_a_value_may(rule):
         ("r(x, n) :- n = max y : { a(x, y) }.", {(2, 5)}),
         ("r(x, y) :- 3 = min z : { a(x, z), z > 2, p(x) }, y = 3.", {(1, 3), (3, 3)}),
         ("r(x, n) :- n = max y : { a(x, y), y < 4; a(y, x), y < 2 }.", {(1, 3), (3, 3)}),
+        ("r(x, n) :- n = max 10 * x + y : { a(x, y) }.", {(3, 33)}),
+        ("r(x, y) :- _ = max 10 * x + y : { a(x, y) }.", {(3, 3)}),
+        ("r(x, n) :- p(x), n = max x + y : { a(x, y) }.", {(1, 7), (2, 7), (3, 7), (4, 7)}),
     ],
 )
 def test_witnesses_attain_the_minimum_or_maximum(rule, expected):

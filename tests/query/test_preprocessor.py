@@ -27,6 +27,7 @@ PROGRAMS = [
     ("#if 2 * 3 == 6 && !defined(X)\np(6).\n#endif", {6}),
     ("#define TWO(a) p(a). \\\n  p(a + 1).\nTWO(4)", {4, 5}),
     ("// #define N 1\n/* #if\n#else */ p(1).\n.decl N(x: number)\nN(3).\np(x) :- N(x).", {1, 3}),
+    ("#if RAM_DOMAIN_SIZE == 64\np(RAM_DOMAIN_SIZE).\n#endif", {64}),
     ("#pragma once\n#warning careful\np(__LINE__).", {7}),
 ]  # fmt: skip
 

@@ -19,6 +19,8 @@ from kpg.errors import ParseError
 from kpg.query.datalog.preprocessor import MAX_INCLUDE_DEPTH, IncludedFiles
 from kpg.query.source_text import Position, SourceText, failure
 
+PREDEFINED = {"RAM_DOMAIN_SIZE": "64"}  # the bits of a number; Soufflé defines it as well
+
 
 class PositionedPreprocessor(Preprocessor):  # type: ignore[misc]  # pcpp has no types
     """A preprocessor whose tokens have a file, a line and a column."""
@@ -30,7 +32,7 @@ class PositionedPreprocessor(Preprocessor):  # type: ignore[misc]  # pcpp has no
         for directory in directories:
             self.add_path(str(directory))
         self.rewrite_paths: list[tuple[str, str]] = []  # keep absolute paths: they are the keys of `files`
-        for name, value in macros.items():
+        for name, value in {**PREDEFINED, **macros}.items():
             self.define(f"{name} {value}")
 
     def expanded(self, source: SourceText) -> Iterator[tuple[str, Position, bool]]:

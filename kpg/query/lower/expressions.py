@@ -148,7 +148,7 @@ class TermCompiler:
         if name == "ord":
             return self.ord(arguments[0], self.kind(term.arguments[0]))
         if name in ("/", "^") and term.kind == "float":
-            return udf(np.power, returns=float)(*arguments) if name == "^" else arguments[0] / arguments[1]
+            return udf(float_power, returns=float)(*arguments) if name == "^" else arguments[0] / arguments[1]
         if name in ("/", "%") and term.kind == "unsigned":
             return arguments[0] // arguments[1] if name == "/" else arguments[0] % arguments[1]
         if name in LOGIC and term.kind == "unsigned":
@@ -223,6 +223,12 @@ def to_string(value: Expression, kind: Kind) -> Expression:
     if kind == "float":
         return udf(six_digits, returns=str)(value)
     return value if kind == "symbol" else value.cast("string")
+
+
+def float_power(base: Any, exponent: Any) -> Any:
+    """Return powers of floats; one that is too large is infinite, and a root of a negative number is not a number."""
+    with np.errstate(all="ignore"):
+        return np.power(base, exponent)
 
 
 def six_digits(values: Any) -> list[str]:
