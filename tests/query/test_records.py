@@ -154,6 +154,24 @@ TYPES = """.type L = [h: number, t: L]
 """
 
 
+NARROWED = """
+.type A <: number
+.type Pair = [x: A, y: A]
+.type Box = Full {x: A} | Empty {}
+.decl n(x: number) input
+.decl p(q: Pair, b: Box, x: A)
+.output p
+p([x, x], $Full(x), x) :- n(x).
+"""
+
+
+def test_a_field_in_the_head_narrows_the_type_of_a_variable():
+    with kpg.open() as db, InstalledProgram(db, compile(parse(NARROWED))) as installed:
+        installed.inputs["n"].insert([(4,)])
+        db.advance()
+        assert installed.rows("p") == [("[4, 4]", "$Full(4)", 4)]
+
+
 @pytest.mark.parametrize(("rule", "error", "column", "words"), [
     ("l([1, 2]).", kpg.TypeMismatch, 7, ["2 is number", "L"]),
     ("l([1, 2, 3]).", kpg.TypeMismatch, 3, ["no record type has 3 fields"]),

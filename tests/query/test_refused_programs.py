@@ -79,6 +79,8 @@ REFUSED = [
         ".type A <: number\n.type B <: number\n.decl a(x: A)\n.decl b(x: B)\nb(x) :- a(x).",
         kpg.TypeMismatch, 5, 3, "x is of type A, not B",
     ),
+    (".decl p(x: number) output output", kpg.ParseError, 1, 27, "output stands twice"),
+    (".decl p(x: number, y: number) brie eqrel", kpg.ParseError, 1, 36, "eqrel after brie"),
     (
         ".type A <: number\n.decl a(x: A)\n.decl n(x: number)\na(x) :- n(x).",
         kpg.TypeMismatch, 4, 3, "x is of type number, not A",

@@ -21,7 +21,7 @@ from kpg.query.datalog.execution_plans import ExecutionPlan
 from kpg.query.datalog.lexer import Token
 from kpg.query.datalog.names import AS_WRITTEN, Names
 from kpg.query.datalog.program_builder import ProgramBuilder
-from kpg.query.datalog.relation_qualifiers import subsumptive_rule, with_kind
+from kpg.query.datalog.relation_qualifiers import check_repeated, subsumptive_rule, with_kind
 from kpg.query.datalog.rule_parser import RuleParser, integer_constant, unsupported
 from kpg.query.datalog.source_files import SourceFiles
 from kpg.query.datalog.value_parser import is_constructed, parse_constructed, parse_functor
@@ -183,8 +183,11 @@ class ProgramParser(RuleParser):
         columns = self.columns()
         names = [name._replace(text=self.names.declared(name.text)) for name in names]
         self.builder.relations += [Relation(name.text, columns, name.at) for name in names]
+        given: list[Token] = []
         while self.token.kind == "name" and not self.is_followed_by("(", ",", ":-", "."):
-            self.qualifier(self.advance(), names)
+            given.append(self.advance())
+            check_repeated(given)
+            self.qualifier(given[-1], names)
 
     def columns(self) -> tuple[RelationColumn, ...]:
         """Parse `(x: number, y: symbol)`."""

@@ -18,6 +18,18 @@ from kpg.query.ir.literals import Atom, Conjunction, Formula
 from kpg.query.ir.program import Relation, Rule
 from kpg.query.source_text import Position, did_you_mean, failure
 
+REPRESENTATIONS = ("btree", "btree_delete", "brie", "eqrel")
+
+
+def check_repeated(given: list[Token]) -> None:
+    """Raise ParseError if the last of some qualifiers repeats another, or is a second representation."""
+    *others, last = given
+    words = REPRESENTATIONS if last.text in REPRESENTATIONS else (last.text,)
+    for other in others if last.text != "choice" else ():
+        if other.text in words:
+            what = f"{last.text} after {other.text}" if other.text != last.text else f"{last.text} stands twice"
+            raise failure(ParseError, what, last.at, hint="Remove one of them.")
+
 
 def with_kind(relation: Relation, word: Token, parser: RuleParser) -> Relation:
     """Return a relation with the qualifier `word`, of which `parser` reads the rest."""

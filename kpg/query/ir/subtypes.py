@@ -1,4 +1,8 @@
-"""Check declared subtypes: a variable must have a type that fits all its columns in the body, and its head column."""
+"""Check declared subtypes: a variable must have a type that fits all its columns in the body, and its head column.
+
+As in Soufflé, a field of a record in the head narrows the type of a variable, like a column of the body: a number may
+stand where the field is declared as a subtype of number.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +31,20 @@ def check_subtypes(
                 names = " and ".join(dict.fromkeys(found[use.variable.name]))
                 what = f"{use.variable.written} cannot be of the types {names} at once"
                 raise failure(TypeMismatch, what, use.variable.at, hint="Neither is a subtype of the other.")
-    for head in rule.heads:
-        for use in uses(head, relations, signatures):
-            name_types = found.get(use.variable.name, [])
-            body_types = common_subtypes(name_types, types) if name_types else set()
-            if body_types and not any(use.type in supertypes(name, types) for name in body_types):
-                raise failure(
-                    TypeMismatch,
-                    f"{use.variable.written} is of type {' or '.join(sorted(body_types))}, not {use.declared}",
-                    use.variable.at,
-                    detail=f"It is used as {use.place}.",
-                    hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
-                )
+    in_heads = [use for head in rule.heads for use in uses(head, relations, signatures)]
+    for use in sorted(in_heads, key=lambda use: not use.is_field):  # fields first: they narrow the types
+        known = found.get(use.variable.name, [])
+        body_types = common_subtypes(known, types) if known else set()
+        if use.is_field and common_subtypes([*known, use.type], types):
+            found[use.variable.name] = [*known, use.type]
+        elif body_types and not any(use.type in supertypes(name, types) for name in body_types):
+            raise failure(
+                TypeMismatch,
+                f"{use.variable.written} is of type {' or '.join(sorted(body_types))}, not {use.declared}",
+                use.variable.at,
+                detail=f"It is used as {use.place}.",
+                hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
+            )
 
 
 class TypedUse(NamedTuple):
@@ -47,6 +53,7 @@ class TypedUse(NamedTuple):
     variable: VariableTerm
     declared: str
     place: str
+    is_field: bool
 
     @property
     def type(self) -> str:
@@ -62,16 +69,19 @@ def uses(atom: Atom, relations: dict[str, Relation], signatures: Signatures) -> 
         )
 
 
-def uses_in(term: Term, declared: str, kind: Kind, place: str, signatures: Signatures) -> Iterator[TypedUse]:
-    """Yield the variables of a term at a place."""
+def uses_in(
+    term: Term, declared: str, kind: Kind, place: str, signatures: Signatures, is_field: bool = False
+) -> Iterator[TypedUse]:
+    """Yield the variables of a term at a place, which may be a field of a record."""
     if isinstance(term, VariableTerm):
-        yield TypedUse(term, declared, place)
+        yield TypedUse(term, declared, place, is_field)
     elif isinstance(term, CallTerm):
         constructor = signatures.constructor(replace(term, kind=kind))
         if constructor is not None and constructor.types:
             for field, argument in enumerate(term.arguments):
                 inside = f"{constructor.names[field]} of {constructor.type}"
-                yield from uses_in(argument, constructor.types[field], constructor.kinds[field], inside, signatures)
+                declared, kind = constructor.types[field], constructor.kinds[field]
+                yield from uses_in(argument, declared, kind, inside, signatures, is_field=True)
 
 
 def supertypes(name: str, types: dict[str, NamedType]) -> frozenset[str]:
