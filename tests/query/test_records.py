@@ -265,3 +265,33 @@ def test_any_pattern_matches_what_the_oracle_says(values, first, second):
         expected = evaluate(program, {})
         for name in installed.answers:
             assert set(installed.rows(name)) == expected[name], name
+
+
+def test_a_negated_pattern_may_have_wildcards():
+    """`!p([x, _])` asks whether any such record exists, and follows removals."""
+    program = compile(
+        parse("""
+        .type R = [a: number, b: symbol]
+        .decl p(r: R, z: number)
+        .input p
+        .decl n(x: number)
+        .input n
+        .decl missing(x: number)
+        .output missing
+        missing(x) :- n(x), !p([x, _], _).
+        .decl without(k: number)
+        .output without
+        without(k) :- k = count : { n(x), !p([x, _], 5) }.
+        """)
+    )
+    with kpg.open() as db, InstalledProgram(db, program) as installed:
+        installed.inputs["n"].insert([(1,), (2,)])
+        installed.inputs["p"].insert([('[1, "a"]', 5), ('[1, "b"]', 5), ('[2, "a"]', 6)])
+        db.advance()
+        assert installed.rows("missing") == [] and installed.rows("without") == [(1,)]
+        installed.inputs["p"].remove([('[1, "a"]', 5), ('[2, "a"]', 6)])
+        db.advance()
+        assert installed.rows("missing") == [(2,)] and installed.rows("without") == [(1,)]
+        installed.inputs["p"].remove([('[1, "b"]', 5)])
+        db.advance()
+        assert installed.rows("missing") == [(1,), (2,)] and installed.rows("without") == [(2,)]

@@ -26,6 +26,7 @@ from kpg.query.ir.rewrites.infer_types import infer_types
 from kpg.query.ir.rewrites.inline_relations import inline_relations
 from kpg.query.ir.rewrites.lift_aggregates import lift_aggregates
 from kpg.query.ir.rewrites.lift_generators import lift_generators
+from kpg.query.ir.rewrites.lift_negated_patterns import lift_negated_patterns
 from kpg.query.ir.rewrites.number_solutions import number_solutions
 from kpg.query.ir.rewrites.order_joins import order_joins
 from kpg.query.ir.rewrites.separate_scopes import separate_scopes
@@ -46,6 +47,7 @@ REWRITES: tuple[Callable[[Program], Program], ...] = (
     expand_disjunction,
     infer_types,
     fold_records,
+    lift_negated_patterns,
     unpack_records,
     find_witnesses,
     lift_aggregates,
