@@ -21,7 +21,8 @@ from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.source import Source
-from kpg.plan.nodes import PlanNode, owners
+from kpg.plan.node_traversal import owners
+from kpg.plan.nodes import PlanNode
 from kpg.plan.render import Renderer
 from kpg.plan.rendered import Rendered, RenderedArrangement
 

@@ -7,7 +7,7 @@ by zero, a failing cast, a user function that raises) marks that row and never r
 microseconds a batch and a few nanoseconds a row for each operation on numbers.
 
 To add a function of expressions, for example a date function `dt.quarter`:
-    1. in kpg/columns/expression.py, add a method that builds a `FunctionCall` (to `DateMethods`);
+    1. in kpg/columns/expression_methods.py, add a method that builds a `FunctionCall` (to `DateMethods`);
     2. in the module of its subject (kpg/columns/dates.py, text.py, arithmetic.py, ...), write its binder: it checks the
        argument types and returns a node that computes the values of a batch;
     3. here, add its name and binder to `BINDERS`;

@@ -9,11 +9,14 @@ expression has no truth value, and `==` builds a comparison; to compare two expr
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Type, parse_type
 from kpg.errors import TypeMismatch
+
+if TYPE_CHECKING:
+    from kpg.columns.expression_methods import DateMethods, StringMethods
 
 Name: TypeAlias = str  # inside Expression, `str` is the property
 
@@ -160,11 +163,15 @@ class Expression:
     @property
     def str(self) -> StringMethods:
         """Functions of strings."""
+        from kpg.columns.expression_methods import StringMethods
+
         return StringMethods(self)
 
     @property
     def dt(self) -> DateMethods:
         """Functions of dates and timestamps."""
+        from kpg.columns.expression_methods import DateMethods
+
         return DateMethods(self)
 
 
@@ -292,93 +299,6 @@ class Apply(Expression):
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(_bare(argument) for argument in self.arguments)})"
-
-
-class StringMethods:
-    """Functions of strings, as in `col("name").str.lower()`. They run once for each distinct value of a batch."""
-
-    __slots__ = ("_receiver",)
-
-    def __init__(self, receiver: Expression) -> None:
-        self._receiver = receiver
-
-    def lower(self) -> Expression:
-        """Return the text in lower case."""
-        return FunctionCall("str.lower", (self._receiver,))
-
-    def upper(self) -> Expression:
-        """Return the text in upper case."""
-        return FunctionCall("str.upper", (self._receiver,))
-
-    def strip(self) -> Expression:
-        """Return the text without white space at either end."""
-        return FunctionCall("str.strip", (self._receiver,))
-
-    def length(self) -> Expression:
-        """Return the number of characters; of binary values, of bytes."""
-        return FunctionCall("str.length", (self._receiver,))
-
-    def concat(self, *others: object) -> Expression:
-        """Return this text and the others, concatenated."""
-        return FunctionCall("str.concat", (self._receiver, *map(wrap, others)))
-
-    def contains(self, part: object) -> Expression:
-        """Return whether the text contains `part`, taken literally."""
-        return FunctionCall("str.contains", (self._receiver, wrap(part)))
-
-    def starts_with(self, part: object) -> Expression:
-        """Return whether the text begins with `part`."""
-        return FunctionCall("str.starts_with", (self._receiver, wrap(part)))
-
-    def ends_with(self, part: object) -> Expression:
-        """Return whether the text ends with `part`."""
-        return FunctionCall("str.ends_with", (self._receiver, wrap(part)))
-
-    def replace(self, old: object, new: object) -> Expression:
-        """Return the text with every `old` replaced by `new`."""
-        return FunctionCall("str.replace", (self._receiver, wrap(old), wrap(new)))
-
-    def substring(self, start: object, length: object | None = None) -> Expression:
-        """Return at most `length` characters from position `start` (from 0; negative: from the end)."""
-        bounds = (wrap(start),) if length is None else (wrap(start), wrap(length))
-        return FunctionCall("str.substring", (self._receiver, *bounds))
-
-
-class DateMethods:
-    """Functions of dates and timestamps (in UTC), as in `col("born").dt.year()`."""
-
-    __slots__ = ("_receiver",)
-
-    def __init__(self, receiver: Expression) -> None:
-        self._receiver = receiver
-
-    def year(self) -> Expression:
-        """Return the year, 1 to 9999."""
-        return FunctionCall("dt.year", (self._receiver,))
-
-    def month(self) -> Expression:
-        """Return the month, 1 to 12."""
-        return FunctionCall("dt.month", (self._receiver,))
-
-    def day(self) -> Expression:
-        """Return the day of the month, 1 to 31."""
-        return FunctionCall("dt.day", (self._receiver,))
-
-    def weekday(self) -> Expression:
-        """Return the day of the week, Monday 0 to Sunday 6."""
-        return FunctionCall("dt.weekday", (self._receiver,))
-
-    def hour(self) -> Expression:
-        """Return the hour of a timestamp, 0 to 23."""
-        return FunctionCall("dt.hour", (self._receiver,))
-
-    def minute(self) -> Expression:
-        """Return the minute of a timestamp, 0 to 59."""
-        return FunctionCall("dt.minute", (self._receiver,))
-
-    def second(self) -> Expression:
-        """Return the second of a timestamp, 0 to 59."""
-        return FunctionCall("dt.second", (self._receiver,))
 
 
 def wrap(value: object) -> Expression:

@@ -18,6 +18,7 @@ from kpg.errors import BadPlan
 from kpg.operators import linear
 from kpg.operators.inspect import Inspect
 from kpg.plan import nodes
+from kpg.plan.node_traversal import inputs_of
 from kpg.plan.rendered import Rendered
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ LABELS: dict[type[nodes.PlanNode], str] = {
 def render_chain(renderer: Renderer, node: nodes.PlanNode) -> Rendered:
     """Render the chain that ends with a linear node."""
     chain = chain_to(renderer, node)
-    start = nodes.inputs_of(chain[0])[0]
+    start = inputs_of(chain[0])[0]
     if isinstance(start, nodes.JoinNode) and renderer.is_private(start):
         rendered, chain = join_for(renderer, start, chain)
         rendered = renderer.scopes.enter(rendered, node.scope())
@@ -70,7 +71,7 @@ def chain_to(renderer: Renderer, node: nodes.PlanNode) -> list[nodes.PlanNode]:
     """Return the linear nodes that have no other reader than this chain, first to last."""
     chain = [node]
     while True:
-        before = nodes.inputs_of(chain[0])[0]
+        before = inputs_of(chain[0])[0]
         if (
             not renderer.is_private(before)
             or not isinstance(before, nodes.LINEAR)

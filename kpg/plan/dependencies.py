@@ -14,6 +14,7 @@ from kpg.plan import nodes
 from kpg.plan.chains import chain_to
 from kpg.plan.delta_queries import index_of
 from kpg.plan.joins import keys_of, pairs_of
+from kpg.plan.node_traversal import inputs_of
 from kpg.plan.reductions import reads_index
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
         case nodes.RelationNode() | nodes.InstalledNode():
             return []
         case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode() | nodes.LeaveNode():
-            return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
+            return [RenderDependency(inner) for inner in inputs_of(node)]
         case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
-            return [RenderDependency(inner) for inner in nodes.inputs_of(node)]
+            return [RenderDependency(inner) for inner in inputs_of(node)]
         case nodes.JoinNode():
             return _of_join(node)
         case nodes.ExtendNode():
@@ -59,7 +60,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
             return [RenderDependency(node.input, node.keys)]
         case nodes.ReduceNode():
             return [RenderDependency(node.input, node.keys if reads_index(node) else None)]
-    start = nodes.inputs_of(chain_to(renderer, node)[0])[0]
+    start = inputs_of(chain_to(renderer, node)[0])[0]
     return (
         _of_join(start)
         if isinstance(start, nodes.JoinNode) and renderer.is_private(start)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kpg.operators.iterate import Feedback
 from kpg.operators.reduce import reduce
 from kpg.plan import nodes
+from kpg.plan.node_traversal import dependencies_first, dependencies_of_node
 from kpg.plan.reductions import presence_tactic
 from kpg.plan.rendered import Rendered
 from kpg.plan.scopes import enclosing_loop
@@ -32,14 +33,14 @@ def masks_of(roots: Sequence[nodes.PlanNode], own: Callable[[nodes.PlanNode], in
 
     One pass over the nodes, and another for each loop around a loop.
     """
-    order = nodes.dependencies_first(roots)
+    order = dependencies_first(roots)
     masks = {node: own(node) for node in order}
     changed = any(masks.values())
     while changed:
         changed = False
         for node in order:
             mask = masks[node]
-            for inner in nodes.dependencies_of_node(node):
+            for inner in dependencies_of_node(node):
                 mask |= masks[inner]
             changed |= mask != masks[node]
             masks[node] = mask

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kpg.operators import iterate, linear
 from kpg.plan import nodes
+from kpg.plan.node_traversal import inputs_of
 from kpg.plan.placement import common_placement
 from kpg.plan.rendered import Rendered
 from kpg.progress import summary
@@ -65,7 +66,7 @@ def has_linear_cycle(node: nodes.PlanNode, loop: nodes.Loop) -> bool:
             continue
         seen.add(current)
         if isinstance(current, nodes.VariableNode) and loop in current.loop.surrounding():
-            stack += [*nodes.inputs_of(current), current.loop.definition(current)]
+            stack += [*inputs_of(current), current.loop.definition(current)]
         elif isinstance(current, (*nodes.LINEAR, nodes.ConcatNode, nodes.EnterNode, nodes.LeaveNode)):
-            stack += nodes.inputs_of(current)
+            stack += inputs_of(current)
     return False

@@ -19,6 +19,7 @@ from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Schema
 from kpg.errors import ProtocolError
 from kpg.plan import nodes
+from kpg.plan.node_traversal import inputs_of
 from kpg.plan.plan_values import (
     function_of_name,
     name_of_function,
@@ -108,7 +109,7 @@ class PlanWriter:
         stack = [root]
         while stack:
             node = stack[-1]
-            missing = [before for before in nodes.inputs_of(node) if before not in self.numbers]
+            missing = [before for before in inputs_of(node) if before not in self.numbers]
             if missing:
                 stack += missing
                 continue

@@ -25,6 +25,7 @@ from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import render_join
 from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import close_variable, render_variable
+from kpg.plan.node_traversal import count_uses
 from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
@@ -38,7 +39,7 @@ class Renderer(Streams):
     def __init__(self, dataflow: Dataflow, context: Context, *roots: nodes.PlanNode) -> None:
         super().__init__(dataflow, context)
         self.scopes = Scopes(dataflow)
-        self.uses = nodes.count_uses(roots)
+        self.uses = count_uses(roots)
         self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to
         self.imported: list[Any] = []
         self._collections: dict[nodes.PlanNode, Rendered] = {}

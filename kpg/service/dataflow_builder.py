@@ -24,6 +24,7 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.plan.joins import keys_of, pairs_of
+from kpg.plan.node_traversal import count_uses
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, base_relations, schema_of
@@ -103,7 +104,7 @@ class DataflowBuilder:
 
 def install_indexes(root: nodes.PlanNode) -> None:
     """Install the indexes that the joins of a query read, before the query's own dataflow."""
-    for node in nodes.count_uses((root,)):
+    for node in count_uses((root,)):
         if isinstance(node, nodes.JoinNode):
             for pair in pairs_of(node):
                 for view, keys in zip(pair, keys_of(node), strict=True):
