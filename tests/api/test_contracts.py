@@ -3,6 +3,8 @@
 import inspect
 from abc import ABC
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
@@ -48,9 +50,10 @@ def parameters(function: Callable) -> list[tuple[str, object, object]]:
 
 
 def test_every_contract_has_two_implementations():
+    modules = [import_module(f"{contracts.__name__}.{module.name}") for module in iter_modules(contracts.__path__)]
     declared = {
-        value for value in vars(contracts).values()
-        if inspect.isclass(value) and value.__module__ == contracts.__name__ and issubclass(value, ABC)
+        value for module in modules for value in vars(module).values()
+        if inspect.isclass(value) and value.__module__ == module.__name__ and issubclass(value, ABC)
     }  # fmt: skip
     parts = {contracts.SourceCollection, contracts.Releasable}  # shared parts of contracts
     assert declared == {*IMPLEMENTATIONS, *parts}

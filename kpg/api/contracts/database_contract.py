@@ -1,0 +1,235 @@
+"""The contract of a db: named inputs, installed answers, and the clock that they share.
+
+The methods with a body are the ones that every db has in common; they call the abstract methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection as NameCollection
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
+from kpg.api.contracts.input_contract import Input
+from kpg.api.output_table import OutputTable
+from kpg.api.recursion import Recursion
+from kpg.api.times import as_frontier, as_time, show_frontier
+from kpg.api.uncopyable import Uncopyable
+from kpg.columns.symbols import Symbols
+from kpg.config import Config
+from kpg.errors import NameTaken, TimeTooEarly, TypeMismatch, UndefinedName
+from kpg.plan.nodes import Loop
+from kpg.trace.merge_policy import IDLE_CALL_FUEL
+
+if TYPE_CHECKING:
+    from kpg.api.contracts.installer_contract import Installer
+    from kpg.api.time_domain import TimeDomain
+    from kpg.storage.named_readers import NamedReader
+    from kpg.storage.record import Origin
+
+
+class Database(Uncopyable, ABC):
+    """Inputs, answers and the clock that they share; `kpg.open()` returns one."""
+
+    kind_in_errors = "a db"
+
+    config: Config
+    symbols: Symbols
+    inputs: Mapping[str, Input]
+    outputs: OutputTable[Any]
+    pending: NameCollection[str]  # the names of the inputs with rows that no advance has included yet
+    readers: Mapping[str, NamedReader]
+    followers: list[Callable[[], None]]  # called after each advance, when the listeners of outputs have been called
+    installer: Installer
+
+    # Functors
+
+    @property
+    def functors(self) -> dict[str, Callable[..., Any]]:
+        """The functions that Datalog programs call as @name, by name."""
+        functors: dict[str, Callable[..., Any]] = self.__dict__.setdefault("_functors", {})
+        return functors
+
+    def functor(self, name: str, function: Callable[..., Any]) -> None:
+        """Provide the function of a functor that Datalog programs declare: `.functor f(x: number): number`.
+
+        It takes and returns Python values, one for each argument, and must be pure: kpg calls it once for each
+        combination of arguments and keeps the result. On workers, it must be importable there by its name.
+        """
+        if not callable(function) or not name.isidentifier():
+            raise TypeMismatch(f"functor {name!r} needs a name and a function", detail=f"Found {function!r:.80}.")
+        if self.functors.setdefault(name, function) is not function:
+            raise NameTaken(f"functor {name!r} has a function already", hint="Choose another name.")
+
+    # Time
+
+    @property
+    @abstractmethod
+    def time(self) -> Frontier:
+        """The open times: inserts happen there, and reads must be before them."""
+
+    @property
+    @abstractmethod
+    def sealed(self) -> Frontier | None:
+        """The last complete times; None while nothing is complete."""
+
+    @property
+    def epoch(self) -> int:
+        """The open epoch."""
+        return self.time.elements[0][0] if self.time else -1
+
+    def advance(self, *, origins: tuple[Origin, ...] = ()) -> int:
+        """Make all pending rows one transaction; return its epoch, at which every answer is now complete."""
+        epoch = self.epoch
+        if self.config.coordinates != 1:
+            raise TimeTooEarly("advance() needs a single clock", hint="Use advance_to(time).")
+        self.advance_to(epoch + 1, origins=origins)
+        return epoch
+
+    @abstractmethod
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+        """Move the clock. When this returns, everything before `time` is complete, and on disk if the db is durable."""
+
+    @abstractmethod
+    def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
+        """Call `fill(db)`, which inserts, then advance: all of it or, after an error, nothing. Return the epoch.
+
+        `origin` names a writer and the number of its batch; a batch that was applied before has no effect.
+        """
+
+    @abstractmethod
+    def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
+        """Return the earliest time at which some relations, or all, and the collections made of them can be read."""
+
+    def as_time(self, time: int | Time) -> Time:
+        """Return a time as its coordinates."""
+        return as_time(time, self.config.coordinates)
+
+    def as_frontier(self, time: int | Time | Frontier) -> Frontier:
+        """Return a frontier; of one time, the times at or after it."""
+        return as_frontier(time, self.config.coordinates)
+
+    def _frontier_ahead(self, time: int | Time | Frontier) -> Frontier:
+        """Return where to advance to; raise if the clock has passed it."""
+        frontier = self.as_frontier(time)
+        if not self.time.precedes(frontier):
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
+        return frontier
+
+    # Relations, recursion and answers
+
+    @abstractmethod
+    def input(
+        self,
+        name: str,
+        schema: Any = None,
+        /,
+        *,
+        key: str | Sequence[str] | None = None,
+        keep_on_disk: bool = True,
+        exist_ok: bool = False,
+        **columns: Any,
+    ) -> Input:
+        """Create a named, typed relation to insert rows into: `db.input("edges", src=int, dst=int)`.
+
+        schema        instead of columns: a Schema, a dict of types, an Arrow schema, or a DataFrame or table with them
+        key           the columns by which `upsert` replaces rows
+        keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
+        exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook
+                      cell that runs twice; without columns, whatever its columns are
+        """
+
+    def domain(self, name: str, *, start: int = 0) -> TimeDomain:
+        """Create a domain: sources that advance independently, through times of their own from `start` on.
+
+        On a durable db it continues at the time that it had reached.
+        """
+        from kpg.api.time_domain import TimeDomain
+
+        return TimeDomain(self, name, start)
+
+    def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
+        """Begin a recursion with any number of variables, each defined by the others."""
+        return Recursion(self, Loop(name, max_rounds or self.config.max_rounds))
+
+    def replay(self, path: str | PathLike[str], into: Input | str, *, unfinished: bool = False) -> int:
+        """Insert a captured answer into an input at its own times, advancing the clock; return the update count."""
+        from kpg.api.capture_replay import replay_into
+
+        self.check()
+        target = self[into] if isinstance(into, str) else into
+        if not isinstance(target, Input):
+            raise TypeMismatch(f"cannot replay into {target!r}", hint="Only inputs take rows.")
+        return replay_into(self, path, target, unfinished)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the input or output of that name."""
+        named = self.inputs.get(name) or self.outputs.get(name)
+        if named is None:
+            raise UndefinedName(
+                f"there is nothing called {name!r}",
+                detail=f"Inputs: {sorted(self.inputs)}. Outputs: {sorted(self.outputs)}.",
+            )
+        return named
+
+    # Work and storage
+
+    @property
+    @abstractmethod
+    def is_single_worker(self) -> bool:
+        """Whether one worker holds all rows."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Do all work that is due at the present time: afterwards every installed dataflow has its answer."""
+
+    @abstractmethod
+    def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
+        """Use a quiet moment to merge and compact about that many rows; return False when nothing is left to do."""
+
+    @abstractmethod
+    def reclaim(self) -> int:
+        """Free the texts that no row uses any more; return their number. Worth it after many texts were removed."""
+
+    @abstractmethod
+    def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
+        """Keep history from `time` on for a reader that returns for it, also after a restart.
+
+        The reader holds the relations that it reads (`of`), or all.
+        """
+
+    @abstractmethod
+    def drop_reader(self, name: str) -> None:
+        """Release the history that is kept for one reader."""
+
+    @abstractmethod
+    def checkpoint(self) -> int:
+        """Write all rows that are only in the log to files, which makes the next open faster; return the file count."""
+
+    # Introspection and life
+
+    @abstractmethod
+    def explain(self) -> str:
+        """Return one block of text for each arrangement: what it indexes, rows, bytes, and which queries share it."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return inputs, outputs, dataflows and arrangements as plain values."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise if this thread may not use the db now: it is closed, or belongs to another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all dataflows and release everything; may be repeated."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,93 @@
+"""The contract of an input, a relation that the user inserts rows into, and of collections that no query computes."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+from kpg.algebra.order import Time
+from kpg.api.collection import Collection
+
+HIDDEN_IN_DIR: Final = {"node", "label", "latest", "size", "is_log", "kind_in_errors"}  # of an input: for the engine
+
+
+class SourceCollection(Collection, ABC):
+    """A collection that no query computes."""
+
+    closed: bool  # whether its rows never change again
+
+    @property
+    @abstractmethod
+    def latest(self) -> Time | None:
+        """The join of all times at which rows were inserted; None if unknown."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of updates that this process holds of it: an estimate of its row count, for the planner."""
+
+
+class Input(SourceCollection):
+    """A named relation that the user inserts rows into. Pending rows become visible together, with the next advance."""
+
+    label = "Input"
+    kind_in_errors = "an input"
+    name: str
+    key: tuple[str, ...]
+    dropped: bool
+    is_log: bool  # whether the db itself writes it, with events of its engine
+
+    @abstractmethod
+    def insert(self, rows: Any) -> None:
+        """Add rows: tuples, a dict of columns, NumPy, Arrow, pandas or polars."""
+
+    @abstractmethod
+    def remove(self, rows: Any) -> None:
+        """Remove rows, each once."""
+
+    @abstractmethod
+    def insert_made(self, function: Callable[..., Any], **options: Any) -> int:
+        """Add the rows that `function(worker, workers, **options)` returns on each worker; return their number."""
+
+    @abstractmethod
+    def remove_made(self, function: Callable[..., Any], **options: Any) -> int:
+        """Remove the rows that `function(worker, workers, **options)` returns on each worker; return their number."""
+
+    @abstractmethod
+    def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
+        """Add rows at one time or at a time each, with one diff or a diff each; every time must still be open."""
+
+    @abstractmethod
+    def check_rows(self, rows: Any) -> None:
+        """Raise if rows cannot be inserted; insert nothing."""
+
+    @abstractmethod
+    def upsert(self, rows: Any) -> None:
+        """Replace the rows with equal key: `db.input(..., key=)` names the columns of the key."""
+
+    @abstractmethod
+    def set_insert_only(self) -> None:
+        """Refuse removals from now on: a program that reads this input keeps no state to undo them with."""
+
+    @abstractmethod
+    def keep_by(self, *keys: str) -> None:
+        """Keep the rows indexed by these columns, unless a query has made the relation keep another index already."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Declare that no more rows will be inserted; the inserted rows stay, and answers still include them."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Delete the relation and its rows; refused while a query reads it."""
+
+    def __repr__(self) -> str:
+        return f"Input({self.name!r}, {self.schema!r})"
+
+    def __dir__(self) -> list[str]:
+        """Return the names of the contract: other attributes are for the engine."""
+        contracts = (Input, SourceCollection, Collection)
+        names = {name for contract in contracts for name in (*vars(contract), *inspect.get_annotations(contract))}
+        return sorted({"db", *(name for name in names if not name.startswith("_"))} - HIDDEN_IN_DIR)

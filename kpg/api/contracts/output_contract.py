@@ -1,0 +1,97 @@
+"""The contract of an output: an installed answer, read as of a time, or followed by its changes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kpg.algebra.frontier import Frontier
+from kpg.api.contracts.releasable import Releasable
+from kpg.api.uncopyable import Uncopyable
+from kpg.columns.rows import rows_of
+from kpg.columns.schema import Schema
+from kpg.errors import KpgError
+
+if TYPE_CHECKING:
+    from kpg.api.capture import Capture
+    from kpg.api.changes import Change, Changes
+    from kpg.api.contracts.database_contract import Database
+
+
+class Output(Uncopyable, Releasable):
+    """An installed answer, kept up to date. One that was installed without a name is released with its last handle."""
+
+    kind_in_errors = "an output"
+    db: Database
+    name: str
+    schema: Schema
+    reads: frozenset[str]  # the names of the inputs that the answer depends on
+    is_named: bool = True
+
+    @abstractmethod
+    def take_changes(self) -> Changes:
+        """Return all updates since the last call, together."""
+
+    def changes(self) -> Iterator[Change]:
+        """Return each (row, time, diff) since changes were last read."""
+        return iter(self.take_changes())
+
+    @abstractmethod
+    def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
+        """Call `function(changes)` after each advance that changed the answer; return a function that ends this.
+
+        The first call includes the changes before, as far as they were not read: of a new output, all its rows.
+        """
+
+    @abstractmethod
+    def capture(self, path: str | PathLike[str]) -> Capture:
+        """Write this answer to a file, starting with its present rows: see kpg.replay()."""
+
+    @abstractmethod
+    def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
+        """Return the rows as of a time, by default the last complete one; with counts=True each once with its count."""
+
+    def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
+        """Return the rows as of a time as tuples, in a fixed order."""
+        return rows_of(self.snapshot(as_of), self.schema)
+
+    def to_pandas(self, as_of: Any = None) -> Any:
+        """Return the rows as of a time as a pandas DataFrame."""
+        return self.snapshot(as_of).to_pandas()
+
+    @abstractmethod
+    def frontier(self) -> Frontier:
+        """Return the times at which the answer may still change."""
+
+    @property
+    @abstractmethod
+    def ended(self) -> bool:
+        """Whether its dataflow has ended: released, or stopped by a failure."""
+
+    @abstractmethod
+    def error(self) -> KpgError | None:
+        """Return the reason why the answer has no value now; None if it has one, or if only a read can find out."""
+
+    def failure(self) -> str | None:
+        """Return, in short, the reason why the answer has no value now."""
+        error = self.error()
+        return None if error is None else error.what
+
+    @abstractmethod
+    def explain(self) -> str:
+        """Return one block of text for each arrangement that this answer keeps or shares, then its operators."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Drop the answer and everything that it holds; may be repeated."""
+
+    def __repr__(self) -> str:
+        return f"Output({self.name!r}, {self.schema!r})"
+
+    def __del__(self) -> None:
+        if not self.is_named and not self.ended:
+            self.db.outputs.abandon(self)
