@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "opening": {"api", "cluster", "kernels", "spark", "storage"},
     "__init__": {"api", "client", "columns", "opening"},
     "query": {"api", "columns", "opening", "plan", "seminaive", "terminal"},
+    "sql": {"columns", "query"},
     "service": {"algebra", "api", "columns", "observe", "plan", "query", "storage"},
     "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "trace"},
     "bench": {

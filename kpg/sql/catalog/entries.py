@@ -1,0 +1,56 @@
+"""Catalog entries: what a name in FROM stands for. Names are folded to lower case unless they were quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from kpg.sql.sql_types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table. `default` is SQL text, bound when a row is written."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: str | None = None
+    identity: str | None = None  # "always", "by default", or None
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A base table: a relation of the db. A relation that Python or Datalog created has an entry too."""
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    checks: tuple[tuple[str, str], ...] = ()  # the name and the SQL text of each constraint
+    retained: bool = True  # False: a stream whose rows are not kept
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """A view: a description if not `installed`, a maintained answer with arrangements if it is."""
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    text: str  # the query, as written
+    installed: bool
+
+
+CatalogEntry: TypeAlias = TableEntry | ViewEntry
+
+
+class Catalog(Protocol):
+    """What the binder asks of a catalog."""
+
+    def entry(self, name: str) -> CatalogEntry | None:
+        """Return the entry of a name, None if there is none."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """Return all names, for hints about misspelled ones."""
+        ...

@@ -1,0 +1,1 @@
+"""SQL text as statements: sqlglot parses PostgreSQL's syntax, this package what it lacks; the rest is refused."""
