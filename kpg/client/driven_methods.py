@@ -13,6 +13,7 @@ whether its owner is a `BlockingDriver` or an `AwaitingDriver`.
 from __future__ import annotations
 
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -30,20 +31,20 @@ Result = TypeVar("Result", covariant=True)
 Value = TypeVar("Value")
 
 
-class BlockingDriver:
+class BlockingDriver(ABC):
     """Drives procedures by blocking."""
 
+    @abstractmethod
     def drive(self, procedure: Procedure[Value]) -> Value:
         """Perform a procedure and return its result."""
-        raise NotImplementedError
 
 
-class AwaitingDriver:
+class AwaitingDriver(ABC):
     """Drives procedures by awaiting."""
 
+    @abstractmethod
     async def drive(self, procedure: Procedure[Value]) -> Value:
         """Perform a procedure and return its result."""
-        raise NotImplementedError
 
 
 class DrivenMethod(Generic[Parameters, Result]):

@@ -9,6 +9,7 @@ Null follows SQL: a function of null is null and never fails, unless the functio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -63,7 +64,7 @@ class BindingScope:
         return code
 
 
-class BoundNode:
+class BoundNode(ABC):
     """Computes one lane from the lanes of a batch."""
 
     __slots__ = ("fallible", "lanes", "type")
@@ -77,9 +78,9 @@ class BoundNode:
         self.lanes = frozenset().union(*(argument.lanes for argument in arguments))
         self.fallible = fallible or any(argument.fallible for argument in arguments)
 
+    @abstractmethod
     def run(self, data: Ints) -> NodeResult:
         """Return the value of each row, and a failure code for each row or None."""
-        raise NotImplementedError
 
 
 class ColumnNode(BoundNode):

@@ -8,6 +8,7 @@ expression has no truth value, and `==` builds a comparison; to compare two expr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -36,15 +37,15 @@ _TIGHT: Final = 7  # the precedence of attributes and calls
 _FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
 
 
-class Expression:
+class Expression(ABC):
     """A value for each row, computed from the row's columns."""
 
     __slots__ = ()
     __hash__ = object.__hash__
 
+    @abstractmethod
     def structure(self) -> Hashable:
         """Return a key that is equal for expressions with the same source."""
-        raise NotImplementedError
 
     def __bool__(self) -> bool:
         raise TypeMismatch(

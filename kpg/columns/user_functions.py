@@ -7,6 +7,7 @@ value of a row must not depend on the other rows, and a function must not change
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,8 +78,9 @@ class UserFunctionNode(BoundNode):
                 results[keep], row_codes[keep] = self._call([lane[keep] for lane in lanes], kept_rows)
         return results, first_code(codes, row_codes if np.count_nonzero(row_codes) else None)
 
+    @abstractmethod
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
-        raise NotImplementedError
+        """Return the results of n rows, and a failure code for each, 0 if it did not fail."""
 
     def _code(self, error: Exception) -> int:
         reason = error.detail or error.what if isinstance(error, KpgError) else str(error)

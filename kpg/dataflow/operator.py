@@ -13,6 +13,7 @@ enforces those marked [trusted].
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +38,7 @@ class Message(NamedTuple):
     payload: Any
 
 
-class Operator:
+class Operator(ABC):
     """A node of a dataflow. Subclasses implement `step`."""
 
     waits_for_frontier = False
@@ -61,9 +62,9 @@ class Operator:
         self._current: list[Time] = []  # the times of the messages of this step
         self._is_cyclic: bool | None = None
 
+    @abstractmethod
     def step(self, inputs: Inputs) -> bool:
         """Process the messages. Return True to be stepped again."""
-        raise NotImplementedError(self.name)
 
     def follow_frontiers(self) -> None:
         """Tie the since of traces to frontiers. Called when all loops are closed; an open one seems to have ended."""

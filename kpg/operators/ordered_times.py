@@ -7,6 +7,7 @@ changes at one time from `process`, and may ask to be called at later rounds of 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -39,13 +40,13 @@ class OrderedTimes(Operator):
         self.batcher = Batcher(lanes, depth)
         self.later_rows: dict[Time, set[Row]] = {}
 
+    @abstractmethod
     def process(self, time: Time, changes: list[Change], scheduled: set[Row]) -> list[Change]:
         """Return the changes of the output at a time, given those of the input and the rows scheduled for it."""
-        raise NotImplementedError(self.name)
 
+    @abstractmethod
     def kept(self) -> Sequence[Row]:
         """Return the rows that it remembers."""
-        raise NotImplementedError(self.name)
 
     def schedule(self, time: Time, row: Row) -> None:
         """Process a row again at a later round of the present epoch."""

@@ -105,9 +105,10 @@ def test_two_types_cannot_share_a_name_or_a_class():
 
 
 def test_a_tag_belongs_to_one_type():
-    class TagThief(ColumnType):
+    class TagThief(IPv4Type):
         name = "thief"
-        message_text = IPv4Type.message_text
+        python_class = None
+        literal_classes = ()
 
     with pytest.raises(ValueError, match="the tag 'ipv4'"):
         register(TagThief())
@@ -115,12 +116,20 @@ def test_a_tag_belongs_to_one_type():
 
 
 def test_types_of_several_lanes_are_refused_until_kpg_supports_them():
-    class WideType(ColumnType):
+    class WideType(IPv4Type):
         name = "wide"
         lanes = 2
 
     with pytest.raises(ValueError, match="wide takes 2 lanes"):
         register(WideType())
+
+
+def test_a_type_with_a_missing_method_is_refused_when_it_is_registered():
+    class UnreadableType(ColumnType):
+        name = "unreadable"
+
+    with pytest.raises(TypeError, match="decode_arrow.*decode_value.*encode_arrow.*encode_value.*to_arrow"):
+        register(UnreadableType())
 
 
 def test_types_are_listed_in_the_order_of_their_registration():

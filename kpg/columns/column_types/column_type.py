@@ -15,6 +15,7 @@ Arrow can do the work. Methods for one value run once per value, and only for co
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -38,7 +39,7 @@ Parameters: TypeAlias = tuple[int, int]  # the numbers in parentheses after a ty
 NO_PARAMETERS: Final[Parameters] = (0, 0)
 
 
-class ColumnType:
+class ColumnType(ABC):
     """The definition of one type. A single instance serves columns of all parameters, nullable or not."""
 
     # Names
@@ -88,16 +89,16 @@ class ColumnType:
         """Return a hint for the error about a value outside the limits, or None."""
         return None
 
+    @abstractmethod
     def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
         """Return the lane value of one Python value that is not None; the caller checks the limits.
 
         Raise UnfitValue or TypeError, with the reason as message, if the type does not have the value.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def decode_value(self, type_: Type, lane_value: int) -> Any:
-        """Return the Python value of a lane value other than NULL. Symbolic types need not define it."""
-        raise NotImplementedError
+        """Return the Python value of a lane value other than NULL."""
 
     def show_lane(self, type_: Type, lane_value: int) -> str:
         """Return a lane value as the user would write it, also outside the limits."""
@@ -106,8 +107,11 @@ class ColumnType:
     # Columns of Python values
 
     def encode_plain(self, type_: Type, values: Sequence[Any], has_null: bool, symbols: Symbols) -> Ints | None:
-        """Return the lane of values of `plain_class`, and of None if `has_null`; None if some value does not fit."""
-        raise NotImplementedError
+        """Return the lane of values of `plain_class`, and of None if `has_null`; None if some value does not fit.
+
+        Only types with a `plain_class` override it; for the others, columns are encoded value by value.
+        """
+        return None
 
     def decode_list(self, type_: Type, lane: Ints, symbols: Symbols) -> list[Any]:
         """Return the Python values of a lane, None for null."""
@@ -121,9 +125,9 @@ class ColumnType:
 
     # Arrow
 
+    @abstractmethod
     def to_arrow(self, type_: Type) -> pa.DataType:
         """Return the Arrow type of decoded columns."""
-        raise NotImplementedError
 
     def from_arrow(self, source: pa.DataType) -> Parameters | None:
         """Return the parameters of the column for an Arrow type; None if this type is not the default for it.
@@ -136,16 +140,16 @@ class ColumnType:
         """Return whether a column of this type accepts an Arrow type; each value is still checked."""
         return self.from_arrow(source) is not None
 
+    @abstractmethod
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
         """Return the lane of an Arrow array of an accepted type; null rows may hold anything, the caller fills them.
 
         Raise an ArrowException, ValueError, OverflowError or SchemaMismatch if some value does not fit.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         """Return the values of a lane as an Arrow array, or a chunked array where one array cannot hold them."""
-        raise NotImplementedError
 
     def arrow_to_list(self, type_: Type, column: Any) -> list[Any]:
         """Return the Python values of an Arrow column that `decode_arrow` returned, None for null.
@@ -159,6 +163,9 @@ class SymbolicType(ColumnType):
     """A type of values of any length: the lane holds the id of the value in the db's symbol table."""
 
     is_symbolic = True
+
+    def decode_value(self, type_: Type, lane_value: int) -> Any:
+        raise TypeError(f"only the symbol table has the values of {self.name}: use decode_list")
 
     def encode_plain(self, type_: Type, values: Sequence[Any], has_null: bool, symbols: Symbols) -> Ints | None:
         try:
