@@ -44,7 +44,7 @@ class ViewEntry:
 CatalogEntry: TypeAlias = TableEntry | ViewEntry
 
 
-class Catalog(Protocol):
+class SqlCatalog(Protocol):
     """What the binder asks of a catalog."""
 
     def entry(self, name: str) -> CatalogEntry | None:
