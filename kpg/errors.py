@@ -43,7 +43,9 @@ from __future__ import annotations
 
 
 class KpgError(Exception):
-    """The root of all errors of kpg: what failed, and optionally detail and hint."""
+    """The root of all errors of kpg: what failed, and optionally detail and hint. Errors of SQL have an SQLSTATE."""
+
+    sqlstate: str | None = None  # five characters, by PostgreSQL's table of error codes
 
     def __init__(self, what: str, *, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(what)

@@ -82,7 +82,7 @@ ONLY_IN = {
     "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
 }
-REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich", "pcpp"}  # always installed; extras are imported on use
+REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich", "pcpp", "sqlglot"}  # always installed; others are extras
 VAGUE_NAMES = re.compile(r"(utils?|common|helpers?|base|core|misc)|.*_(v\d+|old|new|neu|legacy)")
 
 
