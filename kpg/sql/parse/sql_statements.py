@@ -198,7 +198,7 @@ class TransactionStatement(SqlStatement):
 
 @dataclass(frozen=True, slots=True)
 class ExplainStatement(SqlStatement):
-    """EXPLAIN [ANALYZE] [VERBOSE] or EXPLAIN (options). Names are in lower case; an option without a value is "true"."""
+    """EXPLAIN [ANALYZE] [VERBOSE] or EXPLAIN (options). Names are lower case; an option without value is "true"."""
 
     statement: SqlStatement
     options: Mapping[str, str]
