@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+from kpg.api.join_forms import JoinPlan, join_as
 from kpg.api.uncopyable import Uncopyable
 from kpg.columns.bind import bind, bind_condition, name_of
 from kpg.columns.expression import ColumnReference, Expression, wrap
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 On = str | Sequence[str] | Mapping[str, str]
 
+LEFT_OVER: Final = " left over"  # a column with the difference of two counts
 
 # Of outputs, and of the tables of other libraries: a user who asks a collection for these wants its rows.
 READS_OF_OUTPUTS: Final = frozenset(
@@ -148,41 +150,55 @@ class Collection(Uncopyable):
         """Subtract the counts of the other collection's rows."""
         return self.concat(other.negate())
 
-    def join(self, other: Collection, on: On) -> Collection:
+    def join(
+        self,
+        other: Collection,
+        on: On | None = None,
+        how: str = "inner",
+        *,
+        suffix: str = "_right",
+        nulls_equal: bool = True,
+        where: Any = None,
+    ) -> Collection:
         """Pair the rows with equal keys: `on` is a column, some columns, or {column here: column of the other}.
 
-        The result has the columns of both. A key with one name appears once; any other column of `other` whose name is
-        taken is called `name_right`.
+        how          "inner"; "left", "right" and "full" keep the rows without a match, with null in the columns of the
+                     other side; "semi" and "anti" keep the rows of this side with and without a match; "cross" pairs
+                     all rows
+        suffix       appended to a column of `other` whose name is taken; a key with one name appears once
+        nulls_equal  whether null equals null in the key, as in `distinct` and `group_by`; in SQL it does not
+        where        a condition on pairs, in terms of the columns of the inner join; without `on` the only one
         """
-        pairs = self._pairs(other, on)
-        columns: list[tuple[int, str]] = [(0, name) for name in self.schema.names]
-        names = list(self.schema.names)
-        shared = {right for left, right in pairs if left == right}
-        for name in other.schema.names:
-            if name not in shared:
-                columns.append((1, name))
-                names.append(name if name not in names else f"{name}_right")
-        types = self.schema.types + tuple(other.schema.type_of(name) for side, name in columns if side)
-        schema = Schema(tuple(names), types)
-        loops = _loops(self.node, other.node)
-        return self._make(nodes.JoinNode(schema, loops, self.node, other.node, pairs, tuple(columns)))
+        if on is None and where is None and how != "cross":
+            raise BadPlan("join() without columns", hint='Name them with on=, give a condition, or choose how="cross".')
+        pairs = self._pairs(other, () if on is None else on)
+        condition = None if where is None else wrap(where)
+        return join_as(how, JoinPlan(self, other, pairs, suffix, nulls_equal, condition))
 
     def semijoin(self, other: Collection, on: On) -> Collection:
         """Keep the rows with a key that occurs in the other collection, with their own counts."""
-        pairs = self._pairs(other, on)
-        keys = other.select(*[right for _, right in pairs]).distinct()
-        columns = tuple((0, name) for name in self.schema.names)
-        return self._make(
-            nodes.JoinNode(self.schema, _loops(self.node, keys.node), self.node, keys.node, pairs, columns)
-        )
+        return self.join(other, on, "semi")
 
     def antijoin(self, other: Collection, on: On) -> Collection:
         """Keep the rows with a key that does not occur in the other collection."""
-        return self.subtract(self.semijoin(other, on))
+        return self.join(other, on, "anti")
 
     def intersect(self, other: Collection) -> Collection:
         """Keep the rows that occur in the other collection, by all columns."""
         return self.semijoin(other, on=self.schema.names)
+
+    def union(self, *others: Collection) -> Collection:
+        """Keep each row that occurs in one of the collections once; `concat` keeps all copies."""
+        return self.concat(*others).distinct()
+
+    def intersect_all(self, other: Collection) -> Collection:
+        """Keep each row as often as it occurs in both collections: the lesser of its counts."""
+        return self.subtract(self.except_all(other))
+
+    def except_all(self, other: Collection) -> Collection:
+        """Remove the other's rows from this one's, copy by copy: the difference of the counts, where it is positive."""
+        left_over = self.subtract(other).count(*self.schema.names, name=LEFT_OVER)
+        return left_over.filter(ColumnReference(LEFT_OVER) > 0).explode(LEFT_OVER)
 
     # Groups
 

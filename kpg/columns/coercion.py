@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from kpg.columns.overflow import Checked, apply_within_limits
 from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
+
+LEAST_VALUES: Final = {"int64": "-2**63", "uint64": "0"}  # encoded as null is, so a nullable column cannot hold them
 
 
 def refuse(call: FunctionCall, arguments: Sequence[BoundNode], hint: str | None = None) -> NoReturn:
@@ -109,12 +111,11 @@ def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
         code = scope.code(f"{type_} overflow")
         scaled = partial(apply_within_limits, *type_.limits(), partial(_scale_up, up))
         return PartialFunctionNode(type_.optional(node.type.nullable), [node], scaled, code)
-    if type_.kind == "int64" and type_.nullable and not node.type.nullable:
+    if type_.kind in LEAST_VALUES and type_.nullable and not node.type.nullable:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:
             return node
-        return PartialFunctionNode(
-            type_, [node], _refuse_lowest, scope.code("a nullable int64 column cannot hold -2**63")
-        )
+        reason = f"a nullable {type_.kind} column cannot hold {LEAST_VALUES[type_.kind]}"
+        return PartialFunctionNode(type_, [node], _refuse_lowest, scope.code(reason))
     return node
 
 

@@ -312,6 +312,23 @@ def name_of(expression: Expression) -> str | None:
     return expression.name if isinstance(expression, (Named, ColumnReference)) else None
 
 
+def columns_in(expression: Expression) -> frozenset[str]:
+    """Return the names of the columns that an expression reads."""
+    found: set[str] = set()
+    stack: list[object] = [expression]
+    while stack:
+        match stack.pop():
+            case ColumnReference() as column:
+                found.add(column.name)
+            case FunctionCall() as call:
+                stack += [*call.arguments, *call.options]
+            case Apply() as call:
+                stack += call.arguments
+            case Named() | Written() as inner:
+                stack.append(inner.expression)
+    return frozenset(found)
+
+
 def _binding(expression: Expression) -> int:
     if isinstance(expression, Written):
         return _binding(expression.expression)

@@ -59,7 +59,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
         case nodes.ArrangeNode():
             return [RenderDependency(node.input, node.keys)]
         case nodes.ReduceNode():
-            return [RenderDependency(node.input, node.keys if reads_index(node) else None)]
+            return [RenderDependency(node.input, node.keys if reads_index(renderer, node) else None)]
     start = inputs_of(chain_to(renderer, node)[0])[0]
     return (
         _of_join(start)

@@ -7,9 +7,10 @@ If a side consists of several views, each is joined separately and the streams a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kpg.columns.bind import bind_condition
+from kpg.columns.bind import BoundExpression, bind_condition
+from kpg.columns.expression import columns_in, wrap
 from kpg.columns.schema import Schema
 from kpg.operators import linear
 from kpg.operators.join import join
@@ -58,11 +59,11 @@ def _join_views(
     read = list(columns)
     for side, view in enumerate(views):
         for condition in view.conditions:
-            bound = bind_condition(condition, sides[side].schema, renderer.context.symbols)
+            bound, of_condition = _bind_narrow(renderer, condition, sides[side].schema)
             at = len(read)
-            read += [(side, name) for name in sides[side].schema.names]
+            read += [(side, name) for name in of_condition.names]
             stages.append(linear.FilterStage(bound, (at, len(read))))
-            meanings.append(sides[side].schema)
+            meanings.append(of_condition)
     if len(read) > len(columns):
         stages.append(linear.PickStage(tuple(range(len(columns)))))
     if views[0].negative != views[1].negative:
@@ -74,3 +75,11 @@ def _join_views(
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     meanings += [schema] * (len(stages) - len(meanings))
     return renderer.add_stages(pairs, stages, "view", schema, meanings)
+
+
+def _bind_narrow(renderer: Renderer, condition: Any, schema: Schema) -> tuple[BoundExpression, Schema]:
+    """Bind a condition to the columns that it reads, or to all columns if it can fail: an error shows the whole row."""
+    read = columns_in(wrap(condition))
+    narrow = schema.select([name for name in schema.names if name in read])
+    bound = bind_condition(condition, narrow, renderer.context.symbols)
+    return (bind_condition(condition, schema, renderer.context.symbols), schema) if bound.fallible else (bound, narrow)

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 
 
-def reads_index(node: nodes.ReduceNode) -> bool:
+def reads_index(renderer: Renderer, node: nodes.ReduceNode) -> bool:
     """Return whether a reduction reads an index of its input by its keys; otherwise it arranges the stream itself."""
     match node.reduction.kind:
-        case "presence" | "function":
+        case "function":
             return True
         case "components":
             return bool(node.loops)
-        case "count":
-            return has_index(node.input, node.keys)
+        case "presence" | "count":
+            return _shares_index(renderer, node)
         case "first":
             return has_order(node, order_of(node))
     return False
@@ -63,7 +63,7 @@ def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
 
 def _presence(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     at_least = node.reduction.at_least
-    arrangement = renderer.arranged(node.input, node.keys)
+    arrangement = _arranged_keys(renderer, node)
     return maintain_reduction(
         renderer,
         node,
@@ -92,12 +92,19 @@ def _count(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
 
 def _arranged_keys(renderer: Renderer, node: nodes.ReduceNode) -> RenderedArrangement:
     """Return an arrangement by the keys: an existing one with any values, or else one of the keys alone."""
-    inner = node.input
-    if has_index(inner, node.keys):
-        return renderer.arranged(inner, node.keys)
-    rendered = renderer.collection(inner)
+    if _shares_index(renderer, node):
+        return renderer.arranged(node.input, node.keys)
+    rendered = renderer.collection(node.input)
     keys_only = renderer.reorder(rendered, rendered.schema.select(node.keys))
     return renderer.arrange_rendered(keys_only, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
+
+
+def _shares_index(renderer: Renderer, node: nodes.ReduceNode) -> bool:
+    """Return whether an index of the input by the keys exists, or would hold the keys alone."""
+    inner, keys = node.input, node.keys
+    if node.reduction.kind == "presence" and len(keys) == len(inner.schema):
+        return True
+    return has_index(inner, keys) or renderer.is_arranged(inner, keys)
 
 
 def _first(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:

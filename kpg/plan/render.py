@@ -78,6 +78,10 @@ class Renderer(Streams):
         """Return whether the stream of a node already exists."""
         return node in self._collections
 
+    def is_arranged(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
+        """Return whether an arrangement of a node by some columns already exists in this dataflow."""
+        return (node, keys) in self._arrangements
+
     def is_private(self, node: nodes.PlanNode) -> bool:
         """Return whether only one node reads this one, so that it can be rendered as part of its reader."""
         return self.uses[node] == 1 and not self.is_rendered(node)

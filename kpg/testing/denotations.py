@@ -24,6 +24,7 @@ from kpg.testing.model import OVERFLOW
 Row: TypeAlias = tuple[Any, ...]
 Multiset: TypeAlias = dict[Row, int]
 Columns: TypeAlias = tuple[int, ...]
+Condition: TypeAlias = Callable[[Row, Row], bool | None]  # on a pair of rows
 Reducer: TypeAlias = Callable[[Row, list[tuple[Row, int]]], Iterable[tuple[Row, int]]]
 
 
@@ -105,6 +106,63 @@ def semijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Colu
 def antijoin(left: Multiset, right: Multiset, left_key: Columns, right_key: Columns) -> Multiset:
     """Return the left rows that `semijoin` drops."""
     return concat(left, negate(semijoin(left, right, left_key, right_key)))
+
+
+def matches(
+    a: Row, b: Row, left_key: Columns, right_key: Columns, where: Condition | None = None, nulls_equal: bool = True
+) -> bool:
+    """Return whether two rows are a pair: their keys are equal, and the condition is true. Null may equal null."""
+    key = at(a, left_key)
+    return key == at(b, right_key) and (nulls_equal or None not in key) and (where is None or where(a, b) is True)
+
+
+def join_where(
+    left: Multiset,
+    right: Multiset,
+    left_key: Columns,
+    right_key: Columns,
+    how: str,
+    widths: tuple[int, int],
+    where: Condition | None = None,
+    nulls_equal: bool = True,
+) -> Multiset:
+    """Return a join of any form for counts that are not negative; `widths` are the column counts of both sides.
+
+    A pair is the left row, then the right row without its key. A row without a match has null in the columns of the
+    other side, except for the key.
+    """
+
+    def is_pair(a: Row, b: Row) -> bool:
+        return matches(a, b, left_key, right_key, where, nulls_equal)
+
+    with_match = filter(left, lambda a: any(is_pair(a, b) for b in right))
+    if how == "semi":
+        return with_match
+    alone = concat(left, negate(with_match))
+    if how == "anti":
+        return alone
+    rows = [(a + rest(b, right_key), m * n) for a, m in left.items() for b, n in right.items() if is_pair(a, b)]
+    if how in ("left", "full"):
+        rows += [(a + (None,) * (widths[1] - len(right_key)), m) for a, m in alone.items()]
+    if how in ("right", "full"):
+        for b, n in right.items():
+            if not any(is_pair(a, b) for a in left):
+                key = dict(zip(left_key, at(b, right_key), strict=True))
+                rows.append((tuple(key.get(column) for column in range(widths[0])) + rest(b, right_key), n))
+    return consolidate(rows)
+
+
+# Sets and bags: rows compared by all columns.
+
+
+def intersect_all(left: Multiset, right: Multiset) -> Multiset:
+    """Return each row with the lesser of its two counts."""
+    return consolidate((row, builtins.min(left.get(row, 0), right.get(row, 0))) for row in {**left, **right})
+
+
+def except_all(left: Multiset, right: Multiset) -> Multiset:
+    """Return each row with its left count minus its right count, if that is positive."""
+    return consolidate((row, builtins.max(left.get(row, 0) - right.get(row, 0), 0)) for row in {**left, **right})
 
 
 # Reductions: all rows of a key together.

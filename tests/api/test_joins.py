@@ -67,6 +67,11 @@ JOINS = {
     "intersect": Query(
         lambda db, r: r["a"].intersect(r["b"]), lambda a, b: denotations.semijoin(a, b, (0, 1), (0, 1)), BOTH
     ),
+    "union": Query(
+        lambda db, r: r["a"].union(r["b"]), lambda a, b: denotations.distinct(denotations.concat(a, b)), BOTH
+    ),
+    "intersect all": Query(lambda db, r: r["a"].intersect_all(r["b"]), denotations.intersect_all, BOTH),
+    "except all": Query(lambda db, r: r["a"].except_all(r["b"]), denotations.except_all, BOTH),
     "join of an arrangement": Query(
         lambda db, r: r["a"].arrange("y").join(r["b"].arrange("x"), on={"y": "x"}).select("x", "y", "y_right"),
         lambda a, b: denotations.join(a, b, (1,), (0,)),
