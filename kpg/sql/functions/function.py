@@ -22,8 +22,10 @@ Build: TypeAlias = Callable[[Sequence[Expression], Sequence[SqlType], SqlType], 
 class Function:
     """A scalar function or operator for some parameter types.
 
-    `returns` is the result type, or computes it from the types of the arguments (numeric scales). `build` takes the
-    arguments, their types and the result type. `volatile` functions are allowed only in INSERT and UPDATE.
+    `returns` is the result type, or computes it from the types of the arguments (numeric scales). If the scale depends
+    on a value, as in round(x, 2), `returns_for` computes it from the types and the values of constant arguments (None
+    for others). `build` takes the arguments, their types and the result type. `volatile` functions are allowed only in
+    INSERT and UPDATE. `stable` ones, such as now(), have one value in a transaction and are not allowed in views.
     """
 
     name: str
@@ -32,9 +34,13 @@ class Function:
     build: Build
     variadic: bool = False  # the last parameter may be repeated
     volatile: bool = False
+    stable: bool = False
+    returns_for: Callable[[Sequence[SqlType], Sequence[Any]], SqlType] | None = None
 
-    def result_type(self, arguments: Sequence[SqlType]) -> SqlType:
-        """Return the type of the result for arguments of these types."""
+    def result_type(self, arguments: Sequence[SqlType], constants: Sequence[Any] = ()) -> SqlType:
+        """Return the type of the result for arguments of these types; `constants` has the values that are known."""
+        if self.returns_for is not None and constants:
+            return self.returns_for(arguments, constants)
         return self.returns(arguments) if callable(self.returns) else self.returns
 
 
