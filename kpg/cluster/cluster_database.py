@@ -22,24 +22,50 @@ from kpg.api.contracts import Database
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.output_table import OutputTable
 from kpg.api.transactions import as_origin
-from kpg.cluster import rank_commands as commands
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
 from kpg.cluster.cluster_output import ClusterOutput, all_rows
+from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
+from kpg.cluster.rank_commands.command_kinds import Command
+from kpg.cluster.rank_commands.input_commands import CreateInputCommand, InsertCommand
+from kpg.cluster.rank_commands.inspection_commands import (
+    CallCommand,
+    DescribeCommand,
+    ExplainCommand,
+    ForgetSymbolsCommand,
+    ReclaimSymbolsCommand,
+)
+from kpg.cluster.rank_commands.query_commands import (
+    DiscardChangesCommand,
+    LookupCommand,
+    OutputFrontierCommand,
+    ProbeFrontierCommand,
+    ScanCommand,
+    SnapshotCommand,
+)
+from kpg.cluster.rank_commands.staging_commands import PublishCommand
+from kpg.cluster.rank_commands.storage_commands import (
+    CheckpointCommand,
+    DropReaderCommand,
+    IsAppliedCommand,
+    ReadersCommand,
+    SetReaderCommand,
+)
+from kpg.cluster.rank_commands.time_commands import (
+    SettleCommand,
+)
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
-from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import Config
 from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, UndefinedName, WorkerLost
 from kpg.plan.plan_values import write_schema
-from kpg.protocol.error_messages import error_of
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
@@ -77,9 +103,9 @@ class ClusterDatabase(Database):
         self.generations.after_recovery.append(self._discard_received_changes)
         self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
         self.installer = ClusterInstaller(self, output_class)
+        self.transactions = ClusterTransactions(self)
         self.checkpoint_trouble: str | None = None  # why the last automatic checkpoint failed
         self._next_checkpoint = 0 if directory is None else directory.checkpoint_bytes  # bytes of log
-        self._closing: list[str] = []  # inputs that were closed while they had pending rows
         self._closed = False
         try:
             if directory is not None:
@@ -103,7 +129,7 @@ class ClusterDatabase(Database):
 
     # Requests
 
-    def ask(self, command: commands.Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
+    def ask(self, command: Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
         """Send a command to all workers and return their replies."""
         self.check()
         with self.coordinator.lock:
@@ -123,7 +149,7 @@ class ClusterDatabase(Database):
         else:
             self.coordinator.fail("the workers do not agree", "Some performed a command, others refused it.")
 
-    def tell(self, rank: int, command: commands.InsertCommand, blocks: Sequence[RowBlock] = ()) -> None:
+    def tell(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock] = ()) -> None:
         """Send rows to one worker, without waiting for it."""
         self.check()
         with self.coordinator.lock:
@@ -137,7 +163,7 @@ class ClusterDatabase(Database):
 
     def read(
         self,
-        command: commands.SnapshotCommand | commands.LookupCommand | commands.ScanCommand,
+        command: SnapshotCommand | LookupCommand | ScanCommand,
         as_of: Any,
         blocks: Sequence[RowBlock] = (),
     ) -> Updates:
@@ -165,116 +191,22 @@ class ClusterDatabase(Database):
             self.check()
             frontier = self._frontier_ahead(time)
             self.outputs.release_abandoned()
-            replies = self.generations.retrying(lambda: self._try_advance(frontier, origins))
-            self._finish_advance(frontier, replies)
-        self._notify(replies)
+            replies = self.transactions.advance(frontier, origins)
+        self.transactions.notify(replies)
 
-    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[commands.AdvanceResult]]:
-        """Make all workers log the rows they received, then make all move their clocks."""
-        to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
-        if self.directory is not None:
-            try:
-                self.coordinator.ask(commands.LogCommand(to, written_origins))
-            except StorageError:
-                self.coordinator.ask(commands.UnlogCommand())  # on the workers that could write
-                raise
-        following = tuple(name for name, output in self.outputs.items() if output.followed)
-        command = commands.AdvanceCommand(to, tuple(self.pending), following, written_origins)
-        return self.coordinator.ask(command)
-
-    def _finish_advance(self, frontier: Frontier, replies: list[RankReply[commands.AdvanceResult]]) -> None:
-        """Note that all workers have moved to a time, and keep the changes that they sent."""
-        self.pending.discard()
-        self.generations.now = frontier
-        for index, name in enumerate(replies[0].value.changed):
-            self.outputs[name].take([reply.blocks[index] for reply in replies])
-        self._close_inputs()
-        self._checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
-
-    def close_input(self, name: str) -> None:
-        """Close an input on all workers. Its pending rows are part of an epoch first: the log must have them once."""
-        self._closing.append(name)
-        if name not in self.pending:
-            self._close_inputs()
-
-    def forget_input(self, name: str) -> None:
-        """Drop everything about an input that the workers have dropped."""
-        self.pending.forget(name)
-        self.inputs.pop(name, None)
-        self._closing = [closing for closing in self._closing if closing != name]
-
-    def _close_inputs(self) -> None:
-        while self._closing:
-            self.ask(commands.CloseInputCommand(self._closing[-1]))
-            self._closing.pop()
-
-    def _checkpoint_if_due(self, log_bytes: int) -> None:
-        """Write a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
-        if self.directory is not None and log_bytes > self._next_checkpoint:
-            try:
-                self.checkpoint()
-            except StorageError as error:
-                self.checkpoint_trouble = f"the last checkpoint failed: {error}"
-                self._next_checkpoint = log_bytes + max(1, self.directory.checkpoint_bytes // 4)
-
-    def _notify(self, replies: list[RankReply[commands.AdvanceResult]]) -> None:
-        """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
-        for name in replies[0].value.changed:
-            if name in self.outputs:
-                self.outputs[name].notify()
-        for follower in tuple(self.followers):
-            follower()
-        for reply in replies:
-            if reply.value.trouble is not None:
-                raise error_of(reply.value.trouble)
+    def publish(self, command: PublishCommand, rows: int, origins: tuple[Origin, ...] = ()) -> int:
+        """Make staged rows one transaction and return its epoch; `rows` is their number. Does not retry."""
+        with self.coordinator.lock:
+            self.check()
+            epoch, replies = self.transactions.publish(command, rows, origins)
+        self.transactions.notify(replies)
+        return epoch
 
     def _discard_received_changes(self) -> None:
         """Make workers that began again drop the changes that this process has received from their predecessors."""
         followed = tuple(name for name, output in self.outputs.items() if output.followed)
         if followed:
-            self.coordinator.ask(commands.DiscardChangesCommand(followed))
-
-    def publish(self, command: commands.PublishCommand, rows: int, origins: tuple[Origin, ...] = ()) -> int:
-        """Make staged rows one transaction and return its epoch; `rows` is their number.
-
-        A worker that is lost meanwhile takes its staged rows with it. So this does not retry: the transaction has not
-        happened, and the error asks the caller, which has the rows, to write them again.
-        """
-        with self.coordinator.lock:
-            self.check()
-            source = self.inputs[command.name]
-            source.ensure_arranged()
-            if self.pending:
-                self.advance()  # rows of other writers are a transaction of their own
-            epoch = self.epoch
-            self.pending.add(source.name, self.time.elements[0])
-            frontier = Frontier.at((epoch + 1,))
-            try:
-                self._insert_staged(command, rows)
-                replies = self._try_advance(frontier, origins)
-                self._finish_advance(frontier, replies)
-            except WorkerLost as error:
-                self.pending.discard()
-                if self.directory is not None:
-                    self.generations.recover()  # without these rows
-                raise WorkerLost(
-                    f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
-                ) from None
-            except KpgError:
-                self.take_back()
-                raise
-        self._notify(replies)
-        return epoch
-
-    def _insert_staged(self, command: commands.PublishCommand, rows: int) -> None:
-        """Make the workers insert their staged rows; raise if some are missing."""
-        inserted = sum(reply.value for reply in self.coordinator.ask(command))
-        if inserted != rows:
-            raise Unavailable(
-                f"{rows - inserted} of {rows} rows that were staged for {command.name} are gone",
-                detail=f"Rows that are not published are dropped after {KEPT_SECONDS:.0f} s.",
-                hint="Write them again.",
-            )
+            self.coordinator.ask(DiscardChangesCommand(followed))
 
     def transact(self, fill: Callable[[ClusterDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         batch = as_origin(origin)
@@ -292,13 +224,11 @@ class ClusterDatabase(Database):
 
     def take_back(self) -> None:
         """Drop all pending rows, here and on the workers."""
-        self.pending.discard()
-        self.ask(commands.TakeBackCommand())
-        self._close_inputs()
+        self.transactions.take_back()
 
     def settle(self) -> None:
         self.outputs.release_abandoned()
-        self.ask(commands.SettleCommand())
+        self.ask(SettleCommand())
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Return False: workers use their quiet moments by themselves."""
@@ -312,40 +242,49 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             replies = self.generations.retrying(
-                lambda: self.coordinator.ask(commands.CheckpointCommand(self.generations.checkpoint.elements))
+                lambda: self.coordinator.ask(CheckpointCommand(self.generations.checkpoint.elements))
             )
             self.generations.checkpoint = self.time
             self._next_checkpoint, self.checkpoint_trouble = self.directory.checkpoint_bytes, None
         return sum(reply.value for reply in replies)
 
+    def checkpoint_if_due(self, log_bytes: int) -> None:
+        """Write a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
+        if self.directory is not None and log_bytes > self._next_checkpoint:
+            try:
+                self.checkpoint()
+            except StorageError as error:
+                self.checkpoint_trouble = f"the last checkpoint failed: {error}"
+                self._next_checkpoint = log_bytes + max(1, self.directory.checkpoint_bytes // 4)
+
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
         relations = None if of is None else tuple(sorted(of))
-        self.ask(commands.SetReaderCommand(name, self.as_time(time), relations))
+        self.ask(SetReaderCommand(name, self.as_time(time), relations))
         self._fetch_readers()
 
     def drop_reader(self, name: str) -> None:
         self._fetch_readers()
         if name not in self.readers:
             raise UndefinedName(f"there is no reader {name!r}", detail=f"Readers: {sorted(self.readers)}.")
-        self.ask(commands.DropReaderCommand(name))
+        self.ask(DropReaderCommand(name))
         self._fetch_readers()
 
     def _fetch_readers(self) -> None:
-        readers = self.ask(commands.ReadersCommand())[0].value
+        readers = self.ask(ReadersCommand())[0].value
         self.readers.clear()
         self.readers.update({name: NamedReader.from_json(reader) for name, reader in readers.items()})
 
     def was_applied(self, origin: Origin) -> bool:
         """Return whether a batch of a writer was applied, now or before the db was opened."""
-        return self.ask(commands.IsAppliedCommand((origin.source, origin.batch)))[0].value
+        return self.ask(IsAppliedCommand((origin.source, origin.batch)))[0].value
 
     def reclaim(self) -> int:
         with self.coordinator.lock:
             self.settle()
-            self.ask(commands.ForgetSymbolsCommand())
+            self.ask(ForgetSymbolsCommand())
             for member in self.coordinator.members.values():
                 member.dictionary.forget()
-            return sum(reply.value for reply in self.ask(commands.ReclaimSymbolsCommand()))
+            return sum(reply.value for reply in self.ask(ReclaimSymbolsCommand()))
 
     # Relations and queries
 
@@ -365,15 +304,21 @@ class ClusterDatabase(Database):
         if existing is not None:
             return existing
         source = ClusterInput(self, name, schema_of(schema, columns), key)
-        self.ask(commands.CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None))
+        self.ask(CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None))
         self.inputs[name] = source
         return source
 
-    def frontier_of(self, command: commands.OutputFrontierCommand | commands.ProbeFrontierCommand) -> Frontier:
+    def forget_input(self, name: str) -> None:
+        """Drop everything about an input that the workers have dropped."""
+        self.pending.forget(name)
+        self.inputs.pop(name, None)
+        self.transactions.forget_input(name)
+
+    def frontier_of(self, command: OutputFrontierCommand | ProbeFrontierCommand) -> Frontier:
         """Return the times at which an output or probe may still change on some worker."""
         return Frontier(time for reply in self.ask(command) for time in reply.value)
 
-    def release_on_workers(self, command: commands.Command[None]) -> None:
+    def release_on_workers(self, command: Command[None]) -> None:
         """Make the workers release a handle; do nothing if the db is closed, or was in memory and has lost a worker."""
         if not self._closed and (self.directory is not None or self.coordinator.failure is None):
             self.ask(command)
@@ -382,7 +327,7 @@ class ClusterDatabase(Database):
 
     def call_workers(self, function: str, **options: Any) -> list[Any]:
         """Call `function(db, **options)` on each worker and return the results; for measurements and tests."""
-        return [reply.value for reply in self.ask(commands.CallCommand(function, options))]
+        return [reply.value for reply in self.ask(CallCommand(function, options))]
 
     def explain(self) -> str:
         return self.explain_workers(None)
@@ -390,12 +335,12 @@ class ClusterDatabase(Database):
     def explain_workers(self, name: str | None) -> str:
         """Return what each worker explains of itself, or of one answer."""
         self.outputs.release_abandoned()
-        replies = self.ask(commands.ExplainCommand(name))
+        replies = self.ask(ExplainCommand(name))
         return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
 
     def describe(self) -> dict[str, Any]:
         self.outputs.release_abandoned()
-        replies = self.ask(commands.DescribeCommand())
+        replies = self.ask(DescribeCommand())
         return {
             "workers": [reply.value for reply in replies],
             "inputs": sorted(self.inputs),

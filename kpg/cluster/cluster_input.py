@@ -16,7 +16,7 @@ import numpy as np
 
 from kpg.algebra.order import Time
 from kpg.api.encoding_input import EncodingInput
-from kpg.cluster.rank_commands import (
+from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
     DropInputCommand,
     InsertCommand,
@@ -119,7 +119,7 @@ class ClusterInput(EncodingInput):
         self.db.check()
         if not self.closed:
             self.closed = True
-            self.db.close_input(self.name)
+            self.db.transactions.close_input(self.name)
 
     def drop(self) -> None:
         self.db.check()

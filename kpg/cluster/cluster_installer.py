@@ -14,7 +14,11 @@ from kpg.api.contracts import Installer
 from kpg.api.embedded_installer import enter, free_output_name
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
-from kpg.cluster.rank_commands import InstallArrangementCommand, InstallOutputCommand, InstallProbeCommand
+from kpg.cluster.rank_commands.query_commands import (
+    InstallArrangementCommand,
+    InstallOutputCommand,
+    InstallProbeCommand,
+)
 from kpg.errors import KpgError
 from kpg.plan import plan_document
 from kpg.plan.nodes import PlanNode

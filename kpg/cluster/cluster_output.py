@@ -19,7 +19,17 @@ from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Arrangement, Output, Probe
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
-from kpg.cluster import rank_commands as commands
+from kpg.cluster.rank_commands.query_commands import (
+    LookupCommand,
+    OutputFrontierCommand,
+    ProbeFrontierCommand,
+    ReleaseArrangementCommand,
+    ReleaseOutputCommand,
+    ReleaseProbeCommand,
+    ScanCommand,
+    SnapshotCommand,
+    TakeChangesCommand,
+)
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.rows import rows_of
@@ -64,7 +74,7 @@ class ClusterOutput(Output):
     def _follow(self) -> None:
         """Fetch all changes so far; from now on each advance brings them."""
         with self.db.coordinator.lock:
-            replies = self.db.ask(commands.TakeChangesCommand(self.name))
+            replies = self.db.ask(TakeChangesCommand(self.name))
             self.followed = True
             self.take([reply.blocks[0] for reply in replies])
 
@@ -110,7 +120,7 @@ class ClusterOutput(Output):
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
         warn_of_pending(self, as_of)
-        rows = self.db.read(commands.SnapshotCommand(self.name), as_of)
+        rows = self.db.read(SnapshotCommand(self.name), as_of)
         if counts:
             return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
@@ -122,7 +132,7 @@ class ClusterOutput(Output):
 
     def frontier(self) -> Frontier:
         self._check()
-        return self.db.frontier_of(commands.OutputFrontierCommand(self.name))
+        return self.db.frontier_of(OutputFrontierCommand(self.name))
 
     @property
     def ended(self) -> bool:
@@ -147,7 +157,7 @@ class ClusterOutput(Output):
         if not self._released:
             self._released = True
             self.db.outputs.remove(self)
-            self.db.release_on_workers(commands.ReleaseOutputCommand(self.name))
+            self.db.release_on_workers(ReleaseOutputCommand(self.name))
 
 
 class ClusterIndex:
@@ -177,12 +187,12 @@ class ClusterArrangement(Arrangement):
         self._check()
         key_schema = self.schema.select(self.keys)
         encoded = Updates(encode(key_schema, keys, self.db.symbols), constant((0,)), constant((1,)))
-        command = commands.LookupCommand(self.index.number)
+        command = LookupCommand(self.index.number)
         return self._table(self.db.read(command, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))]))
 
     def scan(self, as_of: Any = None) -> pa.Table:
         self._check()
-        return self._table(self.db.read(commands.ScanCommand(self.index.number), as_of))
+        return self._table(self.db.read(ScanCommand(self.index.number), as_of))
 
     @property
     def rows(self) -> int:
@@ -203,7 +213,7 @@ class ClusterArrangement(Arrangement):
     def release(self) -> None:
         if not self._released:
             self._released = True
-            self.db.release_on_workers(commands.ReleaseArrangementCommand(self.index.number))
+            self.db.release_on_workers(ReleaseArrangementCommand(self.index.number))
 
     def _check(self) -> None:
         self.db.check()
@@ -221,10 +231,10 @@ class ClusterProbe(Probe):
         self.number = number
 
     def frontier(self) -> Frontier:
-        return self.db.frontier_of(commands.ProbeFrontierCommand(self.number))
+        return self.db.frontier_of(ProbeFrontierCommand(self.number))
 
     def release(self) -> None:
-        self.db.release_on_workers(commands.ReleaseProbeCommand(self.number))
+        self.db.release_on_workers(ReleaseProbeCommand(self.number))
 
 
 def all_rows(shards: list[Updates]) -> Updates:

@@ -23,7 +23,8 @@ from kpg.cluster.fair_lock import FairLock
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.frames import FrameSocket
 from kpg.cluster.hello_messages import DriverHello, Hello, RankBootstrap, RankHello
-from kpg.cluster.rank_commands import Command, MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
+from kpg.cluster.rank_commands.command_kinds import Command
+from kpg.cluster.rank_commands.lifecycle_commands import MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,

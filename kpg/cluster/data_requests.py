@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from kpg.cluster.rank_commands import StagingKey
+from kpg.cluster.rank_commands.command_kinds import StagingKey
 from kpg.protocol.definitions import MessageKinds, TypedRequest, message
 from kpg.protocol.strict_decoder import Int64
 

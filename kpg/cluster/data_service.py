@@ -19,8 +19,16 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.cluster import data_requests as requests
-from kpg.cluster import rank_commands as commands
 from kpg.cluster.handler_table import HandlerTable
+from kpg.cluster.rank_commands.command_kinds import StagingKey
+from kpg.cluster.rank_commands.staging_commands import (
+    CountUpdatesCommand,
+    HoldCommand,
+    PlacementCommand,
+    PublishCommand,
+    ReleaseHoldCommand,
+    UnstageCommand,
+)
 from kpg.cluster.reader_holds import ReaderHolds, between, counts_between
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.cluster.shard_blocks import shard_block
@@ -39,7 +47,7 @@ class DataService:
         self.holds = ReaderHolds()
         self.outputs = outputs
         self.settle = settle
-        self.published_prefix: commands.StagingKey | None = None  # the batch in the open epoch
+        self.published_prefix: StagingKey | None = None  # the batch in the open epoch
 
     def end_publication(self, committed: bool) -> None:
         """End the open epoch: drop the other staged rows of a batch that it committed, keep those of one taken back."""
@@ -116,8 +124,8 @@ def updates(service: DataService, request: requests.UpdatesRequest, blocks: Bloc
 # Commands
 
 
-@DATA_COMMANDS.handles(commands.PublishCommand)
-def publish(service: DataService, command: commands.PublishCommand, blocks: Blocks) -> int:
+@DATA_COMMANDS.handles(PublishCommand)
+def publish(service: DataService, command: PublishCommand, blocks: Blocks) -> int:
     """Insert staged rows at the open epoch."""
     relation = service.find_input(command.name)
     now, rows = constant(service.db.time.elements[0]), 0
@@ -132,8 +140,8 @@ def publish(service: DataService, command: commands.PublishCommand, blocks: Bloc
     return rows
 
 
-@DATA_COMMANDS.handles(commands.UnstageCommand)
-def unstage(service: DataService, command: commands.UnstageCommand, blocks: Blocks) -> None:
+@DATA_COMMANDS.handles(UnstageCommand)
+def unstage(service: DataService, command: UnstageCommand, blocks: Blocks) -> None:
     """Drop staged rows by the prefix of their keys; may be repeated."""
     if command.final:
         service.staged.settle(command.prefix)
@@ -141,14 +149,14 @@ def unstage(service: DataService, command: commands.UnstageCommand, blocks: Bloc
         service.staged.drop(command.prefix)
 
 
-@DATA_COMMANDS.handles(commands.PlacementCommand)
-def placement(service: DataService, command: commands.PlacementCommand, blocks: Blocks) -> tuple[str, ...] | None:
+@DATA_COMMANDS.handles(PlacementCommand)
+def placement(service: DataService, command: PlacementCommand, blocks: Blocks) -> tuple[str, ...] | None:
     """Return the columns that are hashed to choose the rank of a row."""
     return tuple(service.arranged(command.name)[1].placed) if service.is_arranged(command.name) else None
 
 
-@DATA_COMMANDS.handles(commands.HoldCommand)
-def hold(service: DataService, command: commands.HoldCommand, blocks: Blocks) -> int:
+@DATA_COMMANDS.handles(HoldCommand)
+def hold(service: DataService, command: HoldCommand, blocks: Blocks) -> int:
     """Keep history for a reader."""
     if command.name not in service.outputs:
         service.find_input(command.name).base()  # on all ranks at this point
@@ -160,17 +168,17 @@ def hold(service: DataService, command: commands.HoldCommand, blocks: Blocks) ->
     return since
 
 
-@DATA_COMMANDS.handles(commands.ReleaseHoldCommand)
-def release_hold(service: DataService, command: commands.ReleaseHoldCommand, blocks: Blocks) -> None:
+@DATA_COMMANDS.handles(ReleaseHoldCommand)
+def release_hold(service: DataService, command: ReleaseHoldCommand, blocks: Blocks) -> None:
     """End a hold; may be repeated."""
     service.holds.release(command.reader)
     if command.reader in service.db.readers:
         service.db.drop_reader(command.reader)
 
 
-@DATA_COMMANDS.handles(commands.CountUpdatesCommand)
+@DATA_COMMANDS.handles(CountUpdatesCommand)
 def count_updates(
-    service: DataService, command: commands.CountUpdatesCommand, blocks: Blocks
+    service: DataService, command: CountUpdatesCommand, blocks: Blocks
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Count the updates at the first times of an interval."""
     times, counts = counts_between(service.holds.find(command.reader), command.start, command.end)

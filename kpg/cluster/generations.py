@@ -19,7 +19,7 @@ from typing import TypeVar
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.coordinator import Coordinator
-from kpg.cluster.rank_commands import DropStoredCommand
+from kpg.cluster.rank_commands.input_commands import DropStoredCommand
 from kpg.cluster.request_history import ALL_RANKS, RequestHistory
 from kpg.config import Config
 from kpg.errors import ClusterError, Corrupt, WorkerLost

@@ -20,23 +20,16 @@ from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.cluster import frame_codec, frames, handshake
+from kpg.cluster import command_handlers, frame_codec, frames, handshake
 from kpg.cluster.authenticated_listener import AuthenticatedListener
-from kpg.cluster.command_handlers import RankGeneration
 from kpg.cluster.data_connections import DataConnection
 from kpg.cluster.frames import FrameSocket
 from kpg.cluster.hello_messages import BOOTSTRAPS, DataHello, Hello, PeerHello, RankBootstrap, RankHello
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.rank_commands import (
-    COMMANDS,
-    LifecycleCommand,
-    MeetCommand,
-    Met,
-    PrepareCommand,
-    Recoverable,
-    StopCommand,
-)
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, LifecycleCommand
+from kpg.cluster.rank_commands.lifecycle_commands import MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
 from kpg.cluster.rank_durability import RankDurable
+from kpg.cluster.rank_generation import RankGeneration
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,
@@ -169,7 +162,7 @@ class Rank:
                     raise self.failure
                 if self.generation is None:
                     raise ProtocolError("a rank got a command before it met its peers")
-                return self.generation.perform(command, incoming.blocks)
+                return command_handlers.perform(self.generation, command, incoming.blocks)
 
     def _idle(self) -> None:
         """Work on what peers have sent; merge; wait for something to arrive."""

@@ -11,8 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kpg.cluster import rank_commands as commands
-from kpg.cluster.rank_commands import Command
+from kpg.cluster.rank_commands.command_kinds import Command, StructuralCommand
+from kpg.cluster.rank_commands.input_commands import (
+    ArrangeInputCommand,
+    CloseInputCommand,
+    CreateInputCommand,
+    DropInputCommand,
+    InsertCommand,
+    MakeRowsCommand,
+)
+from kpg.cluster.rank_commands.query_commands import (
+    InstallArrangementCommand,
+    InstallOutputCommand,
+    InstallProbeCommand,
+    ReleaseArrangementCommand,
+    ReleaseOutputCommand,
+    ReleaseProbeCommand,
+)
+from kpg.cluster.rank_commands.time_commands import AdvanceCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.plan import plan_document
 
@@ -23,7 +39,7 @@ class InsertedRows(NamedTuple):
     """A command of the open transaction: rows that one rank got, or a command to all ranks that made rows."""
 
     rank: int
-    command: commands.InsertCommand | commands.MakeRowsCommand
+    command: InsertCommand | MakeRowsCommand
     blocks: tuple[RowBlock, ...]
 
 
@@ -34,33 +50,33 @@ class RequestHistory:
         self.structure: list[Command[None]] = []
         self.open_rows: list[InsertedRows] = []
 
-    def record_rows(self, rank: int, command: commands.InsertCommand, blocks: Sequence[RowBlock]) -> None:
+    def record_rows(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock]) -> None:
         """Record rows of the open transaction that were sent to a rank."""
         self.open_rows.append(InsertedRows(rank, command, tuple(blocks)))
 
     def record(self, command: Command[Any]) -> None:
         """Record a command that all ranks have performed."""
         match command:
-            case commands.AdvanceCommand():
+            case AdvanceCommand():
                 self.open_rows.clear()
-            case commands.MakeRowsCommand():
+            case MakeRowsCommand():
                 self.open_rows.append(InsertedRows(ALL_RANKS, command, ()))
-            case commands.ReleaseOutputCommand(name):
-                self._remove(lambda past: isinstance(past, commands.InstallOutputCommand) and past.name == name)
-            case commands.ReleaseProbeCommand(number):
-                self._remove(lambda past: isinstance(past, commands.InstallProbeCommand) and past.number == number)
-            case commands.DropInputCommand(name):
+            case ReleaseOutputCommand(name):
+                self._remove(lambda past: isinstance(past, InstallOutputCommand) and past.name == name)
+            case ReleaseProbeCommand(number):
+                self._remove(lambda past: isinstance(past, InstallProbeCommand) and past.number == number)
+            case DropInputCommand(name):
                 self._drop_input(name)
-            case commands.ReleaseArrangementCommand():
+            case ReleaseArrangementCommand():
                 self.structure.append(command)  # queries may still read the arrangement
                 self._remove(lambda past: False)
-            case commands.StructuralCommand():
+            case StructuralCommand():
                 self.structure.append(command)
 
     @staticmethod
     def is_kept(command: Command[Any]) -> bool:
         """Return whether a command changes what a new generation must repeat, so that all ranks or none must do it."""
-        return isinstance(command, (commands.StructuralCommand, commands.DropInputCommand))
+        return isinstance(command, (StructuralCommand, DropInputCommand))
 
     def _remove(self, undone: Callable[[Command[None]], bool]) -> None:
         """Remove commands, and the arrangements that were released and that no command reads any more."""
@@ -70,26 +86,26 @@ class RequestHistory:
 
     def _unused_arrangements(self) -> set[int | None]:
         """Return the numbers of the released arrangements that no plan reads."""
-        releases = [past for past in self.structure if isinstance(past, commands.ReleaseArrangementCommand)]
+        releases = [past for past in self.structure if isinstance(past, ReleaseArrangementCommand)]
         released: set[int | None] = {past.number for past in releases}
         return released - {number for past in self.structure if released for number in arrangements_read(past)}
 
     def _drop_input(self, name: str) -> None:
         """Remove an input and its rows. No query reads it."""
-        about = (commands.CreateInputCommand, commands.CloseInputCommand, commands.ArrangeInputCommand)
+        about = (CreateInputCommand, CloseInputCommand, ArrangeInputCommand)
         self._remove(lambda past: isinstance(past, about) and past.name == name)
         self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]
 
 
 def arrangement_of(command: Command[Any]) -> int | None:
     """Return the number of the arrangement that a command installs or releases."""
-    if isinstance(command, (commands.InstallArrangementCommand, commands.ReleaseArrangementCommand)):
+    if isinstance(command, (InstallArrangementCommand, ReleaseArrangementCommand)):
         return command.number
     return None
 
 
 def arrangements_read(command: Command[Any]) -> set[int]:
     """Return the numbers of the arrangements that the plan of a command reads."""
-    installs = (commands.InstallOutputCommand, commands.InstallArrangementCommand, commands.InstallProbeCommand)
+    installs = (InstallOutputCommand, InstallArrangementCommand, InstallProbeCommand)
     references = plan_document.references(command.plan) if isinstance(command, installs) else []
     return {number for kind, number in references if kind == "index"}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kpg.algebra.order import Time, join, least
-from kpg.cluster.rank_commands import InsertCommand
+from kpg.cluster.rank_commands.input_commands import InsertCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from kpg.cluster.rank_commands import StagingKey
+from kpg.cluster.rank_commands.command_kinds import StagingKey
 from kpg.errors import InputError, NotAuthorised, ProgramError
 from kpg.spark.driver_requests import DiscardStagedRequest, PublishAttemptsRequest, StagedAttempt
 from kpg.spark.row_pusher import RowKind, RowPusher

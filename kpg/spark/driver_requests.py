@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, TypeVar
 
-from kpg.cluster.rank_commands import StagingKey
+from kpg.cluster.rank_commands.command_kinds import StagingKey
 from kpg.protocol.definitions import MessageKinds, TypedRequest, message, part
 from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import Int64, TrustedJson

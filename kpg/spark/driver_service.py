@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.frames import FrameSocket
 from kpg.cluster.handler_table import HandlerTable
-from kpg.cluster.rank_commands import (
+from kpg.cluster.rank_commands.command_kinds import StagingKey
+from kpg.cluster.rank_commands.staging_commands import (
     CountUpdatesCommand,
     HoldCommand,
-    LatestBatchesCommand,
     PlacementCommand,
     PublishCommand,
     ReleaseHoldCommand,
-    StagingKey,
     UnstageCommand,
 )
+from kpg.cluster.rank_commands.storage_commands import LatestBatchesCommand
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,

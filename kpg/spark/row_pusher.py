@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kpg.cluster.data_connections import DataClient
 from kpg.cluster.data_requests import StageRequest
-from kpg.cluster.rank_commands import StagingKey
+from kpg.cluster.rank_commands.command_kinds import StagingKey
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.count_limits import check_diffs
 from kpg.columns.row_owners import key_owners

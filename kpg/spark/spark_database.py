@@ -17,7 +17,7 @@ from uuid import uuid4
 from kpg.cluster.cluster_database import ClusterDatabase
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_output import ClusterOutput
-from kpg.cluster.rank_commands import StagingKey
+from kpg.cluster.rank_commands.command_kinds import StagingKey
 from kpg.config import Config
 from kpg.errors import KpgError, ProgramError
 from kpg.protocol.error_messages import error_of, failure_of

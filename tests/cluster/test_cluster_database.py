@@ -24,7 +24,8 @@ from kpg.cluster import handshake
 from kpg.cluster.data_connections import DataClient
 from kpg.cluster.data_requests import StageRequest
 from kpg.cluster.hello_messages import DataHello, Hello, RankHello
-from kpg.cluster.rank_commands import PublishCommand, TimeCommand
+from kpg.cluster.rank_commands.staging_commands import PublishCommand
+from kpg.cluster.rank_commands.time_commands import TimeCommand
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode

@@ -3,7 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import kpg
-from kpg.cluster.rank_commands import CreateInputCommand, DescribeCommand
+from kpg.cluster.rank_commands.input_commands import CreateInputCommand
+from kpg.cluster.rank_commands.inspection_commands import DescribeCommand
 from kpg.columns.schema import Schema
 from kpg.plan.plan_values import write_schema
 

@@ -20,7 +20,7 @@ from kpg import col
 from kpg.cluster import generations
 from kpg.cluster.data_connections import DataClient
 from kpg.cluster.data_requests import UpdatesRequest
-from kpg.cluster.rank_commands import HoldCommand, ReleaseHoldCommand
+from kpg.cluster.rank_commands.staging_commands import HoldCommand, ReleaseHoldCommand
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import spread
 from kpg.storage.storage import Storage

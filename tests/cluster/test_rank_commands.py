@@ -14,7 +14,9 @@ from kpg.cluster.command_handlers import HANDLERS
 from kpg.cluster.data_requests import DATA_REQUESTS
 from kpg.cluster.data_service import DATA_COMMANDS, DATA_HANDLERS
 from kpg.cluster.frame_codec import SymbolDictionary
-from kpg.cluster.rank_commands import COMMANDS, AdvanceCommand, AdvanceResult, InsertCommand, LifecycleCommand
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, LifecycleCommand
+from kpg.cluster.rank_commands.input_commands import InsertCommand
+from kpg.cluster.rank_commands.time_commands import AdvanceCommand, AdvanceResult
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
 from kpg.errors import OverBudget, ProtocolError

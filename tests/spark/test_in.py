@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import kpg
-from kpg.cluster.rank_commands import FiguresCommand, LatestBatchesCommand
+from kpg.cluster.rank_commands.inspection_commands import FiguresCommand
+from kpg.cluster.rank_commands.storage_commands import LatestBatchesCommand
 from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
 from kpg.operators.exchange import owners_of

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import kpg
-from kpg.cluster.rank_commands import FiguresCommand, ReleaseHoldCommand
+from kpg.cluster.rank_commands.inspection_commands import FiguresCommand
+from kpg.cluster.rank_commands.staging_commands import ReleaseHoldCommand
 from kpg.spark.data_source import source_class
 from kpg.spark.stream_reader import StreamReader
 from tests.spark.streams import ended, going

@@ -19,9 +19,9 @@ import kpg
 from kpg.bench.experiment import at_most, engine_experiment
 from kpg.bench.measure import wall_stopwatch
 from kpg.bench.run import Run
-from kpg.cluster.command_handlers import SPIN_SECONDS
 from kpg.cluster.frames import FrameSocket, SocketPoller
 from kpg.cluster.mesh import Mesh
+from kpg.cluster.rank_generation import SPIN_SECONDS
 from kpg.columns.functions import col
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant

@@ -1,0 +1,139 @@
+"""The transactions of a db on several workers: all workers log their rows, then all move their clocks.
+
+    advance    the pending rows that were sent before; a lost worker is replaced, and the advance is tried again
+    publish    rows that are staged on the workers; they are lost with their worker, so the caller must write again
+
+The caller of both holds the coordinator's lock, and calls `notify`, which calls functions of users, without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kpg.algebra.frontier import Frontier
+from kpg.cluster.coordinator import RankReply
+from kpg.cluster.rank_commands.input_commands import CloseInputCommand
+from kpg.cluster.rank_commands.staging_commands import PublishCommand
+from kpg.cluster.rank_commands.time_commands import (
+    AdvanceCommand,
+    AdvanceResult,
+    LogCommand,
+    TakeBackCommand,
+    UnlogCommand,
+)
+from kpg.cluster.staged_rows import KEPT_SECONDS
+from kpg.errors import KpgError, StorageError, Unavailable, WorkerLost
+from kpg.protocol.error_messages import error_of
+from kpg.storage.record import Origin
+
+if TYPE_CHECKING:
+    from kpg.cluster.cluster_database import ClusterDatabase
+
+
+class ClusterTransactions:
+    """Makes the rows that workers have received, or have staged, part of an epoch on all of them."""
+
+    def __init__(self, db: ClusterDatabase) -> None:
+        self.db = db
+        self._closing: list[str] = []  # inputs that were closed while they had pending rows
+
+    def advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[AdvanceResult]]:
+        """Move the clocks of all workers to a frontier and keep the changes that they send."""
+        replies = self.db.generations.retrying(lambda: self._try_advance(frontier, origins))
+        self._finish_advance(frontier, replies)
+        return replies
+
+    def publish(
+        self, command: PublishCommand, rows: int, origins: tuple[Origin, ...]
+    ) -> tuple[int, list[RankReply[AdvanceResult]]]:
+        """Make staged rows one transaction; return its epoch and the replies of the workers. `rows` is their number.
+
+        A worker that is lost meanwhile takes its staged rows with it. So this does not retry: the transaction has not
+        happened, and the error asks the caller, which has the rows, to write them again.
+        """
+        source = self.db.inputs[command.name]
+        source.ensure_arranged()
+        if self.db.pending:
+            self.db.advance()  # rows of other writers are a transaction of their own
+        epoch = self.db.epoch
+        self.db.pending.add(source.name, self.db.time.elements[0])
+        frontier = Frontier.at((epoch + 1,))
+        try:
+            self._insert_staged(command, rows)
+            replies = self._try_advance(frontier, origins)
+            self._finish_advance(frontier, replies)
+        except WorkerLost as error:
+            self.db.pending.discard()
+            if self.db.directory is not None:
+                self.db.generations.recover()  # without these rows
+            raise WorkerLost(
+                f"a worker was lost while {source.name} was written", detail=error.what, hint="Write again."
+            ) from None
+        except KpgError:
+            self.take_back()
+            raise
+        return epoch, replies
+
+    def take_back(self) -> None:
+        """Drop all pending rows, here and on the workers."""
+        self.db.pending.discard()
+        self.db.ask(TakeBackCommand())
+        self._close_inputs()
+
+    def notify(self, replies: list[RankReply[AdvanceResult]]) -> None:
+        """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
+        for name in replies[0].value.changed:
+            if name in self.db.outputs:
+                self.db.outputs[name].notify()
+        for follower in tuple(self.db.followers):
+            follower()
+        for reply in replies:
+            if reply.value.trouble is not None:
+                raise error_of(reply.value.trouble)
+
+    def close_input(self, name: str) -> None:
+        """Close an input on all workers. Its pending rows are part of an epoch first: the log must have them once."""
+        self._closing.append(name)
+        if name not in self.db.pending:
+            self._close_inputs()
+
+    def forget_input(self, name: str) -> None:
+        """Do not close an input any more: the workers have dropped it."""
+        self._closing = [closing for closing in self._closing if closing != name]
+
+    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[AdvanceResult]]:
+        """Make all workers log the rows they received, then make all move their clocks."""
+        to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
+        if self.db.directory is not None:
+            try:
+                self.db.coordinator.ask(LogCommand(to, written_origins))
+            except StorageError:
+                self.db.coordinator.ask(UnlogCommand())  # on the workers that could write
+                raise
+        following = tuple(name for name, output in self.db.outputs.items() if output.followed)
+        command = AdvanceCommand(to, tuple(self.db.pending), following, written_origins)
+        return self.db.coordinator.ask(command)
+
+    def _finish_advance(self, frontier: Frontier, replies: list[RankReply[AdvanceResult]]) -> None:
+        """Note that all workers have moved to a time, and keep the changes that they sent."""
+        self.db.pending.discard()
+        self.db.generations.now = frontier
+        for index, name in enumerate(replies[0].value.changed):
+            self.db.outputs[name].take([reply.blocks[index] for reply in replies])
+        self._close_inputs()
+        self.db.checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
+
+    def _insert_staged(self, command: PublishCommand, rows: int) -> None:
+        """Make the workers insert their staged rows; raise if some are missing."""
+        inserted = sum(reply.value for reply in self.db.coordinator.ask(command))
+        if inserted != rows:
+            raise Unavailable(
+                f"{rows - inserted} of {rows} rows that were staged for {command.name} are gone",
+                detail=f"Rows that are not published are dropped after {KEPT_SECONDS:.0f} s.",
+                hint="Write them again.",
+            )
+
+    def _close_inputs(self) -> None:
+        while self._closing:
+            self.db.ask(CloseInputCommand(self._closing[-1]))
+            self._closing.pop()

@@ -1,0 +1,71 @@
+"""Handlers of commands about inputs."""
+
+from __future__ import annotations
+
+from kpg.cluster.rank_commands.input_commands import (
+    ArrangeInputCommand,
+    CloseInputCommand,
+    CreateInputCommand,
+    DropInputCommand,
+    DropStoredCommand,
+    InsertCommand,
+    MakeRowsCommand,
+)
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.plan.plan_values import function_of_name, read_schema
+
+
+@HANDLERS.handles(CreateInputCommand)
+def create_input(rank: RankGeneration, command: CreateInputCommand, blocks: Blocks) -> None:
+    """Create an input."""
+    rank.db.input(command.name, read_schema(command.schema), key=command.key)
+
+
+@HANDLERS.handles(InsertCommand)
+def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None:
+    """Insert rows."""
+    relation = rank.find_input(command.name)
+    # This rank alone has the command: arranging the relation now would wait for the others forever.
+    assert relation.is_arranged or not command.replacing, f"{command.name} is not arranged on all ranks"
+    for block in blocks:
+        if command.replacing:
+            relation.replace_lanes(block.data)
+        else:
+            relation.take_lanes(block)
+
+
+@HANDLERS.handles(MakeRowsCommand)
+def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) -> int:
+    """Insert or remove the rows that a function makes for this rank."""
+    relation = rank.find_input(command.name)
+    change = relation.insert_made if command.diff > 0 else relation.remove_made
+    return change(function_of_name(command.function), **command.options)
+
+
+@HANDLERS.handles(ArrangeInputCommand)
+def arrange_input(rank: RankGeneration, command: ArrangeInputCommand, blocks: Blocks) -> None:
+    """Arrange an input, as all ranks do at this point."""
+    rank.find_input(command.name).base(command.keys)
+
+
+@HANDLERS.handles(CloseInputCommand)
+def close_input(rank: RankGeneration, command: CloseInputCommand, blocks: Blocks) -> None:
+    """Close an input."""
+    rank.find_input(command.name).close()
+    rank.settle()
+
+
+@HANDLERS.handles(DropInputCommand)
+def drop_input(rank: RankGeneration, command: DropInputCommand, blocks: Blocks) -> None:
+    """Drop an input."""
+    rank.find_input(command.name).drop()
+
+
+@HANDLERS.handles(DropStoredCommand)
+def drop_stored(rank: RankGeneration, command: DropStoredCommand, blocks: Blocks) -> None:
+    """Drop relations from this rank's part of the directory, where they are there."""
+    assert rank.db.durable is not None
+    storage = rank.db.durable.storage
+    for name in command.names:
+        if name in storage.relations:
+            storage.drop(name)

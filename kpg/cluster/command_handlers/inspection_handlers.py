@@ -1,0 +1,61 @@
+"""Handlers of commands that inspect a rank, and of commands about its symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kpg.api.database_description import describe_database
+from kpg.api.symbol_usage import symbols_in_use
+from kpg.cluster.rank_commands.inspection_commands import (
+    CallCommand,
+    DescribeCommand,
+    ExplainCommand,
+    FiguresCommand,
+    ForgetSymbolsCommand,
+    RankFigures,
+    ReclaimSymbolsCommand,
+)
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.plan.plan_values import function_of_name
+
+
+@HANDLERS.handles(DescribeCommand)
+def describe(rank: RankGeneration, command: DescribeCommand, blocks: Blocks) -> Any:
+    """Describe the db."""
+    return describe_database(rank.db)
+
+
+@HANDLERS.handles(ExplainCommand)
+def explain(rank: RankGeneration, command: ExplainCommand, blocks: Blocks) -> str:
+    """Explain the db, or one output."""
+    return rank.db.explain() if command.name is None else rank.outputs[command.name].explain()
+
+
+@HANDLERS.handles(FiguresCommand)
+def figures(rank: RankGeneration, command: FiguresCommand, blocks: Blocks) -> RankFigures:
+    """Return figures of the rank."""
+    worker, service = rank.db.worker, rank.data_service
+    return RankFigures(worker.index, worker.steps, len(service.staged), tuple(service.holds.names()))
+
+
+@HANDLERS.handles(CallCommand)
+def call(rank: RankGeneration, command: CallCommand, blocks: Blocks) -> Any:
+    """Call a function of the db by name."""
+    return function_of_name(command.function)(rank.db, **command.options)
+
+
+@HANDLERS.handles(ForgetSymbolsCommand)
+def forget_symbols(rank: RankGeneration, command: ForgetSymbolsCommand, blocks: Blocks) -> None:
+    """Forget which symbols the other ends know."""
+    rank.mesh.forget_symbols()
+    rank.dictionary.forget()
+
+
+@HANDLERS.handles(ReclaimSymbolsCommand)
+def reclaim_symbols(rank: RankGeneration, command: ReclaimSymbolsCommand, blocks: Blocks) -> int:
+    """Free unused symbols. All ranks have settled and forgotten before, so none renumbers while another still sends."""
+    rank.settle()
+    used = np.union1d(symbols_in_use(rank.db), rank.data_service.staged.symbols_in_use())
+    return rank.db.symbols.reclaim(used)

@@ -1,0 +1,122 @@
+"""Handlers of commands that install, release and read queries."""
+
+from __future__ import annotations
+
+from kpg.api.embedded_arrangement import wanted_keys
+from kpg.cluster.rank_commands.command_kinds import FrontierSpec
+from kpg.cluster.rank_commands.query_commands import (
+    DiscardChangesCommand,
+    InstallArrangementCommand,
+    InstallOutputCommand,
+    InstallProbeCommand,
+    LookupCommand,
+    OutputFrontierCommand,
+    ProbeFrontierCommand,
+    ReleaseArrangementCommand,
+    ReleaseOutputCommand,
+    ReleaseProbeCommand,
+    ScanCommand,
+    SnapshotCommand,
+    TakeChangesCommand,
+)
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.request_frames import Answer
+from kpg.cluster.shard_blocks import shard_block
+from kpg.plan import plan_document
+
+
+@HANDLERS.handles(InstallOutputCommand)
+def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: Blocks) -> None:
+    """Install an output."""
+    node = plan_document.read(command.plan, rank)
+    rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
+
+
+@HANDLERS.handles(InstallArrangementCommand)
+def install_arrangement(rank: RankGeneration, command: InstallArrangementCommand, blocks: Blocks) -> None:
+    """Install an arrangement, or share that of an input."""
+    node = plan_document.read(command.plan, rank)
+    relation = rank.db.inputs.get(command.of) if command.of is not None else None
+    rank.arrangements[command.number] = (
+        rank.db.installer.arrangement(node, command.name, command.keys)
+        if relation is None
+        else relation.arrange(*command.keys)
+    )
+
+
+@HANDLERS.handles(InstallProbeCommand)
+def install_probe(rank: RankGeneration, command: InstallProbeCommand, blocks: Blocks) -> None:
+    """Install a probe."""
+    rank.probes[command.number] = rank.db.installer.probe(plan_document.read(command.plan, rank))
+
+
+@HANDLERS.handles(ReleaseOutputCommand)
+def release_output(rank: RankGeneration, command: ReleaseOutputCommand, blocks: Blocks) -> None:
+    """Release an output; may be repeated."""
+    if (output := rank.outputs.pop(command.name, None)) is not None:
+        output.release()
+
+
+@HANDLERS.handles(ReleaseArrangementCommand)
+def release_arrangement(rank: RankGeneration, command: ReleaseArrangementCommand, blocks: Blocks) -> None:
+    """Release an arrangement; may be repeated."""
+    if (arrangement := rank.arrangements.pop(command.number, None)) is not None:
+        arrangement.release()
+
+
+@HANDLERS.handles(ReleaseProbeCommand)
+def release_probe(rank: RankGeneration, command: ReleaseProbeCommand, blocks: Blocks) -> None:
+    """Release a probe; may be repeated."""
+    if (probe := rank.probes.pop(command.number, None)) is not None:
+        probe.release()
+
+
+@HANDLERS.handles(TakeChangesCommand)
+def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[None]:
+    """Send the unread changes of an output."""
+    rank.settle()
+    return Answer(None, [rank.changes_block(command.name)])
+
+
+@HANDLERS.handles(DiscardChangesCommand)
+def discard_changes(rank: RankGeneration, command: DiscardChangesCommand, blocks: Blocks) -> None:
+    """Drop changes that the coordinator has from before."""
+    rank.settle()
+    for name in command.names:
+        rank.changes_block(name)
+
+
+@HANDLERS.handles(SnapshotCommand)
+def snapshot(rank: RankGeneration, command: SnapshotCommand, blocks: Blocks) -> Answer[None]:
+    """Send the rows of an output."""
+    rank.settle()
+    output = rank.outputs[command.name]
+    return Answer(None, [shard_block(rank.db, output.readable(), output.schema, command.as_of, None)])
+
+
+@HANDLERS.handles(LookupCommand)
+def lookup(rank: RankGeneration, command: LookupCommand, blocks: Blocks) -> Answer[None]:
+    """Send the rows of an arrangement that have the keys of the block."""
+    rank.settle()
+    arrangement, keys = rank.arrangements[command.number], wanted_keys(blocks[0].data)
+    return Answer(None, [shard_block(rank.db, arrangement.installed, arrangement.schema, command.as_of, keys)])
+
+
+@HANDLERS.handles(ScanCommand)
+def scan(rank: RankGeneration, command: ScanCommand, blocks: Blocks) -> Answer[None]:
+    """Send all rows of an arrangement."""
+    rank.settle()
+    arrangement = rank.arrangements[command.number]
+    return Answer(None, [shard_block(rank.db, arrangement.installed, arrangement.schema, command.as_of, None)])
+
+
+@HANDLERS.handles(OutputFrontierCommand)
+def output_frontier(rank: RankGeneration, command: OutputFrontierCommand, blocks: Blocks) -> FrontierSpec:
+    """Return the frontier of an output."""
+    return rank.outputs[command.name].frontier().elements
+
+
+@HANDLERS.handles(ProbeFrontierCommand)
+def probe_frontier(rank: RankGeneration, command: ProbeFrontierCommand, blocks: Blocks) -> FrontierSpec:
+    """Return the frontier of a probe."""
+    return rank.probes[command.number].frontier().elements

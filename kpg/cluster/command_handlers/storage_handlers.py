@@ -1,0 +1,57 @@
+"""Handlers of commands about storage: checkpoints, batches that writers have applied, and named readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kpg.algebra.frontier import Frontier
+from kpg.cluster.rank_commands.storage_commands import (
+    CheckpointCommand,
+    DropReaderCommand,
+    IsAppliedCommand,
+    LatestBatchesCommand,
+    ReadersCommand,
+    SetReaderCommand,
+)
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.storage.record import Origin
+
+
+@HANDLERS.handles(CheckpointCommand)
+def checkpoint(rank: RankGeneration, command: CheckpointCommand, blocks: Blocks) -> int:
+    """Write a checkpoint."""
+    rank.settle()
+    assert rank.db.durable is not None
+    return rank.db.durable.checkpoint(rank.db, Frontier(command.keep))
+
+
+@HANDLERS.handles(IsAppliedCommand)
+def is_applied(rank: RankGeneration, command: IsAppliedCommand, blocks: Blocks) -> bool:
+    """Return whether a writer's batch was applied."""
+    return Origin(*command.origin) in rank.db.applied
+
+
+@HANDLERS.handles(LatestBatchesCommand)
+def latest_batches(rank: RankGeneration, command: LatestBatchesCommand, blocks: Blocks) -> dict[str, int]:
+    """Return the latest batch of each writer that has a prefix in its name."""
+    writers = [writer for writer in rank.db.applied.to_json() if writer.startswith(command.prefix)]
+    return {writer: rank.db.applied.latest(writer) or 0 for writer in writers}
+
+
+@HANDLERS.handles(SetReaderCommand)
+def set_reader(rank: RankGeneration, command: SetReaderCommand, blocks: Blocks) -> None:
+    """Keep history for a named reader."""
+    rank.db.set_reader(command.name, command.time, command.of)
+
+
+@HANDLERS.handles(DropReaderCommand)
+def drop_reader(rank: RankGeneration, command: DropReaderCommand, blocks: Blocks) -> None:
+    """End what a named reader keeps; may be repeated, since a rank may have done so before another was lost."""
+    if command.name in rank.db.readers:
+        rank.db.drop_reader(command.name)
+
+
+@HANDLERS.handles(ReadersCommand)
+def readers(rank: RankGeneration, command: ReadersCommand, blocks: Blocks) -> dict[str, Any]:
+    """Return the named readers."""
+    return {name: reader.to_json() for name, reader in rank.db.readers.items()}

@@ -1,0 +1,66 @@
+"""Commands about inputs: create, fill, arrange, close and drop them."""
+
+from __future__ import annotations
+
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, StructuralCommand
+from kpg.protocol.definitions import message
+from kpg.protocol.strict_decoder import TrustedJson
+
+
+@message("input", COMMANDS)
+class CreateInputCommand(StructuralCommand):
+    """Create an input."""
+
+    name: str
+    schema: TrustedJson
+    key: tuple[str, ...] | None
+
+
+@message("insert", COMMANDS)
+class InsertCommand(Command[None]):
+    """Insert the rows of the blocks at the open epoch. Sent to one rank, without waiting for a reply."""
+
+    name: str
+    replacing: bool = False  # each row replaces the row with its key
+
+
+@message("make", COMMANDS)
+class MakeRowsCommand(Command[int]):
+    """Insert (diff 1) or remove (diff -1) the rows that `function(rank, ranks, **options)` returns on each rank.
+
+    The result is the number of rows.
+    """
+
+    name: str
+    function: str
+    options: TrustedJson
+    diff: int
+
+
+@message("base", COMMANDS)
+class ArrangeInputCommand(StructuralCommand):
+    """Arrange an input, by some columns or by those that its queries need."""
+
+    name: str
+    keys: tuple[str, ...] | None
+
+
+@message("close_input", COMMANDS)
+class CloseInputCommand(StructuralCommand):
+    """Close an input that has no pending rows on any rank."""
+
+    name: str
+
+
+@message("drop_input", COMMANDS)
+class DropInputCommand(Command[None]):
+    """Drop an input and its rows."""
+
+    name: str
+
+
+@message("drop_stored", COMMANDS)
+class DropStoredCommand(Command[None]):
+    """Drop relations that are on the disks of some ranks only; no input reads them yet. May be repeated."""
+
+    names: tuple[str, ...]

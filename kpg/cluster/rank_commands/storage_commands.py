@@ -1,0 +1,49 @@
+"""Commands about storage: checkpoints, the batches that writers have applied, and named readers."""
+
+from __future__ import annotations
+
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, OriginPair, TimeSpec
+from kpg.protocol.definitions import message
+from kpg.protocol.strict_decoder import Int64, TrustedJson
+
+
+@message("checkpoint", COMMANDS)
+class CheckpointCommand(Command[int]):
+    """Write a checkpoint; the result is the number of new files."""
+
+    keep: FrontierSpec  # of the last checkpoint that all ranks have: it stays until all have a newer one
+
+
+@message("applied", COMMANDS)
+class IsAppliedCommand(Command[bool]):
+    """Return whether a writer's batch was applied."""
+
+    origin: OriginPair
+
+
+@message("writers", COMMANDS)
+class LatestBatchesCommand(Command[dict[str, Int64]]):
+    """Return the latest batch of each writer with a name that begins with `prefix`."""
+
+    prefix: str
+
+
+@message("set_reader", COMMANDS)
+class SetReaderCommand(Command[None]):
+    """Keep the history of some relations, or of all, from a time on, for a named reader."""
+
+    name: str
+    time: TimeSpec
+    of: tuple[str, ...] | None
+
+
+@message("drop_reader", COMMANDS)
+class DropReaderCommand(Command[None]):
+    """End what a named reader keeps."""
+
+    name: str
+
+
+@message("readers", COMMANDS)
+class ReadersCommand(Command[dict[str, TrustedJson]]):
+    """Return the named readers."""
