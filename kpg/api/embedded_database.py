@@ -299,6 +299,8 @@ class EmbeddedDatabase(Database):
         self.recorder = None
         for dataflow in list(self.worker.dataflows.values())[::-1]:
             self.worker.drop(dataflow)
+        for arrangement in tuple(self.installed):
+            arrangement.handle.release()  # so that its rows are freed now, and not with the next garbage collection
         self._closed = True
         if self.durable is not None:
             self.durable.close()
