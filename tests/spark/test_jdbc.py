@@ -1,47 +1,25 @@
 """A table of PostgreSQL, through JDBC, into a relation; skipped where there is no PostgreSQL."""
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
 
+from kpg.bench.peers import postgres as peer
+from kpg.bench.run import PeerAbsent
+
 DRIVER = Path("/usr/share/java/postgresql.jar")
-BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
 @pytest.fixture
-def postgres(tmp_path):
+def postgres():
     """A server of its own, on a free port; the URL of its database."""
-    if not BINARIES or not DRIVER.exists():
-        pytest.skip("PostgreSQL or its JDBC driver is not installed")
-    place = Path(tempfile.mkdtemp(prefix="kpg-postgres-", dir="/tmp"))  # of a socket the path must be short
-    user = {}
-    if os.getuid() == 0:  # the server refuses to be run by root
-        account = pwd.getpwnam("postgres")
-        os.chown(place, account.pw_uid, account.pw_gid)
-        user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    run = {"capture_output": True, "cwd": place, **user}
-    make = [BINARIES[0] / "initdb", "-D", place / "data", "-A", "trust", "-U", "kpg", "-E", "UTF8", "--locale", "C"]
-    subprocess.run(make, check=True, **run)
-    server = [BINARIES[0] / "pg_ctl", "-D", place / "data", "-l", place / "log", "-w", "-t", "200"]
-    for _ in range(5):  # somebody else may take the port before the server does
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories={place} -c fsync=off"
-        if subprocess.run([*server, "-o", options, "start"], **run).returncode == 0:
-            break
-    else:
-        raise AssertionError((place / "log").read_text()[-3000:])
+    if not DRIVER.exists():
+        pytest.skip("PostgreSQL's JDBC driver is not installed")
     try:
-        yield f"jdbc:postgresql://127.0.0.1:{port}/postgres"
-    finally:
-        subprocess.run([*server, "-m", "immediate", "stop"], **run)
-        shutil.rmtree(place, ignore_errors=True)
+        with peer.server(peer.SMALL_SETTINGS) as address:
+            yield address.jdbc
+    except PeerAbsent as absent:
+        pytest.skip(str(absent))
 
 
 def test_a_table_of_postgresql_becomes_a_relation(db, spark, postgres):

@@ -58,7 +58,7 @@ def ask_postgres(edges: Ints, values: Ints, questions: Questions) -> StoreAnswer
     """Ask PostgreSQL, with two tables and three indexes. A first question of each class prepares its statement."""
     import psycopg
 
-    with server() as address, psycopg.connect(address, autocommit=True, prepare_threshold=0) as connection:
+    with server() as address, psycopg.connect(address.dsn, autocommit=True, prepare_threshold=0) as connection:
         began = time.perf_counter()
         cursor = connection.cursor()
         cursor.execute("CREATE UNLOGGED TABLE edges (src bigint, dst bigint)")
