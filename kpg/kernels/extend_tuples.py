@@ -22,42 +22,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.array_address import DATA, DEPTH, DIFF_ROWS, DIFFS, ROWS, TIME_ROWS, TIMES, peek, prefetch
+from kpg.kernels.array_address import DATA, ROWS, TIME_ROWS, peek, prefetch
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.extender_history import diff_of, is_visible, multiply, time_of
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.search_lane import gallop, lower_bound, run_end
 
 KEYS, STRICT, NEGATIVE = range(3)  # the columns of `flags`
 NO_VALUE = (1 << 63) - 1  # stands for the next value of an extender that has no more values; above all others
 PREFETCH_TUPLES = 8  # distance in tuples between prefetching rows and reading them
-
-
-@inlined
-def time_of(table, block, row, d, floor):
-    """Return coordinate d of the time of a row, joined with `floor`; a coordinate that its trace lacks is zero."""
-    if d >= table[block, DEPTH]:
-        return max(floor[d], 0)
-    if table[block, TIME_ROWS] == 1:
-        return max(floor[d], peek(table[block, TIMES], d))
-    return max(floor[d], peek(table[block, TIMES], d * table[block, TIME_ROWS] + row))
-
-
-@inlined
-def is_visible(table, block, row, floor, initial, strict):
-    """Return whether a row is before the initial time, or at it where the extender is not strict."""
-    for d in range(len(initial)):
-        time = time_of(table, block, row, d, floor)
-        if time != initial[d]:
-            return time < initial[d]
-    return strict == 0
-
-
-@inlined
-def diff_of(table, block, row):
-    """Return the diff of a row."""
-    if table[block, DIFF_ROWS] == 1:
-        return peek(table[block, DIFFS], 0)
-    return peek(table[block, DIFFS], row)
 
 
 @jit
@@ -85,44 +58,6 @@ def tuples_within_limit(ranges, bounds, flags, new, start, limit):
         total += least
         i += 1
     return i, total
-
-
-@jit
-def multiply(table, first, last, sign, strict, floor, initial, matches, times, diffs, n, next_times, next_diffs):
-    """Multiply n pairs (time, diff) by a history: the rows [matches[0, b], matches[1, b]) of batches first to last.
-
-    Write the results to next_times and next_diffs; return their number, or -1 if they do not fit.
-    """
-    count = 0
-    depth = len(initial)
-    for c in range(n):
-        total = 1 if sign < 0 else 0
-        for b in range(first, last):
-            for row in range(matches[0, b], matches[1, b]):
-                if not is_visible(table, b, row, floor, initial, strict):
-                    continue
-                diff = sign * diff_of(table, b, row)
-                later = False
-                for d in range(depth):
-                    if time_of(table, b, row, d, floor) > times[d, c]:
-                        later = True
-                if not later:
-                    total += diff
-                    continue
-                if count >= next_times.shape[1]:
-                    return -1
-                for d in range(depth):
-                    next_times[d, count] = max(times[d, c], time_of(table, b, row, d, floor))
-                next_diffs[count] = diffs[c] * diff
-                count += 1
-        if total != 0:
-            if count >= next_times.shape[1]:
-                return -1
-            for d in range(depth):
-                next_times[d, count] = times[d, c]
-            next_diffs[count] = diffs[c] * total
-            count += 1
-    return count
 
 
 @jit

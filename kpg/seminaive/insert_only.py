@@ -24,9 +24,17 @@ from kpg.kernels.code_sets import expand_ranges
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_log import CodeLog
 from kpg.seminaive.code_set import CodeSet
+from kpg.seminaive.partial_solutions import (
+    MAX_SLICE_ROWS,
+    ROW,
+    AtomProbe,
+    PartialSolutions,
+    bounded_parts,
+    constants_of,
+    needed_variables,
+)
 from kpg.seminaive.recursion_rules import (
     EvaluationOrder,
-    Literal,
     RecursionAtom,
     RecursionComparison,
     RuleSystem,
@@ -36,8 +44,6 @@ from kpg.seminaive.recursion_rules import (
 )
 from kpg.seminaive.row_codes import CodeLayout, ValueIds
 
-ROW = "#row"  # a pseudo-variable, bound to the position of the row that a solution started from
-MAX_SLICE_ROWS = 1 << 20  # partial solutions that one step extends; bounds memory
 MAX_CODE_BITS = 62  # a code must be a non-negative int64, and the sum of two parts must not overflow
 
 
@@ -46,26 +52,6 @@ class NewRows(NamedTuple):
 
     rows: Ints
     is_sorted: bool
-
-
-class AtomProbe(NamedTuple):
-    """The lookup of an atom: the index columns, the terms of the key, and the index column of each new variable."""
-
-    columns: tuple[int, ...]
-    keys: tuple[Term, ...]
-    provides: dict[str, int]
-
-
-@dataclass(slots=True)
-class PartialSolutions:
-    """Solutions of the first literals of a rule: the ids of each variable that later steps need."""
-
-    size: int
-    ids: dict[str, Ints]
-
-    def take(self, rows: Ints) -> PartialSolutions:
-        """Return the solutions at some positions."""
-        return PartialSolutions(len(rows), {name: column[rows] for name, column in self.ids.items()})
 
 
 @dataclass(slots=True)
@@ -379,30 +365,3 @@ class InsertOnlyFixpoint:
 
     def _id(self, value: int) -> int:
         return int(self.ids.lookup(np.array([value], np.int64))[0])
-
-
-def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
-    """Cut rows into slices with at most `MAX_SLICE_ROWS` matches, or one row; yield each slice and its match count."""
-    matches = high - low
-    total = int(matches.sum())
-    if total <= MAX_SLICE_ROWS:
-        if total:
-            yield slice(None), total
-        return
-    ends = np.cumsum(matches)
-    start, matches_before = 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(np.searchsorted(ends, matches_before + MAX_SLICE_ROWS, side="right")))
-        yield slice(start, stop), int(ends[stop - 1]) - matches_before
-        start, matches_before = stop, int(ends[stop - 1])
-
-
-def constants_of(literal: Literal) -> list[int]:
-    """Return the values that occur in a literal."""
-    terms = literal.terms if isinstance(literal, RecursionAtom) else (literal.left, literal.right)
-    return [term for term in terms if isinstance(term, int)]
-
-
-def needed_variables(order: EvaluationOrder, step: int) -> frozenset[str]:
-    """Return the variables that the steps from `step` on, or the head, read."""
-    return frozenset(variables(order.head)).union(*(variables(literal) for literal in order.steps[step:]))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.insert_only import ROW, NewRows
+from kpg.seminaive.insert_only import NewRows
+from kpg.seminaive.partial_solutions import ROW
 from kpg.seminaive.row_codes import sorted_distinct
 from kpg.seminaive.rule_paths import RulePath
 

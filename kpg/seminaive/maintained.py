@@ -21,8 +21,9 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.seminaive.code_set import CodeLevels, CodeSet
-from kpg.seminaive.insert_only import MAX_SLICE_ROWS, ROW, InsertOnlyFixpoint, NewRows, PartialSolutions
+from kpg.seminaive.insert_only import InsertOnlyFixpoint, NewRows
 from kpg.seminaive.level_update import LevelUpdate
+from kpg.seminaive.partial_solutions import MAX_SLICE_ROWS, ROW, PartialSolutions
 from kpg.seminaive.recursion_rules import RecursionAtom, RecursionComparison
 from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths
 

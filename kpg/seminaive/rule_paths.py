@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kpg.seminaive.insert_only import ROW
+from kpg.seminaive.partial_solutions import ROW
 from kpg.seminaive.recursion_rules import (
     Literal,
     RecursionAtom,

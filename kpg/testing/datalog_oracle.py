@@ -23,13 +23,13 @@ from kpg.query.ir.literals import (
     Negation,
     Test,
     Truth,
-    aggregates,
     variables,
 )
 from kpg.query.ir.program import Program, Rule
 from kpg.query.ir.terms import AggregateTerm, CallTerm, ConstantTerm, Term, VariableTerm, WildcardTerm, map_term
 from kpg.query.ir.terms import variables as term_variables
-from kpg.testing.oracle_values import as_text, call_value, convert_value, is_record_term, match_pattern
+from kpg.testing.oracle_strata import reads_of, strata_of
+from kpg.testing.oracle_values import as_text, call_functor, convert_value, is_record_term, match_pattern
 from kpg.testing.special_relations import aggregates_of, meaning, without_aggregates
 
 Rows = set[tuple[Any, ...]]
@@ -100,56 +100,10 @@ def is_replaced(program: Program, name: str) -> bool:
     return any(rule.head.relation == name and (rule.subsumes or aggregates_of(rule)) for rule in program.rules)
 
 
-def reads_of(rule: Rule) -> list[tuple[str, bool]]:
-    """Return the relations that a rule reads, and whether each must be complete before."""
-    columns = aggregates_of(rule)
-    strict = int(any(op not in ("min", "max") for op in columns.values()))
-    inside = relations_read_by_aggregates(rule.head)
-    return [(name, bool(blocking)) for name, blocking in (*relations_read(rule.body, strict), *inside)]
-
-
-def strata_of(program: Program) -> list[set[str]]:
-    """Return the sets of relations that depend on each other, each after what it reads."""
-    reach = {relation.name: {relation.name} for relation in program.relations}
-    while True:
-        before = sum(map(len, reach.values()))
-        for rule in program.rules:
-            for name, _ in reads_of(rule):
-                reach[rule.head.relation] |= reach[name]
-        if sum(map(len, reach.values())) == before:
-            break
-    for rule in program.rules:
-        for name, blocking in reads_of(rule):
-            if blocking and rule.head.relation in reach[name]:
-                raise ValueError("not stratified")
-    strata = {frozenset(other for other in names if name in reach[other]) for name, names in reach.items()}
-    return [set(names) for names in sorted(strata, key=lambda names: len(reach[next(iter(names))]))]
-
-
 def convert_row(program: Program, name: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row with floats where the relation has float columns."""
     kinds = [column.kind for column in program.by_name()[name].columns]
     return tuple(convert_value(program, value, kind) for value, kind in zip(row, kinds, strict=True))
-
-
-def relations_read(formula: Formula, strict: int) -> Iterator[tuple[str, int]]:
-    """Yield the relations that a formula reads, and whether each must be complete before."""
-    match formula:
-        case Atom():
-            yield formula.relation, strict
-        case Negation():
-            yield from relations_read(formula.formula, 1)
-        case Conjunction() | Disjunction():
-            for part in formula.parts:
-                yield from relations_read(part, strict)
-    if not isinstance(formula, (Conjunction, Disjunction, Negation)):
-        yield from relations_read_by_aggregates(formula)
-
-
-def relations_read_by_aggregates(formula: Formula) -> Iterator[tuple[str, int]]:
-    """Yield the relations that the aggregates of a formula read."""
-    for aggregate in aggregates(formula):
-        yield from relations_read(aggregate.body, 1)
 
 
 def derive(rule: Rule, db: dict[str, Rows]) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -324,52 +278,6 @@ def values(term: Term, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:
             yield from aggregate_values(term, env, db, outer)
         case _:
             raise NotReady
-
-
-def call_functor(functor: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the results of a functor, given argument values."""
-    match functor, arguments:
-        case "+", (a, b):
-            yield a + b
-        case "-", (a, b):
-            yield a - b
-        case "*", (a, b):
-            yield a * b
-        case "/", (a, b):
-            exact = isinstance(a, float) or isinstance(b, float)
-            yield a / b if exact else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        case "%", (a, b):
-            yield (abs(a) % abs(b)) * (-1 if a < 0 else 1)
-        case "neg", (a,):
-            yield -a
-        case "min", _:
-            yield min(arguments)
-        case "max", _:
-            yield max(arguments)
-        case "cat", _:
-            yield "".join(arguments)
-        case "strlen", (a,):
-            yield len(a)
-        case "substr", (text, start, length):
-            yield text[start : start + length] if start >= 0 else ""
-        case "to_string", (a,):
-            yield a if isinstance(a, str) else f"{a:f}" if isinstance(a, float) else str(a)
-        case "to_number", (a,):
-            yield int(a)
-        case "to_float", (a,):
-            yield float(a)
-        case "range", (start, end, *by):
-            step_by = by[0] if by else (1 if start <= end else -1)
-            for number in count():
-                value = start + number * step_by
-                if step_by == 0:
-                    yield from [start] if start != end else []
-                    return
-                if value >= end if step_by > 0 else value <= end:
-                    return
-                yield value
-        case _:
-            yield from call_value(functor, arguments)
 
 
 def aggregate_values(term: AggregateTerm, env: Env, db: Any, outer: set[str]) -> Iterator[Any]:

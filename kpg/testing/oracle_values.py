@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from kpg.query.ir.program import Program
@@ -77,3 +78,49 @@ def scalar_text(value: Any) -> str:
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return json.dumps(value, ensure_ascii=False)
+
+
+def call_functor(functor: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the results of a functor, given argument values."""
+    match functor, arguments:
+        case "+", (a, b):
+            yield a + b
+        case "-", (a, b):
+            yield a - b
+        case "*", (a, b):
+            yield a * b
+        case "/", (a, b):
+            exact = isinstance(a, float) or isinstance(b, float)
+            yield a / b if exact else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        case "%", (a, b):
+            yield (abs(a) % abs(b)) * (-1 if a < 0 else 1)
+        case "neg", (a,):
+            yield -a
+        case "min", _:
+            yield min(arguments)
+        case "max", _:
+            yield max(arguments)
+        case "cat", _:
+            yield "".join(arguments)
+        case "strlen", (a,):
+            yield len(a)
+        case "substr", (text, start, length):
+            yield text[start : start + length] if start >= 0 else ""
+        case "to_string", (a,):
+            yield a if isinstance(a, str) else f"{a:f}" if isinstance(a, float) else str(a)
+        case "to_number", (a,):
+            yield int(a)
+        case "to_float", (a,):
+            yield float(a)
+        case "range", (start, end, *by):
+            step_by = by[0] if by else (1 if start <= end else -1)
+            for number in count():
+                value = start + number * step_by
+                if step_by == 0:
+                    yield from [start] if start != end else []
+                    return
+                if value >= end if step_by > 0 else value <= end:
+                    return
+                yield value
+        case _:
+            yield from call_value(functor, arguments)

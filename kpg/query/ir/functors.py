@@ -9,7 +9,7 @@ To add a functor:
     2. in kpg/query/lower/expressions.py, add to `FUNCTIONS` how it is computed, as an expression over columns. A
        function that expressions do not have yet (of dates, for example) is first added to kpg/columns: see the steps in
        kpg/columns/bind.py;
-    3. in kpg/testing/datalog_oracle.py, add the same function in plain Python: tests compare both;
+    3. in kpg/testing/oracle_values.py, add the same function in plain Python: tests compare both;
     4. if EDN should have it too, add its EDN name to `FUNCTIONS` in kpg/query/edn/clauses.py;
     5. if it has a value for all arguments, add it to kpg/query/ir/fallible_terms.py;
     6. in tests/query/test_datalog_language.py, add a case; in docs/datalog.md, add its name to the list.
