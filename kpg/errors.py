@@ -9,6 +9,7 @@
         UnsafeRule          a rule with a variable that nothing binds
         NotStratified       a rule that negates or aggregates a relation that depends on the rule
         NameTaken           a rule or relation with the name of another
+        NotSupported        SQL that PostgreSQL accepts and kpg does not
       InputError          the data or the order of calls is wrong
         SchemaMismatch      rows with another arity or other types than the relation
         TimeTooEarly        an insert, advance or read at a time that is complete or compacted
@@ -95,6 +96,10 @@ class NotStratified(ProgramError):
 
 class NameTaken(ProgramError):
     """A rule or relation with the name of another."""
+
+
+class NotSupported(ProgramError):
+    """SQL that PostgreSQL accepts and kpg does not."""
 
 
 class InputError(KpgError):
@@ -203,6 +208,7 @@ WIRE_NAMES: dict[str, type[KpgError]] = {
     "UnsafeRule": UnsafeRule,
     "NotStratified": NotStratified,
     "NameTaken": NameTaken,
+    "NotSupported": NotSupported,
     "InputError": InputError,
     "SchemaMismatch": SchemaMismatch,
     "TimeTooEarly": TimeTooEarly,

@@ -1,0 +1,204 @@
+"""Rules for function calls: arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, and calls with a syntax of their own.
+
+Calls with their own syntax become calls of the functions that PostgreSQL makes of them: `EXTRACT(year FROM d)` is
+`extract('year', d)`, `TRIM(LEADING 'x' FROM s)` is `ltrim(s, 'x')`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from kpg.sql.parse.postgres_tokens import STRINGS, folded, is_word
+from kpg.sql.parse.type_rules import TypeRules
+
+SPECIAL_CALLS: Final = frozenset(
+    "cast coalesce nullif greatest least extract overlay position substring trim treat normalize".split()
+)
+BARE_FUNCTIONS: Final = frozenset(
+    "current_date current_time current_timestamp localtime localtimestamp current_role current_user session_user user "
+    "current_catalog current_schema".split()
+)
+SYSTEM_SCHEMA: Final = "pg_catalog"
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
+    """Return the call of a function."""
+    return exp.Anonymous(this=exp.Identifier(this=name, quoted=False), expressions=list(arguments))
+
+
+class CallRules(TypeRules):
+    """PostgreSQL's rules for func_expr."""
+
+    @abstractmethod
+    def parse_expression(self, least: int = 1, *, restricted: bool = False) -> exp.Expr:
+        """Parse an expression."""
+
+    @abstractmethod
+    def order_items(self) -> exp.Order:
+        """Parse the keys after ORDER BY."""
+
+    def qualified_call(self) -> bool:
+        """Return whether the next tokens are a schema, a function and a parenthesis."""
+        return self.at_symbol(".", 1) and self.at_symbol("(", 3)
+
+    def function_call(self) -> exp.Expr:
+        """Parse the call of a function by its name."""
+        start = self._index
+        name = self.label()
+        if self.accept_symbol("."):
+            if folded(name.name) != SYSTEM_SCHEMA:
+                raise self.unsupported("a function of another schema", start)
+            name = self.label()
+        node = exp.Anonymous(this=name, expressions=[])
+        self.call_arguments(node)
+        self.spanned(node, start)
+        return self.call_suffixes(node, start)
+
+    def call_arguments(self, node: exp.Anonymous) -> None:
+        """Parse the arguments of a call, with DISTINCT and ORDER BY."""
+        self.expect_symbol("(")
+        if self.accept_symbol("*"):
+            node.set("expressions", [self.spanned(exp.Star(), self._index - 1)])
+        elif not self.at_symbol(")"):
+            if self.accept("distinct"):
+                node.set("distinct", True)
+            else:
+                self.accept("all")
+            node.set("expressions", self.commas(self.argument))
+            if self.accept("order"):
+                self.expect("by")
+                node.set("order", self.order_items())
+        self.expect_symbol(")")
+
+    def argument(self) -> exp.Expr:
+        """Parse one argument."""
+        if self.at_word("variadic"):
+            raise self.unsupported("VARIADIC")
+        if (is_word(self._curr) or self._curr.token_type == TokenType.IDENTIFIER) and (
+            self.at_symbol("=>", 1) or self.at_symbol(":=", 1)
+        ):
+            raise self.unsupported("an argument by name")
+        return self.parse_expression()
+
+    def call_suffixes(self, node: exp.Anonymous, start: int) -> exp.Expr:
+        """Parse WITHIN GROUP, FILTER and OVER after a call."""
+        if self.accept("within"):
+            self.expect("group")
+            self.expect_symbol("(")
+            self.expect("order", "by")
+            node.set("within_group", self.order_items())
+            self.expect_symbol(")")
+        if self.at_word("filter") and self.at_symbol("(", 1):
+            self._advance()
+            self.expect_symbol("(")
+            self.expect("where")
+            node.set("filter", self.parse_expression())
+            self.expect_symbol(")")
+        if self.at_word("over") and (self.at_symbol("(", 1) or is_word(self._next)):
+            raise self.unsupported("a window function (OVER)", start)
+        return self.spanned(node, start)
+
+    def bare_function(self, word: str) -> exp.Expr:
+        """Parse a function that is called without parentheses."""
+        start = self._index
+        self._advance()
+        if self.at_symbol("(") and word != "current_schema":
+            raise self.unsupported(f"{word} with a precision", start)
+        return self.spanned(call(word), start)
+
+    # --- calls with a syntax of their own
+
+    def special_call(self, word: str) -> exp.Expr:
+        """Parse a call with a syntax of its own."""
+        start = self._index
+        self._advance()
+        if word in ("treat", "normalize"):
+            raise self.unsupported(word, start)
+        self.expect_symbol("(")
+        node: exp.Expr = getattr(self, f"special_{word}")()
+        self.expect_symbol(")")
+        return self.spanned(node, start)
+
+    def special_cast(self) -> exp.Expr:
+        """Parse CAST(value AS type)."""
+        value = self.parse_expression()
+        self.expect("as")
+        return exp.Cast(this=value, to=self.data_type())
+
+    def special_coalesce(self) -> exp.Expr:
+        """Parse the arguments of COALESCE."""
+        return exp.Coalesce(expressions=self.commas(self.parse_expression))
+
+    def special_greatest(self) -> exp.Expr:
+        """Parse the arguments of GREATEST."""
+        return exp.Greatest(expressions=self.commas(self.parse_expression))
+
+    def special_least(self) -> exp.Expr:
+        """Parse the arguments of LEAST."""
+        return exp.Least(expressions=self.commas(self.parse_expression))
+
+    def special_nullif(self) -> exp.Expr:
+        """Parse the arguments of NULLIF."""
+        first = self.parse_expression()
+        self.expect_symbol(",")
+        return exp.Nullif(this=first, expression=self.parse_expression())
+
+    def special_extract(self) -> exp.Expr:
+        """Parse EXTRACT(field FROM value)."""
+        start = self._index
+        if self._curr.token_type in STRINGS:
+            field = self.string_literal()
+        else:
+            field = self.spanned(exp.Literal(this=folded(self.label().name), is_string=True), start)
+        self.expect("from")
+        return call("extract", field, self.parse_expression())
+
+    def special_overlay(self) -> exp.Expr:
+        """Parse OVERLAY(text PLACING other FROM position [FOR length])."""
+        arguments = [self.parse_expression()]
+        self.expect("placing")
+        arguments.append(self.parse_expression())
+        self.expect("from")
+        arguments.append(self.parse_expression())
+        if self.accept("for"):
+            arguments.append(self.parse_expression())
+        return call("overlay", *arguments)
+
+    def special_position(self) -> exp.Expr:
+        """Parse POSITION(part IN text)."""
+        part = self.parse_expression(4, restricted=True)
+        self.expect("in")
+        return call("position", self.parse_expression(4, restricted=True), part)
+
+    def special_substring(self) -> exp.Expr:
+        """Parse SUBSTRING(text FROM start FOR length), or its arguments with commas."""
+        text = self.parse_expression()
+        if self.accept_symbol(","):
+            return call("substring", text, *self.commas(self.parse_expression))
+        if self.accept("similar"):
+            raise self.unsupported("SUBSTRING with SIMILAR")
+        begin = self.parse_expression() if self.accept("from") else None
+        length = self.parse_expression() if self.accept("for") else None
+        if begin is None and length is not None and self.accept("from"):
+            begin = self.parse_expression()
+        if begin is None and length is None:
+            return call("substring", text)
+        one = exp.Literal(this="1", is_string=False)
+        return call("substring", text, begin or one, *([] if length is None else [length]))
+
+    def special_trim(self) -> exp.Expr:
+        """Parse TRIM([BOTH | LEADING | TRAILING] [characters] FROM text), or its arguments with commas."""
+        side = self.one_of("both", "leading", "trailing") or "both"
+        name = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}[side]
+        if self.accept("from"):
+            return call(name, *self.commas(self.parse_expression))
+        items = self.commas(self.parse_expression)
+        if self.accept("from"):
+            if len(items) > 1:
+                self.unexpected()
+            return call(name, *self.commas(self.parse_expression), items[0])
+        return call(name, *items)
