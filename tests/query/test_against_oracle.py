@@ -7,6 +7,7 @@ from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 from tests.query.random_programs import RandomProgram, of_symbols, programs
 
 
@@ -28,13 +29,5 @@ def check(random_program: RandomProgram) -> None:
     note(random_program.text)
     program = parse(random_program.text)
     with kpg.open() as db, InstalledProgram(db, compile(program)) as installed:
-        before: dict[str, set] = {}
-        for state in random_program.epochs:
-            for name, rows in state.items():
-                installed.inputs[name].insert(sorted(rows - before.get(name, set())))
-                installed.inputs[name].remove(sorted(before.get(name, set()) - rows))
-            before = state
-            db.advance()
-            expected = evaluate(program, state)
-            for name in installed.answers:
-                assert sorted(installed.rows(name)) == sorted(expected[name]), name
+        for state in advance_through(db, installed, random_program.epochs):
+            assert_answers(installed, evaluate(program, state))

@@ -8,9 +8,8 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower.lower_program import LoweredProgram
 from kpg.testing.choice_checker import check_choices
-from kpg.testing.simulated_workers import SimulatedCluster
+from tests.query.input_states import changes, set_inputs, two_workers
 from tests.query.random_programs import RandomProgram, programs
 
 QUICK = {"deadline": None, "phases": [Phase.explicit, Phase.reuse, Phase.generate]}
@@ -36,13 +35,6 @@ def choice_programs(draw) -> RandomProgram:
     return RandomProgram(text, program.epochs)
 
 
-def apply(installed, before, state):
-    """Insert and remove rows until the inputs have a state."""
-    for name, rows in state.items():
-        installed.inputs[name].insert(sorted(rows - before.get(name, set())))
-        installed.inputs[name].remove(sorted(before.get(name, set()) - rows))
-
-
 def answer_of(installed):
     """Return the rows of all answers."""
     return {name: set(installed.rows(name)) for name in installed.answers}
@@ -56,7 +48,7 @@ def test_every_answer_is_valid_and_maximal(random_program, batch):
     with kpg.open() as db, InstalledProgram(db, compile(program), max_rounds=100) as installed:
         before: dict[str, set] = {}
         for number, state in enumerate(random_program.epochs):
-            apply(installed, before, state)
+            set_inputs(installed, before, state)
             before = state
             if batch and number % batch:
                 db.push_to(db.epoch + 1)  # several epochs before any step
@@ -75,7 +67,7 @@ def test_an_insertion_never_changes_what_is_chosen(random_program):
         before: dict[str, set] = {name: set() for name in NAMES}
         for epoch in random_program.epochs:
             grown = {name: rows | epoch[name] for name, rows in state.items()}
-            apply(installed, state, grown)
+            set_inputs(installed, state, grown)
             state = grown
             db.advance()
             after = answer_of(installed)
@@ -88,24 +80,13 @@ def test_an_insertion_never_changes_what_is_chosen(random_program):
 def test_two_workers_have_the_history_of_one(random_program, schedule):
     note(random_program.text)
     ready = compile(parse(random_program.text.replace(".output", "//").replace("// t", ".output t")))
-
-    def build(db):
-        lowered = LoweredProgram(db, ready, max_rounds=100)
-        output = lowered.collections["t"].output("t")
-        for source in lowered.inputs.values():
-            source.base()
-        return output
-
-    cluster = SimulatedCluster(2, build)
+    cluster = two_workers(ready, "t", max_rounds=100)
     before: dict[str, set] = {}
     with kpg.open() as db, InstalledProgram(db, ready, max_rounds=100) as installed:
         for state in random_program.epochs:
-            for name, rows in state.items():
-                for number, row in enumerate(sorted(rows - before.get(name, set()))):
-                    cluster.insert(number % 2, name, row)
-                for row in before.get(name, set()) - rows:
-                    cluster.insert(0, name, row, -1)
-            apply(installed, before, state)
+            for number, (name, row, diff) in enumerate(changes(before, state)):
+                cluster.insert(number % 2, name, row, diff)
+            set_inputs(installed, before, state)
             before = state
             cluster.advance(schedule)
             db.advance()
@@ -162,7 +143,7 @@ def test_numbers_are_unique_and_stay(epochs):
         ids: dict[int, int] = {}
         used: set[int] = set()
         for rows in epochs:
-            apply(installed, {"a": {(x,) for x in before}}, {"a": {(x,) for x in rows}})
+            set_inputs(installed, {"a": {(x,) for x in before}}, {"a": {(x,) for x in rows}})
             db.advance()
             now = dict(installed.rows("id"))
             others = dict(installed.rows("other"))

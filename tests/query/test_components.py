@@ -12,6 +12,7 @@ from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 from tests.query.random_programs import RandomProgram, programs
 
 PREFIXES = {"program": "", "base": "m.", "derived": "m.", "nested": "m.n."}  # of the relations, by component
@@ -98,17 +99,9 @@ def test_answers_of_components_are_kept_up_to_date(split):
     note(split.components)
     expansion = parse(split.whole.text)
     with kpg.open() as db, InstalledProgram(db, compile(parse(split.components))) as installed:
-        before: dict[str, set] = {}
-        for state in split.whole.epochs:
-            for name, rows in split.named(state).items():
-                installed.inputs[name].insert(sorted(rows - before.get(name, set())))
-                installed.inputs[name].remove(sorted(before.get(name, set()) - rows))
-            before = split.named(state)
-            db.advance()
-            expected = split.named(evaluate(expansion, state))
-            assert {name: set(installed.rows(name)) for name in installed.answers} == {
-                name: expected[name] for name in installed.answers
-            }
+        states = map(split.named, split.whole.epochs)
+        for state, _ in zip(split.whole.epochs, advance_through(db, installed, states), strict=True):
+            assert_answers(installed, split.named(evaluate(expansion, state)))
 
 
 # Soufflé's manual, example by example: what each instance declares and derives.

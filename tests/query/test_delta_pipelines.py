@@ -23,6 +23,7 @@ from kpg.query.json_plans import parse_plans
 from kpg.query.lower.lower_program import LoweredProgram
 from kpg.testing.datalog_oracle import evaluate
 from kpg.testing.simulated_workers import SimulatedCluster
+from tests.query.input_states import changes, set_inputs, two_workers
 
 INPUTS = {"e": 2, "f": 2, "u": 1, "g": 3}
 QUICK = {"phases": [Phase.explicit, Phase.reuse, Phase.generate]}
@@ -77,13 +78,6 @@ def questions(draw) -> tuple[str, list[dict[str, set[tuple[int, ...]]]]]:
     return DECLARED + "\n".join(rules), epochs
 
 
-def changes(before, after):
-    """Yield the changes from one state of the inputs to the next."""
-    for name, rows in after.items():
-        yield from ((name, row, 1) for row in sorted(rows - before.get(name, set())))
-        yield from ((name, row, -1) for row in sorted(before.get(name, set()) - rows))
-
-
 @settings(max_examples=80, **QUICK)
 @given(questions(), st.sampled_from(["delta", "hector"]), st.sampled_from([0, None]), st.sampled_from([0, 1, 3]))
 def test_answers_are_those_of_the_oracle_at_every_epoch(question, joins, history, batch):
@@ -94,8 +88,7 @@ def test_answers_are_those_of_the_oracle_at_every_epoch(question, joins, history
     with kpg.open(history=history) as db, InstalledProgram(db, compile(program), joins=joins) as installed:
         before = {}
         for number, state in enumerate(epochs):
-            for name, row, diff in changes(before, state):
-                installed.inputs[name].insert([row]) if diff > 0 else installed.inputs[name].remove([row])
+            set_inputs(installed, before, state)
             before = state
             if batch and number % batch:
                 db.push_to(db.epoch + 1)  # several epochs before any step
@@ -113,15 +106,7 @@ def test_two_workers_agree_with_one_under_any_schedule(question, joins, schedule
     text, epochs = question
     note(text)
     program = parse(text)
-
-    def build(db):
-        lowered = LoweredProgram(db, compile(program), joins=joins)
-        output = lowered.collections["p"].output("p")
-        for source in lowered.inputs.values():
-            source.base()  # on every worker alike, also inputs that no rule reads
-        return output
-
-    cluster = SimulatedCluster(2, build)
+    cluster = two_workers(compile(program), "p", joins=joins)
     before = {}
     for state in epochs:
         for number, (name, row, diff) in enumerate(changes(before, state)):

@@ -13,6 +13,7 @@ from kpg.query.join_strategy import plan_rule
 from kpg.testing.error_oracle import evaluate
 from kpg.testing.simulated_workers import SimulatedCluster
 from tests.query.failing_programs import failing_programs
+from tests.query.input_states import advance_through, changes
 
 FAILED = "failed"
 
@@ -25,13 +26,7 @@ def test_relations_fail_as_in_the_oracle_at_every_epoch(program, joins):
     note(joins)
     parsed = parse(program.text)
     with kpg.open() as db, InstalledProgram(db, compile(parsed), joins=joins) as installed:
-        before: dict[str, set] = {}
-        for state in program.epochs:
-            for name, rows in state.items():
-                installed.inputs[name].insert(sorted(rows - before.get(name, set())))
-                installed.inputs[name].remove(sorted(before.get(name, set()) - rows))
-            before = state
-            db.advance()
+        for state in advance_through(db, installed, program.epochs):
             assert {name: answer(installed, name) for name in installed.answers} == expected(parsed, state)
 
 
@@ -47,9 +42,8 @@ def test_relations_fail_as_in_the_oracle_on_two_workers(program, joins):
             source.base()  # on every worker alike, also inputs that no rule reads
     before: dict[str, set] = {}
     for state in program.epochs[:2]:
-        for name, rows in state.items():
-            for number, row in enumerate(sorted(rows ^ before.get(name, set()))):
-                cluster.insert(number % 2, name, row, 1 if row in rows else -1)
+        for number, (name, row, diff) in enumerate(changes(before, state)):
+            cluster.insert(number % 2, name, row, diff)
         before = state
         cluster.advance()
         answers = {name: [answer(rank, name) for rank in installed] for name in installed[0].answers}

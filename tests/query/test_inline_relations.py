@@ -11,6 +11,7 @@ from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 from tests.query.random_programs import LAYERS, programs
 
 DERIVED = sorted(name for layer in LAYERS for name in layer)
@@ -35,16 +36,9 @@ def test_answers_are_those_without_inlining(random_program, names):
         return
     expected_program = parse(random_program.text)
     with kpg.open() as db, InstalledProgram(db, program) as installed:
-        before: dict[str, set] = {}
-        for state in random_program.epochs:
-            for name in installed.inputs:
-                installed.inputs[name].insert(sorted(state[name] - before.get(name, set())))
-                installed.inputs[name].remove(sorted(before.get(name, set()) - state[name]))
-            before = state
-            db.advance()
-            expected = evaluate(expected_program, state)
-            for name in installed.answers:
-                assert set(installed.rows(name)) == expected[name], name
+        states = [{name: state[name] for name in installed.inputs} for state in random_program.epochs]
+        for state, _ in zip(random_program.epochs, advance_through(db, installed, states), strict=True):
+            assert_answers(installed, evaluate(expected_program, state))
 
 
 DECLARED = ".decl e(x: number, y: number)\n.decl p(x: number)\n.output p\ne(1, 2). e(2, 3). e(7, 7).\n"

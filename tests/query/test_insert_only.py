@@ -12,6 +12,7 @@ from kpg.query.ir.compile import compile
 from kpg.query.lower.lower_recursion import maintenance_obstacle, saturation_obstacle
 from kpg.seminaive import code_set
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 from tests.query.random_programs import programs
 
 HEAD = """
@@ -46,15 +47,8 @@ def grown(states):
 def check(program, states):
     """Compare all answers with the oracle's as inputs grow."""
     with kpg.open() as db, InstalledProgram(db, compile(program), insert_only=True) as installed:
-        before: dict[str, set] = {}
-        for state in grown(states):
-            for name, rows in state.items():
-                installed.inputs[name].insert(sorted(rows - before.get(name, set())))
-            before = state
-            db.advance()
-            expected = evaluate(program, state)
-            for name in installed.answers:
-                assert sorted(installed.rows(name)) == sorted(expected[name]), name
+        for state in advance_through(db, installed, grown(states)):
+            assert_answers(installed, evaluate(program, state))
 
 
 @settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -12,6 +12,7 @@ from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.ir.show import show_program
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 from tests.query.random_programs import LAYERS, RandomProgram, epochs, programs
 
 SKIP = """
@@ -125,16 +126,10 @@ def check(written, rows, open_db=kpg.open):
         InstalledProgram(db, compile(program), name="full", restrict=False, inputs=dict(installed.inputs)) as full,
     ):
         assert installed.program == restricted.program
-        before = {}
-        for state in written.epochs:
-            for name, after in state.items():
-                installed.inputs[name].insert(sorted(after - before.get(name, set())))
-                installed.inputs[name].remove(sorted(before.get(name, set()) - after))
-            before = state
-            db.advance()
+        for state in advance_through(db, installed, written.epochs):
             expected = evaluate(program, state)
-            for name in installed.answers:
-                assert sorted(installed.rows(name)) == sorted(full.rows(name)) == sorted(expected[name]), name
+            assert_answers(installed, expected)
+            assert_answers(full, expected)
 
 
 def reason(text, **rows):

@@ -12,6 +12,7 @@ from kpg.query.datalog.run_files import run
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through, assert_answers
 
 LISTS = """
 .type List = [head: number, tail: List]
@@ -80,16 +81,8 @@ def expected(text: str, rows: set[tuple[int, int]]) -> dict[str, list[tuple]]:
 @given(steps=st.lists(edges, min_size=1, max_size=3))
 def test_answers_follow_the_oracle_while_rows_come_and_go(text, steps):
     with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
-        present: set[tuple[int, int]] = set()
-        for rows in steps:
-            installed.inputs["e"].insert(list(rows - present))
-            installed.inputs["e"].remove(list(present - rows))
-            present = rows
-            db.advance()
-            oracle = expected(text, rows)
-            assert {name: sorted(installed.rows(name)) for name in installed.answers} == {
-                name: oracle[name] for name in installed.answers
-            }
+        for state in advance_through(db, installed, ({"e": rows} for rows in steps)):
+            assert_answers(installed, evaluate(parse(text), state))
 
 
 def test_records_are_equal_on_all_workers():

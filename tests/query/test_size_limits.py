@@ -8,6 +8,7 @@ import kpg
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
+from tests.query.input_states import advance_through
 
 PATH = """
 .decl e(x: number, y: number)
@@ -38,13 +39,8 @@ EDGES = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8)
 def test_a_recursion_stops_when_it_has_the_rows(states, rows):
     program = compile(parse(f"{PATH}.limitsize p(n={rows})"))
     with kpg.open() as db, InstalledProgram(db, program) as installed:
-        before: set = set()
-        for edges in states:
-            installed.inputs["e"].insert(sorted(edges - before))
-            installed.inputs["e"].remove(sorted(before - edges))
-            before = edges
-            db.advance()
-            assert set(installed.rows("p")) == limited_paths(edges, rows)
+        for state in advance_through(db, installed, ({"e": edges} for edges in states)):
+            assert set(installed.rows("p")) == limited_paths(state["e"], rows)
 
 
 def test_the_example_of_the_manual_has_47_rows_and_ends_without_a_bound():

@@ -11,9 +11,8 @@ from kpg.errors import NotStratified
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
-from kpg.query.lower.lower_program import LoweredProgram
 from kpg.testing.datalog_oracle import evaluate
-from kpg.testing.simulated_workers import SimulatedCluster
+from tests.query.input_states import assert_answers, changes, set_inputs, two_workers
 from tests.query.random_programs import RandomProgram, programs
 
 QUICK = {"deadline": None, "phases": [Phase.explicit, Phase.reuse, Phase.generate]}
@@ -43,13 +42,6 @@ def with_aggregates(text: str, name: str, op: str) -> str:
     return re.sub(rf"^{name}\((.*), ((?:[^()]|\([^()]*\))*)\) :-", rf"{name}(\1, {op}(\2)) :-", text, flags=re.M)
 
 
-def changes(before, state):
-    """Return the rows to insert and remove."""
-    for name, rows in state.items():
-        yield from ((name, row, 1) for row in sorted(rows - before.get(name, set())))
-        yield from ((name, row, -1) for row in sorted(before.get(name, set()) - rows))
-
-
 def compiled(text):
     """Compile a program; discard it if it is not stratified, as the oracle must say as well."""
     program = parse(text)
@@ -69,16 +61,13 @@ def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_pr
     with kpg.open() as db, InstalledProgram(db, ready, max_rounds=100) as installed:
         before: dict[str, set] = {}
         for number, state in enumerate(random_program.epochs):
-            for name, row, diff in changes(before, state):
-                installed.inputs[name].insert([row]) if diff > 0 else installed.inputs[name].remove([row])
+            set_inputs(installed, before, state)
             before = state
             if batch and number % batch:
                 db.push_to(db.epoch + 1)  # several epochs before any step
                 continue
             db.advance()
-            expected = evaluate(program, state)
-            for name in installed.answers:
-                assert sorted(installed.rows(name)) == sorted(expected[name]), name
+            assert_answers(installed, evaluate(program, state))
 
 
 @settings(max_examples=3, **QUICK)
@@ -86,15 +75,7 @@ def test_answers_are_those_of_the_oracle_under_any_changes_and_batches(random_pr
 def test_two_workers_agree_with_the_oracle(random_program, schedule):
     note(random_program.text)
     program, ready = compiled(random_program.text)
-
-    def build(db):
-        lowered = LoweredProgram(db, ready, max_rounds=100)
-        output = lowered.collections["t"].output("t")
-        for source in lowered.inputs.values():
-            source.base()
-        return output
-
-    cluster = SimulatedCluster(2, build)
+    cluster = two_workers(ready, "t", max_rounds=100)
     before: dict[str, set] = {}
     for state in random_program.epochs:
         for number, (name, row, diff) in enumerate(changes(before, state)):

@@ -13,6 +13,7 @@ from kpg.query.datalog.run_files import run
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.testing.datalog_oracle import evaluate
+from tests.query.input_states import advance_through
 
 MAX = 2**64 - 1
 
@@ -92,12 +93,8 @@ def test_unsigned_numbers_sort_join_and_add_up_as_numbers(steps):
         total(t) :- t = sum y : { e(_, x), y = x / 8 }.
     """
     with kpg.open() as db, InstalledProgram(db, compile(parse(text))) as installed:
-        present: set[tuple[int, int]] = set()
-        for rows in steps:
-            installed.inputs["e"].insert(list(rows - present))
-            installed.inputs["e"].remove(list(present - rows))
-            present = rows
-            db.advance()
+        for state in advance_through(db, installed, ({"e": rows} for rows in steps)):
+            rows = state["e"]
             groups = {k: sorted(x for j, x in rows if j == k) for k, _ in rows}
             assert sorted(installed.rows("s")) == sorted((k, xs[0], xs[-1], len(xs)) for k, xs in groups.items())
             all_numbers = {x for _, x in rows}

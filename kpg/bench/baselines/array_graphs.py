@@ -3,7 +3,8 @@
     forward(...) gives starts int64[nodes + 1] and ends int64[edges]:
     the targets of node u are ends[starts[u] : starts[u + 1]]
 
-The kernels are compiled on first call, not with those of the engine, because only experiments need them.
+The kernels are compiled on first call, not with those of the engine, because only experiments need them. They share no
+code with the engine (`components` repeats kpg/kernels/union_find.py), because experiments check its answers with them.
 """
 
 from __future__ import annotations
