@@ -3,8 +3,8 @@
 Rows of an input with a key go to the worker that owns the key, which also holds the rows that an upsert replaces. Rows
 of other inputs go to the workers in turn, many of them in equal shares, and the workers exchange them.
 
-Rows are the only thing that a single worker gets. Whatever installs or restores an index needs all workers at the same
-point of the same command, so an upsert first makes all of them arrange the relation.
+Rows are the only thing that a single worker gets. A command that installs or restores an index needs all workers at the
+same point, so an upsert first makes all of them arrange the relation.
 """
 
 from __future__ import annotations

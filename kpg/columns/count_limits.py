@@ -1,6 +1,6 @@
 """Counts of rows where they leave the engine: as int64, or as copies of the rows.
 
-Inside, a count is exact, whatever its size (kpg.columns.exact_diffs). Arrow tables and files hold 64 bits. A count that
+Inside, a count of any size is exact (kpg.columns.exact_diffs). Arrow tables and files hold 64 bits. A count that
 does not fit raises DataError, which names the row; nothing wraps.
 """
 

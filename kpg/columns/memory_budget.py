@@ -40,6 +40,6 @@ def budget(check: Check | None) -> Iterator[None]:
 
 
 def reserve(nbytes: int = 0) -> None:
-    """Raise OverBudget if the computation must not use so many more bytes."""
+    """Raise OverBudget if the computation must not use this many bytes more."""
     if _running.check is not None and (nbytes == 0 or nbytes >= LARGE_BYTES):
         _running.check(nbytes)

@@ -81,7 +81,7 @@ def _is_trusted(candidate: Path) -> bool:
     try:
         found = candidate.lstat()
     except OSError:
-        return True  # nobody has written there yet
+        return True  # the directory does not exist yet
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
@@ -199,7 +199,7 @@ def numba_version() -> str:
 
 
 def processor() -> str:
-    """Return a digest of the processor's features, or the processor that Numba was told to compile for."""
+    """Return a digest of the processor's features, or the processor that NUMBA_CPU_NAME names."""
     if name := os.environ.get("NUMBA_CPU_NAME"):
         return _digest([name.encode(), os.environ.get("NUMBA_CPU_FEATURES", "").encode()])
     try:

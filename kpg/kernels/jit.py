@@ -149,7 +149,7 @@ def compiled_in(module: str) -> Callable[[Function], Function]:
 
 
 def kernel_of(value: Any) -> Kernel | None:
-    """Return the kernel that a value is, or whose dispatcher it is; None for any other value."""
+    """Return the kernel of a value: itself, or that of a kernel's dispatcher; None for any other value."""
     return value if isinstance(value, Kernel) else _OF_DISPATCHER.get(id(value))
 
 

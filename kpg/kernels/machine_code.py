@@ -91,7 +91,7 @@ class CodeCache(FunctionCache):
         found = None
         try:
             found = super()._load_overload(signature, context)  # type: ignore[no-untyped-call]
-        except Exception:  # whatever a damaged file makes Numba's pickles raise
+        except Exception:  # Numba unpickles the file: a damaged one may raise any exception
             with suppress(OSError):
                 self.flush()  # so that the code can be saved again
         if found is None and USAGE.mode == "auto":

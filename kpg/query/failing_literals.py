@@ -4,13 +4,13 @@ An expression that fails on a tuple counts only if every literal that does not u
 it are ignored:
 
     r(z) :- a(x, y), z = x / y, b(z), y != 0.      no error for a(8, 0): y != 0 is false, and does not use z
-    r(z) :- a(x, y), z = x / y, b(z).              an error for a(8, 0), whatever b holds: b(z) uses z
+    r(z) :- a(x, y), z = x / y, b(z).              an error for a(8, 0) for any rows of b: b(z) uses z
 
 A literal uses a value if it contains the expression, or a variable that is computed from it. So does a literal with a
 variable that only such literals bind, and an atom that only they connect with the arguments of the expression: it has
 no row to be looked up by.
 
-    r(x) :- a(x), b(x + 1, y), y > x.              an error if x + 1 overflows, whatever b holds: only b binds y
+    r(x) :- a(x), b(x + 1, y), y > x.              an error if x + 1 overflows, for any rows of b: only b binds y
 
     late literal     no atom uses its value. It is evaluated after all atoms: see kpg/query/late_steps.py
     early literal    an atom uses its value, which must be computed before. If literals that do not use the value come

@@ -1,6 +1,6 @@
 """The files of a directory on this machine. File data and directory entries are forced to disk; one process owns it.
 
-A new directory and all files are private: only the user that creates them can read them, whatever the umask is.
+A new directory and all files are private: only the user that creates them can read them, under any umask.
 """
 
 from __future__ import annotations

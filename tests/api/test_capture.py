@@ -84,7 +84,7 @@ def test_a_capture_begins_with_the_present_rows(tmp_path):
         assert capture.closed
     (step,) = kpg.replay(tmp_path / "a")
     assert count([step]) == {(2,): 1} and step.upper == ((2,),)
-    assert set(times(step.changes)) == {1}, "times that nobody can tell apart are one"
+    assert set(times(step.changes)) == {1}, "times that no reader can distinguish are one"
 
 
 def test_kept_history_is_captured_at_its_own_times(tmp_path):

@@ -42,7 +42,7 @@ def held_updates() -> list[Updates]:
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("query", QUERIES)
 def test_close_frees_the_rows_without_a_garbage_collection(query: str, keep: bool) -> None:
-    """Whoever loads again finds the memory free: traces hold each other in cycles, which are collected late."""
+    """A second load finds the memory free: traces hold each other in cycles, which are collected late."""
     gc.collect()
     before = {id(held) for held in held_updates()}
     gc.disable()

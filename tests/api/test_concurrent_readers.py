@@ -145,7 +145,7 @@ def test_readers_at_different_paces_each_see_their_own_version():
             reader.set_since(Frontier.at((20,)))
         while db.idle():
             pass
-        assert held > 100 and by_key.rows == 100, "what nobody can ask for any more is gone"
+        assert held > 100 and by_key.rows == 100, "rows that no reader can ask for any more are gone"
         slow.release()
         fast.release()
 

@@ -130,7 +130,7 @@ def test_null_never_meets_the_least_number(db, how):
     b.insert([(None, 1)])
     db.advance()
     wanted = {"left": 1, "right": 1, "anti": 1}.get(how, 0)
-    if how != "full":  # of the full join, the key could not be told from null
+    if how != "full":  # in a full join, the key cannot be distinguished from null
         assert len(a.join(b, "x", how).output().rows()) == wanted
 
 

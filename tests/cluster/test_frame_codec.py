@@ -1,4 +1,4 @@
-"""Rows, texts and counts come out as they went in; words that are no message are refused, whatever they are."""
+"""Rows, texts and counts come out as they went in; any words that are no message are refused."""
 
 import contextlib
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def joined(parts: list[bytes | memoryview]) -> np.ndarray:
 
 @given(messages=st.lists(st.lists(st.tuples(st.integers(-5, 5), texts), max_size=6), min_size=1, max_size=5))
 def test_rows_with_text_arrive_by_value(messages: list[list[tuple[int, str | bytes | None]]]) -> None:
-    """Each text crosses once in each direction, whatever its number here and there."""
+    """Each text crosses once in each direction, for any numbers that it has at both ends."""
     here, there = Symbols(), Symbols()
     there.intern(["something", "else", b"altogether"])
     ours, theirs = frame_codec.SymbolDictionary(here), frame_codec.SymbolDictionary(there)
@@ -109,7 +109,7 @@ def test_a_frame_that_is_cut_off_is_refused_wherever_it_is_cut(kind: str) -> Non
 def test_a_frame_with_changed_words_is_refused_or_decoded_but_nothing_else_happens(
     kind: str, data: st.DataObject
 ) -> None:
-    """Whatever the words are, a decoder returns or raises ProtocolError; a size that is negative or huge is refused."""
+    """For any words, a decoder returns or raises ProtocolError; a size that is negative or huge is refused."""
     body = frames()[kind].copy()
     for position in data.draw(st.lists(st.integers(0, len(body) - 1), min_size=1, max_size=4)):
         body[position] = data.draw(st.integers(-3, 12) | st.sampled_from([-(2**63), -(2**40), 2**40, 2**63 - 1]))

@@ -95,7 +95,7 @@ def pagerank(edges: list[Edge], rounds: int, scale: int = 1_000_000) -> Rows:
 NODES = 7
 nodes = st.integers(0, NODES - 1)
 inserts = st.tuples(nodes, nodes, st.integers(0, 3))
-removals = st.integers(0, 1_000)  # a position in the list of edges, whatever its length
+removals = st.integers(0, 1_000)  # a position in the list of edges, modulo its length
 epochs = st.lists(st.lists(inserts | removals, min_size=1, max_size=10), min_size=1, max_size=4)
 
 

@@ -1,7 +1,7 @@
 """Query arguments are rows of an input: added and removed at will, a thousand of them one dataflow (A6.9).
 
 The four interactive queries of the papers on a changing graph: look-up, one hop, two hops, and paths of at most four
-steps between two nodes; each as one dataflow over one index of the edges, whoever asks and whatever they ask.
+steps between two nodes; each as one dataflow over one index of the edges, for all questions and all who ask them.
 """
 
 from hypothesis import given

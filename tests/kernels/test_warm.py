@@ -230,7 +230,7 @@ def test_every_kernel_has_an_example():
 
 
 def test_every_kernel_is_compiled_for_one_signature():
-    """The examples have the types that the engine passes, whatever tests ran before."""
+    """The examples have the types that the engine passes, independent of the tests before."""
     for kernel, arguments in warm.all_examples():
         warm.compile_kernel(kernel, arguments)
     variants = {kernel_of(kernel): warm.signatures_of(kernel_of(kernel)) for kernel, _ in warm.all_examples()}

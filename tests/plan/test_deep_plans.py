@@ -35,7 +35,7 @@ def reduced(rows, step):
 
 @pytest.mark.parametrize("link", [nothing_shared, inspected, read_twice, filtered, reduced])
 def test_a_chain_of_two_thousand_nodes_is_rendered(link):
-    """One after the other, whatever the nodes are."""
+    """One after the other, for all kinds of nodes."""
     with kpg.open() as db:
         source = db.input("source", x=int)
         rows = source

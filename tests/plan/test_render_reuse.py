@@ -24,7 +24,7 @@ def arranges(query):
 
 
 def test_a_join_on_the_key_reuses_it(db):
-    """A3.19: both sides, by whatever name."""
+    """A3.19: both sides, under any name."""
     by_src, by_node = db["edges"].arrange("src"), db["nodes"].arrange("node")
     assert arranges(by_src.join(by_node, on={"src": "node"})) == []
 
@@ -57,7 +57,7 @@ def test_another_key_needs_another_arrangement(db):
 
 @pytest.mark.parametrize("altering", ["select", "same columns", "flat_map", "explode"])
 def test_operators_that_may_alter_the_key_give_a_stream(db, altering):
-    """A3.19 A5.2: whatever they do to the rows; who wants an index of the result makes one."""
+    """A3.19 A5.2: for any function of rows; a reader that needs an index of the result makes one."""
     by_src, by_node = db["edges"].arrange("src"), db["nodes"].arrange("node")
     made = {
         "select": lambda: by_src.select(src=col("src") + 1, dst="dst"),

@@ -193,7 +193,7 @@ def test_a_client_that_never_reads_gets_consolidated_changes_and_delays_no_other
 
 
 def test_a_flood_of_requests_from_one_client_waits_for_that_client(server, db):
-    """Whoever sends without reading is not read any more when its replies pile up."""
+    """The server stops reading from a client that sends without reading when its replies pile up."""
     db.create_relation("flood", {"x": int, "text": str})
     db.insert("flood", [(k, "y" * 100) for k in range(1_000)])
     line = socket.socket()

@@ -2,9 +2,9 @@
 
     python driver.py <directory of the db>
 
-It says "ack n" when transaction n has returned. What transaction n does is a function of n alone, so whoever opens the
-directory afterwards can tell which of them are there. A named reader follows an answer: it says "read end changes" when
-it has the changes before a time, and commits them after.
+It prints "ack n" when transaction n has returned. The rows of transaction n are a function of n alone, so the test that
+opens the directory afterwards knows which transactions are there. A named reader follows an answer: it prints "read end
+changes" when it has the changes before a time, and commits them after.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def reader_of(db: Any) -> Any:
 
 
 def say(text: str) -> None:
-    """To whoever listens."""
+    """Write a line to the test."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

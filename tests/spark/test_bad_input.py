@@ -1,4 +1,4 @@
-"""What Spark users do wrong, and what they are told."""
+"""Mistakes of Spark users, and the errors that they get."""
 
 import subprocess
 import sys

@@ -69,6 +69,6 @@ def test_a_driver_that_is_killed_leaves_every_transaction_once_and_no_process(sp
 
 
 def hear(heard: Counter[driver.Edge], changes: list[tuple[driver.Edge, int]]) -> None:
-    """Add up what a reader is told."""
+    """Add up the changes that a reader receives."""
     for edge, diff in changes:
         heard[tuple(edge)] += diff

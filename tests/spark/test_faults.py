@@ -22,7 +22,7 @@ def kill(pid):
 
 @pytest.mark.slow
 def test_a_stream_into_killed_workers_inserts_every_row_once(spark, tmp_path):
-    """Kill -9 of a worker in the middle of whatever it does; the stream is started again from its checkpoint."""
+    """A worker is killed at a random point; the stream starts again from its checkpoint."""
     source = tmp_path / "in"
     source.mkdir()
     for number in range(FILES):

@@ -1,4 +1,4 @@
-"""The applied batches are a set, whatever the order in which they were added."""
+"""The applied batches are a set: the order in which they were added does not matter."""
 
 from hypothesis import given
 from hypothesis import strategies as st

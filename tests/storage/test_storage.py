@@ -1,4 +1,4 @@
-"""Storage without a dataflow: recovery finds every acknowledged transaction, whatever happened to the files."""
+"""Storage without a dataflow: recovery finds every acknowledged transaction after any damage of the files."""
 
 import json
 import threading

@@ -140,7 +140,7 @@ class Database(Uncopyable, ABC):
         key           the columns by which `upsert` replaces rows
         keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
         exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook
-                      cell that runs twice; without columns, whatever its columns are
+                      cell that runs twice; a call without columns accepts an input with any columns
         """
 
     def domain(self, name: str, *, start: int = 0) -> TimeDomain:

@@ -91,7 +91,7 @@ class ProgramParser(RuleParser):
         component: Component | None = None,
     ) -> None:
         super().__init__(tokens, builder.types, names)
-        self.component = component  # whose body this is, if any
+        self.component = component  # the component with this body, if any
         self.builder = builder
         self.latest_rule: Rule | None = None  # if the last statement was one
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]  # (activity, done, total); a total of 0 is unknown
 SHOWN_RELATIONS = 4  # the largest ones; more do not fit on a line
 REPORT_SECONDS = 0.25
-HINT = "Restrict the rules that derive so many rows, or raise the limit: --memory-limit BYTES, or none for no limit."
+HINT = "Restrict the rules that derive the most rows, or raise the limit: --memory-limit BYTES, or none for no limit."
 
 
 def no_progress(what: str, done: int, of: int) -> None:

@@ -139,7 +139,7 @@ def special_relations(program: Program) -> set[str]:
     """Return the relations that are not just what their rules derive, and the parts that rewrites made of them."""
     special = {relation.name for relation in program.relations if relation.kind != "plain" or relation.input_of}
     numbered = {reduction.relation for reduction in program.reductions if reduction.op not in AGGREGATES}
-    return special | numbered  # a row has one number, whoever reads it
+    return special | numbered  # a row has one number for all its readers
 
 
 def unrestrictable_relations(program: Program) -> set[str]:

@@ -189,7 +189,7 @@ class EquivalenceExpansion:
 
 
 def class_element(atom: Atom, aggregate: AggregateTerm, bound: set[str]) -> VariableTerm | None:
-    """Return the element from outside an aggregate of whose class the aggregate ranges over the members, if any.
+    """Return the element from outside an aggregate if the aggregate ranges over the members of its class, else None.
 
     The element must occur nowhere else in the aggregate, and the atom must be one of the literals of its body.
     """
