@@ -176,7 +176,8 @@ def keep_errors(db: EmbeddedDatabase, renderer: Renderer, errors: Rendered, name
 
 def relations_of(renderer: Renderer) -> frozenset[str]:
     """Return the inputs that the rendered plans read, directly or through shared arrangements."""
-    return frozenset().union(*[owner.relations for owner in renderer.imported])
+    streams = frozenset(stream.name for stream in renderer.streams)
+    return streams.union(*[owner.relations for owner in renderer.imported])
 
 
 def retain_imports(dataflow: Dataflow, renderer: Renderer) -> None:

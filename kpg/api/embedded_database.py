@@ -23,6 +23,7 @@ from kpg.api.contracts import Database
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput
+from kpg.api.embedded_stream import EmbeddedStream
 from kpg.api.history_horizon import HistoryHorizon
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.memory import Memory, Watch
@@ -111,6 +112,10 @@ class EmbeddedDatabase(Database):
     @property
     def is_single_worker(self) -> bool:
         return self.worker.peers == 1
+
+    @property
+    def is_durable(self) -> bool:
+        return self.durable is not None
 
     # Time
 
@@ -211,6 +216,7 @@ class EmbeddedDatabase(Database):
         /,
         *,
         key: str | Sequence[str] | None = None,
+        keep: bool = True,
         keep_on_disk: bool = True,
         exist_ok: bool = False,
         **columns: Any,
@@ -218,8 +224,9 @@ class EmbeddedDatabase(Database):
         existing: EmbeddedInput | None = existing_input(self, name, schema, columns, key, exist_ok)
         if existing is not None:
             return existing
-        source = EmbeddedInput(self, name, schema_of(schema, columns), key, keep_on_disk)
-        if self.durable is not None and keep_on_disk:
+        kind = EmbeddedInput if keep else EmbeddedStream
+        source = kind(self, name, schema_of(schema, columns), key, keep_on_disk and keep, keep)
+        if self.durable is not None and source.on_disk:
             self.durable.declare(source)
         self.inputs[name] = source
         return source

@@ -43,9 +43,15 @@ class EmbeddedInput(EncodingInput):
     db: EmbeddedDatabase
 
     def __init__(
-        self, db: EmbeddedDatabase, name: str, schema: Schema, key: str | Sequence[str] | None, on_disk: bool = True
+        self,
+        db: EmbeddedDatabase,
+        name: str,
+        schema: Schema,
+        key: str | Sequence[str] | None,
+        on_disk: bool = True,
+        keeps_rows: bool = True,
     ) -> None:
-        super().__init__(db, name, schema, key)
+        super().__init__(db, name, schema, key, keeps_rows)
         self.on_disk = on_disk  # if the db is durable
         self._base: InstalledArrangement | None = None
         self._source: Source | None = None
@@ -147,6 +153,10 @@ class EmbeddedInput(EncodingInput):
             if self.closed:
                 self._source.dataflow.close_source(self._source)
         return self._base
+
+    def prepare(self) -> None:
+        """Do what rows need before they can flow: arrange the relation."""
+        self.base()
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)

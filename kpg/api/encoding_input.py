@@ -25,14 +25,17 @@ from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
-from kpg.plan.nodes import RelationNode
+from kpg.plan.nodes import RelationNode, StreamNode
 
 
 class EncodingInput(Input):
     """An input that encodes rows and passes them on."""
 
-    def __init__(self, db: Database, name: str, schema: Schema, key: str | Sequence[str] | None) -> None:
-        super().__init__(db, RelationNode(schema, frozenset(), self))
+    def __init__(
+        self, db: Database, name: str, schema: Schema, key: str | Sequence[str] | None, keeps_rows: bool = True
+    ) -> None:
+        node = RelationNode(schema, frozenset(), self) if keeps_rows else StreamNode(schema, frozenset(), self)
+        super().__init__(db, node)
         if not len(schema):
             raise SchemaMismatch(
                 f"input {name!r} has no columns", hint='Name them, as in db.input("edges", src=int, dst=int).'
@@ -40,6 +43,11 @@ class EncodingInput(Input):
         self.name = name
         self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
         schema.select(self.key)
+        self.keeps_rows = keeps_rows
+        if self.key and not keeps_rows:
+            raise SchemaMismatch(
+                f"input {name!r} keeps no rows, so it has no key", hint="Leave out key=, or keep the rows."
+            )
         self.closed = self.dropped = self.insert_only = self.is_log = False
 
     # Where rows go

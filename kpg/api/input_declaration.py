@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Database
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-OPTIONS: Final = ("key", "keep_on_disk", "exist_ok")  # of `Database.input`; the other keywords are columns
+OPTIONS: Final = ("key", "keep", "keep_on_disk", "exist_ok")  # of `Database.input`; the other keywords are columns
 
 
 def any_column_name(method: Method) -> Method:

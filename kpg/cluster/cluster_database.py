@@ -123,6 +123,10 @@ class ClusterDatabase(Database):
         return False
 
     @property
+    def is_durable(self) -> bool:
+        return self.directory is not None
+
+    @property
     def recoveries(self) -> int:
         """The number of recoveries: a worker was lost, and all workers began a new generation."""
         return self.generations.recoveries
@@ -296,6 +300,7 @@ class ClusterDatabase(Database):
         /,
         *,
         key: str | Sequence[str] | None = None,
+        keep: bool = True,
         keep_on_disk: bool = True,
         exist_ok: bool = False,
         **columns: Any,
@@ -303,8 +308,8 @@ class ClusterDatabase(Database):
         existing: ClusterInput | None = existing_input(self, name, schema, columns, key, exist_ok)
         if existing is not None:
             return existing
-        source = ClusterInput(self, name, schema_of(schema, columns), key)
-        self.ask(CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None))
+        source = ClusterInput(self, name, schema_of(schema, columns), key, keep)
+        self.ask(CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None, keep))
         self.inputs[name] = source
         return source
 

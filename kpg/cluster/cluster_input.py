@@ -42,8 +42,15 @@ class ClusterInput(EncodingInput):
 
     db: ClusterDatabase
 
-    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, key: str | Sequence[str] | None) -> None:
-        super().__init__(db, name, schema, key)
+    def __init__(
+        self,
+        db: ClusterDatabase,
+        name: str,
+        schema: Schema,
+        key: str | Sequence[str] | None,
+        keeps_rows: bool = True,
+    ) -> None:
+        super().__init__(db, name, schema, key, keeps_rows)
         self._symbolic = symbolic_lanes(schema)
         self._next_worker = 0
         self._is_arranged = False  # whether all workers have arranged it at the request of this process

@@ -124,6 +124,13 @@ class RelationNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class StreamNode(PlanNode):
+    """An input whose rows are not kept: a dataflow receives the rows that are inserted after its installation."""
+
+    owner: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class SelectNode(PlanNode):
     """Columns computed from each row. With `silent`, rows that fail are dropped without an error."""
 

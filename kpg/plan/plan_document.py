@@ -35,6 +35,7 @@ from kpg.plan.plan_values import (
 KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Installed": nodes.InstalledNode,
     "Relation": nodes.RelationNode,
+    "Stream": nodes.StreamNode,
     "Select": nodes.SelectNode,
     "Filter": nodes.FilterNode,
     "FlatMap": nodes.FlatMapNode,

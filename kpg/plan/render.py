@@ -42,6 +42,7 @@ class Renderer(Streams):
         self.uses = count_uses(roots)
         self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to
         self.imported: list[Any] = []
+        self.streams: list[Any] = []  # inputs that keep no rows
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
@@ -182,6 +183,9 @@ class Renderer(Streams):
                 return self._stream_of(self.arranged(node.input, node.keys))
             case nodes.RelationNode() | nodes.InstalledNode():
                 return self._stream_of(self._import(node.owner.base()))
+            case nodes.StreamNode():
+                self.streams.append(node.owner)
+                return self.rendered(node.owner.open_source(self.dataflow), node.schema, None)
         return render_chain(self, node)
 
     def _saturated(self, node: nodes.SaturatedNode) -> Rendered:

@@ -26,6 +26,7 @@ from kpg.plan.nodes import Loop
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
 if TYPE_CHECKING:
+    from kpg.api.collection import Collection
     from kpg.api.contracts.installer_contract import Installer
     from kpg.api.time_domain import TimeDomain
     from kpg.storage.named_readers import NamedReader
@@ -130,6 +131,7 @@ class Database(Uncopyable, ABC):
         /,
         *,
         key: str | Sequence[str] | None = None,
+        keep: bool = True,
         keep_on_disk: bool = True,
         exist_ok: bool = False,
         **columns: Any,
@@ -138,6 +140,7 @@ class Database(Uncopyable, ABC):
 
         schema        instead of columns: a Schema, a dict of types, an Arrow schema, or a DataFrame or table with them
         key           the columns by which `upsert` replaces rows
+        keep          False: a stream whose rows are not kept; a query sees those inserted after its installation
         keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
         exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook
                       cell that runs twice; a call without columns accepts an input with any columns
@@ -176,12 +179,35 @@ class Database(Uncopyable, ABC):
             )
         return named
 
+    # SQL
+
+    def sql(self, text: str, /, *values: Any, **parameters: Any) -> Any:
+        """Execute SQL statements and return the result of the last one; docs/sql.md describes them.
+
+        `:name` takes the keyword argument of that name, and `$1` the first of `values`.
+        """
+        from importlib import import_module  # kpg.sql is built on this package: only a call needs it, and finds it
+
+        return import_module("kpg.sql.database_methods").execute(self, text, values, parameters)
+
+    def query(self, text: str, /, *values: Any, **parameters: Any) -> Collection:
+        """Return the collection of an SQL query, to combine with the methods of collections, or to output."""
+        from importlib import import_module
+
+        collection: Collection = import_module("kpg.sql.database_methods").collection_of(self, text, values, parameters)
+        return collection
+
     # Work and storage
 
     @property
     @abstractmethod
     def is_single_worker(self) -> bool:
         """Whether one worker holds all rows."""
+
+    @property
+    @abstractmethod
+    def is_durable(self) -> bool:
+        """Whether a directory keeps the rows."""
 
     @abstractmethod
     def settle(self) -> None:

@@ -18,7 +18,7 @@ from kpg.plan.plan_values import function_of_name, read_schema
 @HANDLERS.handles(CreateInputCommand)
 def create_input(rank: RankGeneration, command: CreateInputCommand, blocks: Blocks) -> None:
     """Create an input."""
-    rank.db.input(command.name, read_schema(command.schema), key=command.key)
+    rank.db.input(command.name, read_schema(command.schema), key=command.key, keep=command.keep)
 
 
 @HANDLERS.handles(InsertCommand)

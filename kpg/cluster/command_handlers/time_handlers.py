@@ -28,7 +28,7 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     """Move the clock and complete all work before it."""
     db = rank.db
     for name in command.dirty:  # on all ranks in the same order, whichever of them has rows
-        rank.find_input(name).base()
+        rank.find_input(name).prepare()
     busy, before = bool(db.pending), db.time
     db.move_clock(Frontier(command.to))
     rank.settle()

@@ -14,6 +14,7 @@ class CreateInputCommand(StructuralCommand):
     name: str
     schema: TrustedJson
     key: tuple[str, ...] | None
+    keep: bool = True  # False: a stream, whose rows are not kept
 
 
 @message("insert", COMMANDS)
