@@ -64,6 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "query",
         "service",
         "spark",
+        "sql",
         "terminal",
         "trace",
     },

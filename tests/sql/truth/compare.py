@@ -78,7 +78,7 @@ def canonical(value: Any, kind: str) -> Any:
 
 def canonical_float(value: float) -> object:
     """Return a finite float as approximate; others as a string, because nan equals itself in SQL."""
-    return str(value) if not math.isfinite(value) else Approximate(float(value), abs(value) * FLOAT_TOLERANCE)
+    return str(value) if not math.isfinite(value) else Approximate(float(value), abs(float(value)) * FLOAT_TOLERANCE)
 
 
 def canonical_numeric(value: Decimal) -> object:
