@@ -46,9 +46,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "opening": {"api", "cluster", "kernels", "spark", "storage"},
     "__init__": {"api", "client", "columns", "opening"},
     "query": {"api", "columns", "opening", "plan", "seminaive", "terminal"},
-    "sql": {"columns", "query"},
+    "sql": {"api", "columns", "plan", "query"},
     "service": {"algebra", "api", "columns", "observe", "plan", "query", "storage"},
-    "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "trace"},
+    "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "sql", "trace"},
     "bench": {
         "algebra",
         "api",

@@ -179,11 +179,11 @@ class CoalesceNode(BoundNode):
 
 
 def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """Bind not_null."""
+    """Bind not_null; an option is the reason that messages give instead of "null"."""
     (argument,) = arguments
     if not argument.type.nullable:
         return argument
-    return NotNullNode(argument, scope.code("null", call))
+    return NotNullNode(argument, scope.code(call.options[0]) if call.options else scope.code("null", call))
 
 
 class NotNullNode(BoundNode):

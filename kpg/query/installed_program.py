@@ -36,7 +36,7 @@ from kpg.errors import UndefinedName
 from kpg.query.demand import InputCounts, demand_from_outputs, magic_sets_together
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, schema_of
-from kpg.query.lower.lower_rule import UNIT
+from kpg.query.lower.unit_input import UNIT
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:

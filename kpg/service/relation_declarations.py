@@ -25,7 +25,7 @@ from kpg.errors import SchemaMismatch, TypeMismatch
 from kpg.query.ir.primitive_types import PRIMITIVE_TYPES
 from kpg.query.ir.program import Relation, RelationColumn
 from kpg.query.ir.terms import Kind
-from kpg.query.lower.lower_rule import UNIT
+from kpg.query.lower.unit_input import UNIT
 from kpg.query.lower.value_expressions import column_type, kind_of_type
 from kpg.query.source_text import did_you_mean
 

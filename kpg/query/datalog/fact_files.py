@@ -28,7 +28,7 @@ from kpg.errors import SchemaMismatch, Unavailable
 from kpg.query.datalog.io_options import TextFormat
 from kpg.query.ir.program import Relation
 from kpg.query.ir.terms import Kind
-from kpg.query.lower.lower_rule import UNIT
+from kpg.query.lower.unit_input import UNIT
 
 ARROW: dict[Kind, pa.DataType] = {
     "number": pa.int64(),

@@ -19,7 +19,8 @@ from kpg.query.delta_pipelines import DeltaPipeline, EqualNamesStep, ExtendStep,
 from kpg.query.ir.fallible_terms import term_can_fail
 from kpg.query.ir.terms import ConstantTerm
 from kpg.query.join_strategy import RulePlan
-from kpg.query.lower.lower_rule import UNIT, Bindings, RuleContext, build_step, head_rows, project
+from kpg.query.lower.lower_rule import Bindings, RuleContext, build_step, head_rows, project
+from kpg.query.lower.unit_input import UNIT
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection

@@ -37,16 +37,15 @@ from kpg.query.lower.lower_recursion import (
     saturation_obstacle,
     system_of,
 )
-from kpg.query.lower.lower_rule import UNIT, RuleContext, build_rule
+from kpg.query.lower.lower_rule import RuleContext, build_rule
 from kpg.query.lower.size_limits import with_size_limits
+from kpg.query.lower.unit_input import UNIT, unit_input
 from kpg.query.lower.value_expressions import column_type, within_range
 from kpg.seminaive.rule_paths import can_maintain
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Database, Input, SourceCollection
-
-UNIT_INPUT = "unit of queries"  # the input with one row, for rules without atoms
 
 
 @dataclass(slots=True)
@@ -283,11 +282,7 @@ class LoweredProgram:
 
     def _unit(self) -> Collection:
         """Return a collection of one row."""
-        existing = self.db.inputs.get(UNIT_INPUT)
-        if existing is None:
-            existing = self.db.input(UNIT_INPUT, Schema.of({UNIT: int}), keep_on_disk=False)
-            existing.insert([(0,)])
-        return existing
+        return unit_input(self.db)
 
     def _reduction_rows(self, reduction: AggregateReduction) -> Collection:
         """Return the groups of a relation, each with its aggregated value."""

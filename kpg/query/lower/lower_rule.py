@@ -31,12 +31,11 @@ from kpg.query.ir.terms import VariableTerm
 from kpg.query.join_strategy import RulePlan
 from kpg.query.lower.expressions import TermCompiler
 from kpg.query.lower.ranges import over_ranges
+from kpg.query.lower.unit_input import UNIT
 from kpg.query.lower.value_expressions import column_type, constant, within_range
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
-
-UNIT = " unit"  # the only column of rows without columns
 
 
 @dataclass(frozen=True, slots=True)

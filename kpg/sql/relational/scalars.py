@@ -107,6 +107,14 @@ class IsNull(Scalar):
 
 
 @dataclass(frozen=True, slots=True)
+class SameValue(Scalar):
+    """Whether two values of one type are equal, where null equals null (IS NOT DISTINCT FROM); never null itself."""
+
+    left: Scalar
+    right: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Case(Scalar):
     """The value of the first branch with a true condition. Other branches are not evaluated, so they cannot fail."""
 

@@ -1,0 +1,1 @@
+"""Lowering: the bound algebra, after its rewrites, as collections of the engine."""

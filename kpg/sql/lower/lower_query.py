@@ -1,0 +1,68 @@
+"""Lower a whole query to a collection: its columns are those of the result, in order, named as the query names them.
+
+    lower_query(db, query, sources)      sources has the collection of each table and installed view that it reads
+
+Lowering describes a plan and installs nothing. Result columns with equal names get numbers, since the columns of a
+collection have different names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kpg.columns.expression import Expression
+from kpg.sql.lower.lower_aggregates import lower_aggregate
+from kpg.sql.lower.lower_joins import lower_join
+from kpg.sql.lower.lower_rows import lower_filter, lower_project, lower_scan, lower_values
+from kpg.sql.lower.lower_set_operations import lower_distinct, lower_set_operation
+from kpg.sql.lower.lower_top_rows import lower_top_rows
+from kpg.sql.lower.relation_lowering import LowerNode, RelationLowering
+from kpg.sql.relational.relations import (
+    Aggregate,
+    BoundJoin,
+    BoundRelation,
+    Distinct,
+    Filter,
+    Project,
+    Query,
+    Scan,
+    SetOperation,
+    TopRows,
+    Values,
+)
+
+if TYPE_CHECKING:
+    from kpg.api.collection import Collection
+    from kpg.api.contracts import Database
+
+LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
+    Scan: lower_scan,
+    Values: lower_values,
+    Project: lower_project,
+    Filter: lower_filter,
+    BoundJoin: lower_join,
+    Aggregate: lower_aggregate,
+    Distinct: lower_distinct,
+    TopRows: lower_top_rows,
+    SetOperation: lower_set_operation,
+}
+
+
+def lower_query(db: Database, query: Query, sources: Mapping[str, Collection], *, joins: str = "auto") -> Collection:
+    """Return the collection of a query."""
+    table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
+    lowered = RelationLowering(db, sources, table, joins).lower(query.relation)
+    values: dict[str, Expression] = {}
+    for name, column in zip(query.names, query.relation.columns, strict=True):
+        values[free_name(name, values)] = lowered.reference(column)
+    return lowered.rows.select(**values)
+
+
+def free_name(name: str, taken: Mapping[str, object]) -> str:
+    """Return a name for a result column that no earlier column has."""
+    number, free = 1, name or "column"
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free

@@ -1,0 +1,54 @@
+"""The state of lowering one query: the db, the sources by name, and the relations lowered so far.
+
+Each bound relation is lowered once, so a relation that several others read (a CTE) is one plan. The functions that
+lower each kind of node are in the table of kpg/sql/lower/lower_query.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kpg.columns.bind import bind
+from kpg.columns.expression import ColumnReference, Expression
+from kpg.columns.schema import Type
+from kpg.sql.lower.lower_scalars import expression_of
+from kpg.sql.lower.lowered_relation import LoweredRelation
+from kpg.sql.relational.relations import BoundRelation, RecursiveVariable
+from kpg.sql.relational.scalars import Scalar
+
+if TYPE_CHECKING:
+    from kpg.api.collection import Collection
+    from kpg.api.contracts import Database
+
+LowerNode = Callable[["RelationLowering", BoundRelation], LoweredRelation]
+
+
+@dataclass(slots=True)
+class RelationLowering:
+    """Lowers the relations of one query, each once."""
+
+    db: Database
+    sources: Mapping[str, Collection]
+    table: Mapping[type[BoundRelation], LowerNode]
+    joins: str = "auto"  # "binary" and "delta" force one kind of join plan
+    variables: dict[RecursiveVariable, Collection] = field(default_factory=dict)
+    _lowered: dict[BoundRelation, LoweredRelation] = field(default_factory=dict)
+
+    def lower(self, relation: BoundRelation) -> LoweredRelation:
+        """Return the collection of a relation."""
+        lowered = self._lowered.get(relation)
+        if lowered is None:
+            lowered = self._lowered[relation] = self.table[type(relation)](self, relation)
+        return lowered
+
+    def expression(self, scalar: Scalar, relation: LoweredRelation) -> Expression:
+        """Return the expression of a scalar over the columns of a lowered relation."""
+        return expression_of(scalar, relation.names)
+
+    def type_of(self, expression: Expression, rows: Collection) -> Type:
+        """Return the column type of an expression over some rows."""
+        if isinstance(expression, ColumnReference):
+            return rows.schema.type_of(expression.name)
+        return bind(expression, rows.schema, self.db.symbols).type

@@ -1,0 +1,1 @@
+"""Rewrites: functions from the bound algebra to the bound algebra, each in a file of its own."""
