@@ -90,7 +90,7 @@ def index_of(
         dataflow=publisher.dataflow.name,
         private=installed is None,
         columns=tuple(f"{name.strip()}: {type_}" for name, type_ in zip(schema.names, schema.types, strict=True)),
-        keys=installed.keys if installed else schema.names[: spine.key_lanes],
+        keys=installed.keys if installed else schema.names[: schema.columns_in(spine.key_lanes)],
         rows=sum(map(len, batches)),
         batches=len(batches),
         nbytes=sum(batch.nbytes for batch in batches),

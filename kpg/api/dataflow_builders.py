@@ -99,7 +99,7 @@ class ArrangementsBuilder:
         if arranged.publisher is not None and arranged.publisher.dataflow is renderer.dataflow:
             return arranged
         rendered = renderer.rendered(arranged.arranged.stream, arranged.schema, None, consolidated=True)
-        return renderer.insert_batches(rendered, len(keys), name)
+        return renderer.insert_batches(rendered, arranged.schema.width_of(len(keys)), name)
 
     def _keep_errors(self, renderer: Renderer) -> None:
         """Arrange the errors that each plan depends on; plans that depend on the same errors share them."""

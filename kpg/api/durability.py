@@ -69,12 +69,12 @@ class DurableStore:
         # The clock may have passed some of the later times before this first read.
         batch_complete_updates(relation, relation.later, Frontier(now))
         spine = installed.handle.spine
-        lanes = [relation.order.index(column) for column in installed.schema.names]
+        lanes = list(relation.ordered.lanes_of(installed.schema.names))
         same = lanes == sorted(lanes)
         for batch in relation.batches:
             updates = batch.updates if same else consolidate(reorder_lanes(batch.updates, lanes))
             description = Description(spine.upper, batch.upper, batch.since)
-            spine.insert(Batch(updates, len(installed.keys), description))
+            spine.insert(Batch(updates, installed.schema.width_of(len(installed.keys)), description))
         installed.publisher.upper = spine.upper
         installed.dataflow.worker.queue_idle_work(installed.publisher)  # the restored batches may need compaction
         for later in relation.later:

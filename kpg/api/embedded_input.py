@@ -72,7 +72,7 @@ class EmbeddedInput(EncodingInput):
         self.db.pending.add(self.name, updates)
 
     def replace_lanes(self, data: Ints) -> None:
-        old = self.present(self.key, data[[self.schema.index(name) for name in self.key]])
+        old = self.present(self.key, data[list(self.schema.lanes_of(self.key))])
         if len(old):
             self.take_lanes(Updates(old.data, constant(self.db.time.elements[0]), -old.diffs))
         self._take(data, 1)
@@ -88,12 +88,12 @@ class EmbeddedInput(EncodingInput):
 
         The columns must be the first ones of the base arrangement.
         """
-        lanes = [self.schema.index(name) for name in names]
+        lanes = list(self.schema.lanes_of(names))
         wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
         base = self.base()
         self._catch_up(base)
         parts: list[Updates] = []
-        order = [base.schema.index(name) for name in self.schema.names]
+        order = list(base.schema.lanes_of(self.schema.names))
         last = (LAST,) * self.db.config.coordinates
         complete, counts = read(base.handle.batches(None), last, wanted)
         if complete.shape[1]:
@@ -105,7 +105,7 @@ class EmbeddedInput(EncodingInput):
             if mask.any():
                 parts.append(keep(Updates(updates.data, constant((0,)), updates.diffs), mask))
         if not parts:
-            return Updates(np.empty((len(self.schema), 0), np.int64), constant((0,)), constant((1,)))
+            return Updates(np.empty((self.schema.width, 0), np.int64), constant((0,)), constant((1,)))
         return consolidate_all(parts)
 
     def _catch_up(self, base: InstalledArrangement) -> None:
@@ -120,7 +120,7 @@ class EmbeddedInput(EncodingInput):
         """Pass the pending rows to the dataflow that arranges them."""
         base = self.base()
         assert self._source is not None
-        order = [self.schema.index(name) for name in base.schema.names]
+        order = list(self.schema.lanes_of(base.schema.names))
         now = self.db.time.elements
         for updates in self.db.pending.take(self.name):
             ordered = updates if order == sorted(order) else replace(updates, data=updates.data[order])

@@ -99,7 +99,7 @@ class EncodingInput(Input):
             raise SchemaMismatch(
                 f"input {self.name} has no key", hint='Declare one, as in db.input("users", key="id", ...).'
             )
-        self.replace_lanes(last_row_of_each_key(self._encode(rows), [self.schema.index(name) for name in self.key]))
+        self.replace_lanes(last_row_of_each_key(self._encode(rows), list(self.schema.lanes_of(self.key))))
 
     def check_rows(self, rows: Any) -> None:
         self._encode(rows)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from kpg.api.group_statistics import median_of, variance_of
 from kpg.columns.expression import ColumnReference
 from kpg.columns.lane_values import MAX
-from kpg.columns.schema import FLOAT64, INT64, Schema, Type
+from kpg.columns.schema import FLOAT64, INT64, Schema, Type, decimal
+from kpg.columns.wide_integers import MAX_DIGITS
 from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
 
@@ -69,7 +70,9 @@ class Group:
         type_ = self.collection.schema.type_of(column)
         if not type_.is_numeric:
             raise TypeMismatch(f"cannot take the {kind} of {column}", detail=f"It is {type_}.")
-        return type_ if kind == "sum" else FLOAT64.optional(type_.nullable)
+        if kind == "sum":
+            return decimal(MAX_DIGITS, type_.scale).optional(type_.nullable) if type_.kind == "decimal" else type_
+        return FLOAT64.optional(type_.nullable)
 
     def min(self, column: str, name: str | None = None, *, hierarchical: bool = False) -> Collection:
         """Return the least value of a column."""

@@ -37,7 +37,8 @@ class InstalledArrangement:
         self.keys = keys
         self.relations = relations  # the inputs that it is computed from
         self.schema: Schema = rendered.schema
-        self.placed = rendered.schema.names[: len(keys) if rendered.placed_by is None else rendered.placed_by]
+        lanes = rendered.placed_by  # if the key does not determine the worker
+        self.placed = rendered.schema.names[: len(keys) if lanes is None else rendered.schema.columns_in(lanes)]
         self.publisher: Publisher = rendered.publisher
         self.handle: TraceHandle = rendered.arranged.handle.clone(name)
         self.handle.set_physical(CLOSED)

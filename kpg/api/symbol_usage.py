@@ -23,8 +23,8 @@ def symbols_in_use(db: EmbeddedDatabase) -> Ints:
     """Return the ids of all symbols that occur in some row, sorted."""
     symbols: set[int] = set()
     for schema, updates in kept_rows(db):
-        for lane in range(updates.lanes):
-            if schema.types[lane].is_symbolic:
+        for lane in schema.symbolic_lanes():
+            if lane < updates.lanes:
                 symbols.update(np.unique(updates.data[lane]).tolist())
     return np.array(sorted(symbols), np.int64)
 

@@ -100,9 +100,9 @@ def read_rows(installed: InstalledArrangement, schema: Schema, time: Time, keys:
     """Return the rows and their counts, lanes in the order of `schema`."""
     batches = installed.handle.batches(None)
     if not batches:
-        return np.empty((len(schema), 0), np.int64), np.empty(0, np.int64)
+        return np.empty((schema.width, 0), np.int64), np.empty(0, np.int64)
     data, counts = read(batches, time, keys)
-    order = [installed.schema.index(name) for name in schema.names]
+    order = list(installed.schema.lanes_of(schema.names))
     return (data if order == sorted(order) else np.ascontiguousarray(data[order])), counts[0]
 
 

@@ -38,7 +38,7 @@ class UnreadChanges:
     def set_lanes(self, schema: Schema) -> None:
         """Set the order of columns in which the dataflow delivers changes."""
         self._lanes = schema
-        self._order = [schema.index(name) for name in self.schema.names]
+        self._order = list(schema.lanes_of(self.schema.names))
 
     def in_reading_order(self, updates: Updates) -> Updates:
         """Return delivered updates with their columns in the reader's order."""
@@ -77,7 +77,7 @@ class UnreadChanges:
         """Return all changes since this was last called, in the reader's order of columns."""
         parts, self._parts, self._rows = self._all_parts(), [], 0
         self._limit, self._left_to_trace = CHANGES_LIMIT, None
-        changes = concatenate(parts) if parts else no_updates(len(self.schema), self._coordinates)
+        changes = concatenate(parts) if parts else no_updates(self.schema.width, self._coordinates)
         if not self.was_read and len(parts) > 1:  # the initial content arrives in batches that may cancel each other
             changes = in_time_order(consolidate(changes))
         self.was_read = True

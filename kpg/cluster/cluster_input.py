@@ -85,8 +85,8 @@ class ClusterInput(EncodingInput):
         """Divide rows among the workers."""
         workers = self.db.workers
         if self.key:
-            lanes = [self.schema.index(name) for name in self.key]
-            symbolic = tuple(self.schema.types[lane].is_symbolic for lane in lanes)
+            lanes = list(self.schema.lanes_of(self.key))
+            symbolic = tuple(self.schema.lane_types()[lane].is_symbolic for lane in lanes)
             owner = owners_of(np.ascontiguousarray(updates.data[lanes]), symbolic, self.db.symbols, workers).owner
             return [(rank, keep(updates, owner == rank)) for rank in np.unique(owner).tolist()]
         if len(updates) < MIN_SHARED_ROWS:

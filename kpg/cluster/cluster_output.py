@@ -68,7 +68,7 @@ class ClusterOutput(Output):
         if not self.followed:
             self._follow()
         parts, self._unread = self._unread, []
-        changes = concatenate(parts) if parts else no_updates(len(self.schema), self.db.config.coordinates)
+        changes = concatenate(parts) if parts else no_updates(self.schema.width, self.db.config.coordinates)
         return Changes(in_time_order(changes), self.schema, self.db)
 
     def _follow(self) -> None:

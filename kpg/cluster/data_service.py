@@ -88,7 +88,7 @@ Blocks = list[Updates]
 def stage(service: DataService, request: requests.StageRequest, blocks: Blocks) -> None:
     """Keep rows until they are published."""
     relation = service.find_input(request.name)
-    if any(block.lanes != len(relation.schema) for block in blocks):
+    if any(block.lanes != relation.schema.width for block in blocks):
         raise SchemaMismatch(f"rows with another number of columns than {relation.name}")
     symbolic = symbolic_lanes(relation.schema)
     service.staged.add(request.key, [RowBlock(block, symbolic) for block in blocks])
@@ -102,7 +102,7 @@ def shard(service: DataService, request: requests.ShardRequest, blocks: Blocks) 
     """
     if not service.is_arranged(request.name):
         schema = service.find_input(request.name).schema
-        return Answer(None, [RowBlock(no_updates(len(schema), 1), symbolic_lanes(schema))])
+        return Answer(None, [RowBlock(no_updates(schema.width, 1), symbolic_lanes(schema))])
     schema, installed = service.arranged(request.name)
     keys = None
     if blocks:

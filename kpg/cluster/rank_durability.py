@@ -64,13 +64,13 @@ class RankDurable(DurableStore):
         relation = self.storage.take_relation(name)
         # The clock may have passed some of them, here or on another rank.
         batch_complete_updates(relation, relation.later, Frontier(now))
-        lanes = [relation.order.index(column) for column in installed.schema.names]
+        lanes = list(relation.ordered.lanes_of(installed.schema.names))
         spine = installed.handle.spine
         kept = [reorder_lanes(batch.updates, lanes) for batch in relation.batches]
         owned = self._exchange(installed, concatenate(kept) if kept else no_updates(len(lanes), len(now[0])))
         since = self.recovered.since.get(name, Frontier.start(len(now[0])))
         description = Description(spine.upper, Frontier(now), since)
-        spine.insert(Batch(consolidate(owned), len(installed.keys), description))
+        spine.insert(Batch(consolidate(owned), installed.schema.width_of(len(installed.keys)), description))
         installed.publisher.upper = spine.upper
         for later in relation.later:
             source.dataflow.feed(source, Message(now, reorder_lanes(later, lanes)))
@@ -78,11 +78,11 @@ class RankDurable(DurableStore):
     def _exchange(self, installed: InstalledArrangement, recovered: Updates) -> Updates:
         """Send each rank the recovered rows that it owns, and return those that this rank owns."""
         schema = installed.schema
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
-        is_text = tuple(schema.types[lane].is_symbolic for lane in range(len(installed.keys)))
+        key_lanes = schema.width_of(len(installed.keys))
+        is_text = tuple(type_.is_symbolic for type_ in schema.lane_types()[:key_lanes])
         ranks = 1 + len(self._mesh.peers)
         parts = partition(recovered, is_text, self._symbols, ranks) if len(recovered) else [None] * ranks
         empty = Updates(recovered.data[:, :0], recovered.times[:, :1], recovered.diffs[:, :1])
         sent = [part if part is not None else empty for part in parts]
-        received = self._mesh.exchange(sent, symbolic, self._check_abandoned)
+        received = self._mesh.exchange(sent, schema.symbolic_lanes(), self._check_abandoned)
         return concatenate([part for part in received if len(part)] or [empty])

@@ -84,8 +84,8 @@ class ReaderHolds:
 def between(hold: ReaderHold, schema: Schema, start: int, end: int) -> Updates:
     """Return the updates at times in [start, end), lanes as in `schema`; a start at or before the since means all."""
     parts = [within(batch.updates, start, end, hold.since) for batch in _overlapping(hold, start, end)]
-    updates = concatenate([part for part in parts if len(part)] or [no_updates(len(schema), 1)])
-    order = [hold.installed.schema.index(name) for name in schema.names]
+    updates = concatenate([part for part in parts if len(part)] or [no_updates(schema.width, 1)])
+    order = list(hold.installed.schema.lanes_of(schema.names))
     return consolidate(Updates(np.ascontiguousarray(updates.data[order]), updates.times, updates.diffs))
 
 

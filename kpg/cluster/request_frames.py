@@ -66,7 +66,7 @@ class IncomingRequest(NamedTuple):
 
 def symbolic_lanes(schema: Schema) -> tuple[int, ...]:
     """Return the lanes of a schema that are text."""
-    return tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
+    return schema.symbolic_lanes()
 
 
 def encode_frame(

@@ -4,6 +4,7 @@
     uint64    exact, or the row fails            does not mix with int64, except with constants
     float64   IEEE: overflow is inf              any division by zero fails, also of floats
     decimal   exact at the scale of the result: + and - the larger scale, * the sum of both; / gives float64
+              (kpg.columns.decimals)
     date      date + int64 days, date - date is int64 days
     timestamp timestamp + int64 microseconds, timestamp - timestamp is int64 microseconds; a timedelta counts as one
 
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kpg.columns import floats
+from kpg.columns import decimals, floats
 from kpg.columns.bound_nodes import (
     BindingScope,
     BoundNode,
@@ -29,17 +30,17 @@ from kpg.columns.bound_nodes import (
     TotalFunctionNode,
     adapt_all,
     any_nullable,
+    null_node,
 )
-from kpg.columns.coercion import as_decimal, as_float, coerce, common_type, refuse
-from kpg.columns.column_types.decimal_type import MAX_DIGITS
+from kpg.columns.coercion import as_float, coerce, common_type, refuse
 from kpg.columns.expression import FunctionCall
+from kpg.columns.lane_order import compare_lanes
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import (
     Checked,
     absolute_ints,
     add_constant,
     add_ints,
-    apply_at_common_scale,
     apply_within_limits,
     floor_divide_ints,
     modulo_ints,
@@ -48,7 +49,7 @@ from kpg.columns.overflow import (
     nonzero_ints,
     subtract_ints,
 )
-from kpg.columns.schema import FLOAT64, INT64, UINT64, Type, decimal
+from kpg.columns.schema import FLOAT64, INT64, UINT64, Type
 from kpg.columns.text_order import order_keys
 from kpg.columns.unsigned import on_unsigned
 from kpg.columns.updates import Ints
@@ -119,11 +120,11 @@ def _shift(
     call: FunctionCall, temporal: BoundNode, other: BoundNode, function: Callable[..., Checked], scope: BindingScope
 ) -> BoundNode:
     if isinstance(other, ConstantNode) and other.untyped:
-        other = ConstantNode(INT64.optional(), None, NULL, scope.symbols)
+        other = null_node(INT64, scope)
     if isinstance(other, ConstantNode) and isinstance(other.value, datetime.timedelta) and temporal.type.kind == "date":
         if other.value % datetime.timedelta(days=1):
             refuse(call, (temporal, other), "You can add only whole days to a date; cast it to timestamp.")
-        other = ConstantNode(INT64, other.value.days, other.value.days, scope.symbols)
+        other = ConstantNode(INT64, other.value.days, (other.value.days,), scope.symbols)
     if other.type.kind != "int64":
         refuse(call, (temporal, other), "Add days to a date, microseconds or a timedelta to a timestamp.")
     type_ = temporal.type.optional(any_nullable((temporal, other)))
@@ -151,7 +152,7 @@ def _binary(
             FLOAT64.optional(nullable), list(map(as_float, arguments)), partial(_float_function, on_floats)
         )
     if kind == "decimal":
-        return _decimal_binary(call, [as_decimal(a, scope) for a in arguments], scope, on_ints)
+        return decimals.sum_or_product(call, [decimals.as_decimal(a, scope) for a in arguments], scope, on_ints)
     if kind == "uint64":
         code = _failure_code(call, scope, "unsigned overflow")
         return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), code)
@@ -162,24 +163,6 @@ def _binary(
     if isinstance(b, ConstantNode) and on_ints is subtract_ints and not b.type.nullable and b.lane_value != NULL:
         return PartialFunctionNode(INT64.optional(nullable), (a,), partial(add_constant, -b.lane_value), code)
     return PartialFunctionNode(INT64.optional(nullable), arguments, on_ints, code)
-
-
-def _decimal_binary(
-    call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope, on_ints: Callable[..., Checked]
-) -> BoundNode:
-    a, b = (argument.type for argument in arguments)
-    if on_ints is multiply_ints:
-        scale, precision = a.scale + b.scale, a.precision + b.precision
-        if scale > MAX_DIGITS:
-            refuse(call, arguments, f"The product would have {scale} digits after the point, more than {MAX_DIGITS}.")
-        function = on_ints
-    else:
-        scale = max(a.scale, b.scale)
-        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-        function = partial(apply_at_common_scale, 10 ** (scale - a.scale), 10 ** (scale - b.scale), on_ints)
-    type_ = decimal(min(precision, MAX_DIGITS), scale).optional(any_nullable(arguments))
-    code = _failure_code(call, scope, f"{type_} overflow")
-    return PartialFunctionNode(type_, arguments, partial(apply_within_limits, *type_.limits(), function), code)
 
 
 def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -247,7 +230,7 @@ def _unary(
     if kind == "float64":
         return TotalFunctionNode(type_, arguments, partial(_float_function, function))
     if kind == "decimal":
-        return TotalFunctionNode(type_, arguments, function)  # the range of a decimal is symmetric
+        return decimals.negated(arguments[0]) if call.op == "neg" else decimals.absolute(arguments[0])
     if kind == "uint64":
         return PartialFunctionNode(
             type_, arguments, on_unsigned(on_ints), _failure_code(call, scope, "unsigned overflow")
@@ -287,7 +270,7 @@ def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScop
 
 
 def _pick_lanes(wins: Any, a: Ints, b: Ints) -> Ints:
-    return np.where(wins(a, b), a, b)
+    return np.where(compare_lanes(wins, a, b), a, b)
 
 
 def _pick_checked(wins: Any, a: Ints, b: Ints) -> Checked:

@@ -36,7 +36,16 @@ from kpg.columns import (
     unsigned,
     user_functions,
 )
-from kpg.columns.bound_nodes import BindingScope, Bools, BoundNode, ColumnNode, ConstantNode, fold, spread_lane
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    Bools,
+    BoundNode,
+    ColumnNode,
+    ConstantNode,
+    fold,
+    null_node,
+    spread_lane,
+)
 from kpg.columns.expression import (
     Apply,
     ColumnReference,
@@ -49,8 +58,7 @@ from kpg.columns.expression import (
     wrap,
 )
 from kpg.columns.expression_origin import Failure
-from kpg.columns.lane_values import NULL
-from kpg.columns.scalar_values import encode_value
+from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import INT64, Schema, literal_type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
@@ -140,27 +148,34 @@ class Evaluated(NamedTuple):
 class BoundExpression:
     """An expression with known columns and types.
 
-    type      the type of its values           column   the lane of the column if it is just a column, else None
-    lanes     the lanes it reads               fallible whether a row can fail
+    type      the type of its values           column   the position of the column if it is just a column, else None
+    columns   the positions of the columns it reads     fallible   whether a row can fail
     """
 
-    __slots__ = ("_node", "_scope", "column", "expression", "fallible", "lanes", "name", "type")
+    __slots__ = ("_node", "_scope", "column", "columns", "expression", "fallible", "name", "type")
 
     def __init__(self, expression: Expression, node: BoundNode, scope: BindingScope) -> None:
         self.expression = expression
         self.name = name_of(expression)
         self.type = node.type
         self.fallible = node.fallible
-        self.lanes = tuple(sorted(node.lanes))
-        self.column = node.lane if isinstance(node, ColumnNode) else None
+        self.columns = tuple(sorted(node.columns))
+        self.column = node.position if isinstance(node, ColumnNode) else None
         self._node = node
         self._scope = scope
 
+    @property
+    def read_lanes(self) -> list[int | None]:
+        """For each lane of the value, the lane of the data if the expression is just a column, else None."""
+        if self.column is None:
+            return [None] * self.type.lanes
+        return list(self._scope.schema.lanes_at(self.column))
+
     def evaluate(self, data: Ints) -> Evaluated:
-        """Return the value of each of the n rows of int64[lanes, n]."""
+        """Return the value of each of the n rows of int64[lanes, n]: int64[n], or int64[k, n] if it has k lanes."""
         values, codes = self._node.run(data)
         n = data.shape[1]
-        if values.shape[0] != n:
+        if values.shape[-1] != n:
             values = spread_lane(values, n)
         if codes is not None:
             codes = spread_lane(codes, n) if np.count_nonzero(codes) else None
@@ -194,8 +209,7 @@ def bind_condition(expression: object, schema: Schema, symbols: Symbols) -> Boun
 
 def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
     if isinstance(expression, ColumnReference):
-        lane = scope.schema.index(expression.name)
-        return ColumnNode(scope.schema.types[lane], lane)
+        return ColumnNode(scope.schema, scope.schema.index(expression.name))
     if isinstance(expression, Literal):
         return _literal(expression.value, scope)
     if isinstance(expression, Named):
@@ -216,11 +230,11 @@ def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
 
 def _literal(value: Any, scope: BindingScope) -> ConstantNode:
     if value is None:
-        return ConstantNode(INT64.optional(), None, NULL, scope.symbols, untyped=True)
+        return null_node(INT64, scope, untyped=True)
     if isinstance(value, datetime.timedelta):  # a number of microseconds, the unit of timestamps
-        return ConstantNode(INT64, value, value // datetime.timedelta(microseconds=1), scope.symbols)
+        return ConstantNode(INT64, value, (value // datetime.timedelta(microseconds=1),), scope.symbols)
     type_ = literal_type(value)
     try:
-        return ConstantNode(type_, value, encode_value(type_, value, scope.symbols), scope.symbols)
+        return ConstantNode(type_, value, encode_lanes(type_, value, scope.symbols), scope.symbols)
     except (ValueError, TypeError) as error:
         raise TypeMismatch(f"no column can hold the constant {repr(value)[:80]}", detail=f"{error}.") from None

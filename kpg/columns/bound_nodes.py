@@ -1,6 +1,7 @@
 """Bound expressions: a tree of nodes that compute lanes.
 
     node.run(data) -> (values, codes)     values int64[n or 1]; codes int64[n or 1] or None
+                                          values int64[k, n or 1] if the type of the node has k lanes, k > 1
 
 A code other than 0 marks a row on which the expression failed. It is an index into the failures of the `BindingScope`,
 and the value of such a row has no meaning. A lane of length 1 stands for n equal values, so constants cost nothing.
@@ -17,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
-from kpg.columns.lane_values import NULL
-from kpg.columns.scalar_values import decode_value, encode_value
+from kpg.columns.lane_values import NULL, is_null
+from kpg.columns.scalar_values import decode_value, encode_lanes
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
@@ -65,17 +66,17 @@ class BindingScope:
 
 
 class BoundNode(ABC):
-    """Computes one lane from the lanes of a batch."""
+    """Computes the lanes of one value from the lanes of a batch."""
 
-    __slots__ = ("fallible", "lanes", "type")
+    __slots__ = ("columns", "fallible", "type")
 
     type: Type
-    lanes: frozenset[int]
+    columns: frozenset[int]  # the positions of the columns that it reads
     fallible: bool
 
     def __init__(self, type_: Type, arguments: Sequence[BoundNode], fallible: bool) -> None:
         self.type = type_
-        self.lanes = frozenset().union(*(argument.lanes for argument in arguments))
+        self.columns = frozenset().union(*(argument.columns for argument in arguments))
         self.fallible = fallible or any(argument.fallible for argument in arguments)
 
     @abstractmethod
@@ -86,15 +87,16 @@ class BoundNode(ABC):
 class ColumnNode(BoundNode):
     """The value of a column."""
 
-    __slots__ = ("lane",)
+    __slots__ = ("_slot", "position")
 
-    def __init__(self, type_: Type, lane: int) -> None:
-        super().__init__(type_, (), False)
-        self.lane = lane
-        self.lanes = frozenset({lane})
+    def __init__(self, schema: Schema, position: int) -> None:
+        super().__init__(schema.types[position], (), False)
+        self.position = position
+        self.columns = frozenset({position})
+        self._slot = schema.slots[position]
 
     def run(self, data: Ints) -> NodeResult:
-        return data[self.lane], None
+        return data[self._slot], None
 
 
 class ConstantNode(BoundNode):
@@ -102,11 +104,12 @@ class ConstantNode(BoundNode):
 
     __slots__ = ("_held", "_lane", "untyped", "value")
 
-    def __init__(self, type_: Type, value: Any, lane: int, symbols: Symbols, untyped: bool = False) -> None:
+    def __init__(self, type_: Type, value: Any, lanes: Sequence[int], symbols: Symbols, untyped: bool = False) -> None:
         super().__init__(type_, (), False)
+        assert len(lanes) == type_.lanes
         self.value = value
         self.untyped = untyped
-        self._lane = np.array([lane], np.int64)
+        self._lane = np.array(lanes, np.int64) if len(lanes) == 1 else np.array(lanes, np.int64).reshape(-1, 1)
         self._held = symbols.hold(self._lane) if type_.is_symbolic else None
 
     def run(self, data: Ints) -> NodeResult:
@@ -114,8 +117,19 @@ class ConstantNode(BoundNode):
 
     @property
     def lane_value(self) -> int:
-        """The lane value of the constant."""
+        """The lane value of a constant of one lane."""
+        assert self._lane.ndim == 1
         return int(self._lane[0])
+
+    @property
+    def lane_values(self) -> tuple[int, ...]:
+        """The lane values of the constant."""
+        return tuple(self._lane.ravel().tolist())
+
+
+def null_node(type_: Type, scope: BindingScope, untyped: bool = False) -> ConstantNode:
+    """Return null as a value of a type."""
+    return ConstantNode(type_.optional(), None, (NULL,) * type_.lanes, scope.symbols, untyped)
 
 
 class TotalFunctionNode(BoundNode):
@@ -156,7 +170,7 @@ class PartialFunctionNode(BoundNode):
         computed, failed = self._compute(*values)
         if self._nullable:
             null = null_rows(values, self._nullable)
-            collides = computed == NULL  # a result of -2**63 would read as null
+            collides = is_null(computed)  # a result of -2**63 would read as null
             failed = (collides if failed is None else failed | collides) > null
             if np.count_nonzero(null):
                 computed = np.where(null, NULL, computed)
@@ -185,9 +199,9 @@ def first_code(codes: Ints | None, others: Ints | None) -> Ints | None:
 
 def null_rows(values: Sequence[Ints], positions: Sequence[int]) -> Bools:
     """Return the rows in which some of the values at `positions` is null."""
-    null: Bools = values[positions[0]] == NULL
+    null: Bools = is_null(values[positions[0]])
     for position in positions[1:]:
-        null = null | (values[position] == NULL)
+        null = null | is_null(values[position])
     return null
 
 
@@ -203,7 +217,9 @@ def any_nullable(nodes: Sequence[BoundNode]) -> bool:
 
 def spread_lane(values: Ints, n: int) -> Ints:
     """Return a value for each of n rows; a constant is repeated."""
-    return values if values.shape[0] == n else np.ascontiguousarray(np.broadcast_to(values, n))
+    if values.shape[-1] == n:
+        return values
+    return np.ascontiguousarray(np.broadcast_to(values, (*values.shape[:-1], n)))
 
 
 def adapt(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
@@ -211,10 +227,10 @@ def adapt(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     if not isinstance(node, ConstantNode) or (node.type.same(type_) and not node.untyped):
         return node
     if node.untyped:
-        return ConstantNode(type_.optional(), None, NULL, scope.symbols)
+        return null_node(type_, scope)
     try:
         required = type_.optional(False)
-        return ConstantNode(required, node.value, encode_value(required, node.value, scope.symbols), scope.symbols)
+        return ConstantNode(required, node.value, encode_lanes(required, node.value, scope.symbols), scope.symbols)
     except (ValueError, TypeError, SchemaMismatch):
         return node
 
@@ -236,10 +252,10 @@ def _flexibility(node: BoundNode) -> int:
 
 def fold(node: BoundNode, scope: BindingScope) -> BoundNode:
     """Return the constant value of a node that reads no column, or the node itself."""
-    if node.lanes or isinstance(node, ConstantNode):
+    if node.columns or isinstance(node, ConstantNode):
         return node
     values, codes = node.run(_NO_LANES)
     if codes is not None and codes[0]:
         return node
-    lane = int(values[0])
-    return ConstantNode(node.type, decode_value(node.type, lane, scope.symbols), lane, scope.symbols)
+    lanes = values[..., 0].reshape(-1).tolist()
+    return ConstantNode(node.type, decode_value(node.type, lanes, scope.symbols), lanes, scope.symbols)

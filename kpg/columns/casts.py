@@ -3,7 +3,7 @@
 to int64     float64 and decimal lose their fraction (towards zero); bool is 0 or 1; string in decimal digits
 to uint64    the same from 0 to 2**64 - 1
 to float64   the nearest float                 to bool     int64: true unless zero; string: true or false
-to decimal   rounded half to even from float64 and decimal; from string exact or failed
+to decimal   rounded half away from zero from float64 (its first 15 digits) and decimal; from string exact or failed
 to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
 to date      of a timestamp its day; string in ISO 8601       to timestamp   of a date its midnight UTC
 
@@ -30,17 +30,19 @@ from kpg.columns.bound_nodes import (
     PartialFunctionNode,
     TotalFunctionNode,
     as_bool,
+    null_node,
 )
 from kpg.columns.coercion import as_float, coerce, int_to_float, refuse, unsigned_to_float
-from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.column_types.uint64_type import to_unsigned_lane
+from kpg.columns.decimals import float_to_decimal, rescaled
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked
 from kpg.columns.schema import Type
 from kpg.columns.text import PerValueNode
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import narrow_wide, truncate_wide
 
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _INT64_LIMIT: Final = 2.0**63  # the first float above int64
@@ -53,7 +55,7 @@ def cast(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     target: Type = call.options[0]
     type_ = target.optional(target.nullable or source.nullable)
     if isinstance(argument, ConstantNode) and argument.untyped:
-        return ConstantNode(target.optional(), None, NULL, scope.symbols)
+        return null_node(target, scope)
     code = scope.code(f"the value cannot be cast to {target.optional(False)}", call)
     if source.kind == target.kind:
         return _same_kind(argument, type_, scope, code)
@@ -66,18 +68,7 @@ def cast(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
 def _same_kind(argument: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
     if type_.kind != "decimal":
         return coerce(argument, type_, scope)
-    down = 10 ** max(0, argument.type.scale - type_.scale)
-    up = 10 ** max(0, type_.scale - argument.type.scale)
-    return PartialFunctionNode(type_, (argument,), partial(_rescale, up, down, *type_.limits()), code)
-
-
-def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
-    whole, rest = np.divmod(lane, down)
-    half = 2 * rest - down  # from -down to down - 2: no overflow, down is at most 10**18
-    rounded = whole + ((half > 0) | ((half == 0) & (whole % 2 == 1)))
-    wide = np.abs(rounded) > (10**MAX_DIGITS - 1) // up
-    scaled = rounded * up
-    return scaled, wide | (scaled < low) | (scaled > high)
+    return rescaled(argument, type_, code)
 
 
 def _float_to_int(low: int, high: int, lane: Ints) -> Checked:
@@ -87,21 +78,14 @@ def _float_to_int(low: int, high: int, lane: Ints) -> Checked:
     return numbers, failed | (numbers < low) | (numbers > high)
 
 
-def _float_to_decimal(scale: int, low: int, high: int, lane: Ints) -> Checked:
-    with np.errstate(all="ignore"):
-        values = np.rint(floats.from_lane(lane) * 10.0**scale)
-    failed = ~((values >= low) & (values <= high))
-    return np.where(failed, 0.0, values).astype(np.int64), failed
-
-
 def _decimal_to_int(scale: int, lane: Ints) -> Ints:
     whole: Ints = np.sign(lane) * (np.abs(lane) // 10**scale)
     return whole
 
 
-def _int_to_decimal(scale: int, high: int, lane: Ints) -> Checked:
-    limit = high // 10**scale
-    return lane * 10**scale, (lane > limit) | (lane < -limit)
+def _wide_to_int(scale: int, low: int, lane: Ints) -> Checked:
+    numbers, unfit = narrow_wide(truncate_wide(lane, scale))
+    return numbers, unfit | (numbers < low)
 
 
 def _int_to_unsigned(lane: Ints) -> Checked:
@@ -203,10 +187,12 @@ def _from_float_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: 
 
 
 def _from_float_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
-    return PartialFunctionNode(type_, (node,), partial(_float_to_decimal, type_.scale, *type_.limits()), code)
+    return PartialFunctionNode(type_, (node,), partial(float_to_decimal, type_), code)
 
 
 def _from_decimal_to_int(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
+    if node.type.lanes > 1:
+        return PartialFunctionNode(type_, (node,), partial(_wide_to_int, node.type.scale, type_.limits()[0]), code)
     return TotalFunctionNode(type_, (node,), partial(_decimal_to_int, node.type.scale))
 
 
@@ -215,7 +201,7 @@ def _from_decimal_to_float(node: BoundNode, type_: Type, scope: BindingScope, co
 
 
 def _from_int_to_decimal(node: BoundNode, type_: Type, scope: BindingScope, code: int) -> BoundNode:
-    return PartialFunctionNode(type_, (node,), partial(_int_to_decimal, type_.scale, type_.limits()[1]), code)
+    return rescaled(node, type_, code)
 
 
 _CASTS: Final[dict[tuple[str, str], Conversion]] = {

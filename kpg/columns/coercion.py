@@ -24,13 +24,14 @@ from kpg.columns.bound_nodes import (
     TotalFunctionNode,
     any_nullable,
 )
-from kpg.columns.column_types.decimal_type import MAX_DIGITS
 from kpg.columns.column_types.uint64_type import from_unsigned_lane
+from kpg.columns.decimals import rescaled
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
-from kpg.columns.overflow import Checked, apply_within_limits
+from kpg.columns.overflow import Checked
 from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import MAX_DIGITS, to_floats, widen
 from kpg.errors import TypeMismatch
 
 LEAST_VALUES: Final = {"int64": "-2**63", "uint64": "0"}  # encoded as null is, so a nullable column cannot hold them
@@ -53,8 +54,8 @@ def unsigned_to_float(lane: Ints) -> Ints:
 
 
 def decimal_to_float(scale: int, lane: Ints) -> Ints:
-    """Return the float64 lane of a decimal lane."""
-    return floats.to_lane(lane.astype(np.float64) / 10.0**scale)
+    """Return the float64 lane of decimals of one lane or of two."""
+    return floats.to_lane(lane.astype(np.float64) / 10.0**scale if lane.ndim == 1 else to_floats(lane, scale))
 
 
 def as_float(node: BoundNode) -> BoundNode:
@@ -68,24 +69,6 @@ def as_float(node: BoundNode) -> BoundNode:
             FLOAT64.optional(node.type.nullable), [node], partial(decimal_to_float, node.type.scale)
         )
     return node
-
-
-def as_decimal(node: BoundNode, scope: BindingScope) -> BoundNode:
-    """Return an int64 as a decimal without fraction, a decimal unchanged."""
-    if node.type.kind == "decimal":
-        return node
-    if isinstance(node, ConstantNode):
-        digits = len(str(abs(node.lane_value)))
-        if digits > MAX_DIGITS:
-            raise TypeMismatch(f"{node.value} has more than the {MAX_DIGITS} digits of a decimal")
-        return ConstantNode(decimal(digits), node.value, node.lane_value, scope.symbols)
-    type_ = decimal(MAX_DIGITS).optional(node.type.nullable)
-    code = scope.code(f"int64 too large for {type_}")
-    return PartialFunctionNode(type_, [node], partial(apply_within_limits, *type_.limits(), _unchanged), code)
-
-
-def _unchanged(lane: Ints) -> Checked:
-    return lane, None
 
 
 def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
@@ -106,21 +89,16 @@ def common_type(call: FunctionCall, arguments: Sequence[BoundNode]) -> Type:
 
 def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
     """Return a node as a type of the same kind with a larger scale, or with null."""
-    if node.type.kind == "decimal" and (node.type.scale != type_.scale or node.type.precision > type_.precision):
-        up = 10 ** (type_.scale - node.type.scale)
-        code = scope.code(f"{type_} overflow")
-        scaled = partial(apply_within_limits, *type_.limits(), partial(_scale_up, up))
-        return PartialFunctionNode(type_.optional(node.type.nullable), [node], scaled, code)
+    if node.type.kind == "decimal" and (not node.type.same(type_) or node.type.precision > type_.precision):
+        if node.type.scale == type_.scale and node.type.precision <= type_.precision:
+            return TotalFunctionNode(type_.optional(node.type.nullable), [node], widen)
+        return rescaled(node, type_.optional(node.type.nullable), scope.code(f"{type_} overflow"))
     if type_.kind in LEAST_VALUES and type_.nullable and not node.type.nullable:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:
             return node
         reason = f"a nullable {type_.kind} column cannot hold {LEAST_VALUES[type_.kind]}"
         return PartialFunctionNode(type_, [node], _refuse_lowest, scope.code(reason))
     return node
-
-
-def _scale_up(up: int, lane: Ints) -> Checked:
-    return lane * up, np.abs(lane) > (10**MAX_DIGITS - 1) // up
 
 
 def _refuse_lowest(lane: Ints) -> Checked:

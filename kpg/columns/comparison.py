@@ -14,6 +14,7 @@ import numpy as np
 
 from kpg.columns.bound_nodes import (
     BindingScope,
+    Bools,
     BoundNode,
     ConstantNode,
     NodeResult,
@@ -23,10 +24,13 @@ from kpg.columns.bound_nodes import (
     as_bool,
 )
 from kpg.columns.coercion import refuse
+from kpg.columns.decimals import compare_decimals
 from kpg.columns.expression import FunctionCall
 from kpg.columns.hashing import mix
+from kpg.columns.lane_order import compare_lanes
 from kpg.columns.lane_values import MAX, NULL
-from kpg.columns.scalar_values import encode_value
+from kpg.columns.lane_values import is_null as is_null_value
+from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import BOOL, INT64
 from kpg.columns.symbols import Symbols
 from kpg.columns.text_order import order_keys
@@ -56,6 +60,10 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
     )
     if a.type.kind != b.type.kind and not number:
         refuse(call, (a, b), f'Types must be equal to be compared: cast one, as in .cast("{a.type.optional(False)}").')
+    if "decimal" in (a.type.kind, b.type.kind) and max(a.type.lanes, b.type.lanes) > 1:
+        scale = max(a.type.scale, b.type.scale)
+        shifts = scale - a.type.scale, scale - b.type.scale
+        return TotalFunctionNode(type_, (a, b), partial(compare_decimals, function, shifts))
     if a.type.scale != b.type.scale:
         scale = max(a.type.scale, b.type.scale)
         ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
@@ -66,7 +74,7 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
 
 
 def _compare_lanes(function: Any, a: Ints, b: Ints) -> Ints:
-    return as_bool(function(a, b))
+    return as_bool(compare_lanes(function, a, b))
 
 
 def _compare_symbols(symbols: Symbols, function: Any, a: Ints, b: Ints) -> Ints:
@@ -100,8 +108,8 @@ class IsNullNode(BoundNode):
     def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
         if not self._argument.type.nullable:
-            return np.zeros(len(values), np.int64), codes
-        return as_bool(values == NULL), codes
+            return np.zeros(values.shape[-1], np.int64), codes
+        return as_bool(is_null_value(values)), codes
 
 
 def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -113,10 +121,10 @@ def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScop
         if literal.value is None:
             raise TypeMismatch("is_in does not take null", detail=f"In {call!r}.", hint="Use is_null() for null.")
         try:
-            lanes.append(encode_value(type_, literal.value, scope.symbols))
+            lanes.append(encode_lanes(type_, literal.value, scope.symbols))
         except (ValueError, TypeError, SchemaMismatch) as error:
             raise TypeMismatch(f"{literal.value!r} is not {type_}", detail=f"{error}, in {call!r}.") from None
-    return IsInNode(argument, np.array(sorted(set(lanes)), np.int64), scope.symbols)
+    return IsInNode(argument, np.array(sorted(set(lanes)), np.int64).reshape(-1, type_.lanes), scope.symbols)
 
 
 class IsInNode(BoundNode):
@@ -127,21 +135,23 @@ class IsInNode(BoundNode):
     def __init__(self, argument: BoundNode, members: Ints, symbols: Symbols) -> None:
         super().__init__(BOOL.optional(argument.type.nullable), (argument,), False)
         self._argument = argument
-        self._members = members
-        self._held = symbols.hold(members) if argument.type.is_symbolic else None
+        self._members = members[:, 0] if argument.type.lanes == 1 else members
+        self._held = symbols.hold(self._members) if argument.type.is_symbolic else None
 
     def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
-        if len(self._members) <= _MAX_COMPARED_MEMBERS:
-            matches = np.zeros(len(values), np.bool_)
-            for member in self._members:
-                matches |= values == member
-        else:
-            matches = np.isin(values, self._members)
-        answer = as_bool(matches)
+        answer = as_bool(self._matches(values))
         if self._argument.type.nullable:
-            answer = np.where(values == NULL, NULL, answer)
+            answer = np.where(is_null_value(values), NULL, answer)
         return answer, codes
+
+    def _matches(self, values: Ints) -> Bools:
+        matches = np.zeros(values.shape[-1], np.bool_)
+        if len(self._members) > _MAX_COMPARED_MEMBERS and values.ndim == 1:
+            return np.isin(values, self._members)
+        for member in self._members:
+            matches |= values == member if values.ndim == 1 else (values == member.reshape(-1, 1)).all(axis=0)
+        return matches
 
 
 def symbol_id(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -162,7 +172,7 @@ def hash_value(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindin
 
 
 class HashNode(BoundNode):
-    """A hash of the value: of the text of strings, of the lane of all other types."""
+    """A hash of the value: of the text of strings, of the lanes of all other types."""
 
     __slots__ = ("_argument", "_symbols")
 
@@ -175,4 +185,9 @@ class HashNode(BoundNode):
         lane, codes = self._argument.run(data)
         if self._argument.type.is_symbolic:
             lane = self._symbols.hash_of(lane)
-        return mix(lane), codes
+        if lane.ndim == 1:
+            return mix(lane), codes
+        hashed = np.zeros(lane.shape[1], np.int64)
+        for part in lane:
+            hashed = mix(hashed ^ part)
+        return hashed, codes

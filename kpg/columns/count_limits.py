@@ -26,7 +26,7 @@ def counts_as_int64(name: str, schema: Schema, data: Ints, counts: Ints, symbols
     row, count = next(((row, count) for row, count in enumerate(counts.tolist()) if abs(count) > MAX), (0, 0))
     if not count:
         return counts.astype(np.int64)
-    lanes = np.ascontiguousarray(data[: len(schema), row : row + 1])
+    lanes = np.ascontiguousarray(data[: schema.width, row : row + 1])
     raise DataError(
         f"{name} holds a row more often than 64 bits can count",
         detail=f"The row is {decode_rows(schema, lanes, symbols)[0]}; its count is {count}.",

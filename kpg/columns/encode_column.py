@@ -1,10 +1,10 @@
-"""Encode one column of Arrow, NumPy or Python values as one lane. kpg.columns.decode_column is the inverse.
+"""Encode one column of Arrow, NumPy or Python values as its lanes. kpg.columns.decode_column is the inverse.
 
     decode(type, encode(type, values)) == values        up to NaN and -0.0, which are canonical
 
 Conversions lose nothing. A number that does not fit, a fraction of a microsecond, a date outside the years 1 to 9999 or
 a value of another type raises SchemaMismatch, which names the column and the row. Only columns of Python objects run
-Python code for each value.
+Python code for each value. "The lane" of a type of several lanes is a block int64[lanes, n], and so is `out`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.lane_values import NULL
-from kpg.columns.scalar_values import encode_value, null_hint
+from kpg.columns.scalar_values import encode_lanes, encode_value, null_hint
 from kpg.columns.schema import INT64, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.unfit_values import show
@@ -37,13 +37,20 @@ def encode_list(type_: Type, values: Sequence[Any], name: str, symbols: Symbols)
     lane = _encode_plain(type_, values, symbols)
     if lane is not None:
         return lane
-    lane = np.empty(len(values), np.int64)
+    lane = empty_lane(type_, len(values))
     for row, value in enumerate(values):
         try:
-            lane[row] = encode_value(type_, value, symbols)
+            lane[..., row] = (
+                encode_value(type_, value, symbols) if type_.lanes == 1 else encode_lanes(type_, value, symbols)
+            )
         except (ValueError, TypeError) as error:
             refuse(name, row, str(error), getattr(error, "hint", None))
     return lane
+
+
+def empty_lane(type_: Type, n: int) -> Ints:
+    """Return memory for n values of a type: int64[n], or int64[lanes, n] if it has several lanes."""
+    return np.empty(n if type_.lanes == 1 else (type_.lanes, n), np.int64)
 
 
 def _encode_plain(type_: Type, values: Sequence[Any], symbols: Symbols) -> Ints | None:
@@ -66,7 +73,7 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
     if isinstance(array, pa.ChunkedArray):
         offset = 0
         for chunk in array.chunks:
-            encode_arrow(type_, chunk, name, symbols, out[offset : offset + len(chunk)], start + offset)
+            encode_arrow(type_, chunk, name, symbols, out[..., offset : offset + len(chunk)], start + offset)
             offset += len(chunk)
         return
     if isinstance(array, pa.ExtensionArray):
@@ -102,6 +109,8 @@ def _accepts(type_: Type, source: pa.DataType) -> bool:
 
 
 def _check_limits(type_: Type, lane: Ints, null: npt.NDArray[np.bool_] | None, name: str, start: int) -> None:
+    if type_.lanes > 1:  # the type has checked them
+        return
     if type_.is_symbolic:
         _check_dictionary_nulls(type_, lane, null, name, start)
         return

@@ -3,7 +3,8 @@
     value  →  (1, part, part, ...)  or zeros for null;    Σ of these over a group  →  count, sum, average
 
 Integers, decimals and times are split into two parts of 32 bits, so that a sum has 96 bits and is checked only when it
-is read. Floats are split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, in any order.
+is read. Decimals of two lanes are split into four parts; their sums have 160 bits, of which 128 can be read. Floats are
+split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, in any order.
 A float with bits outside of that range, infinity and NaN have no such parts: they are *outliers* (see
 kpg.operators.exact_float_sums).
 """
@@ -19,9 +20,10 @@ import numpy.typing as npt
 
 from kpg.columns.exact_diffs import MAX_MASS
 from kpg.columns.floats import from_lane, to_lane
-from kpg.columns.lane_values import MAX, NULL
+from kpg.columns.lane_values import MAX, NULL, is_null
 from kpg.columns.schema import Type
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import divide_wide, from_words, narrow_wide, outside, widen
 
 MASK = np.int64(0xFFFFFFFF)  # the bits of one part
 _UNSIGNED_HIGH = np.int64(2**31)  # the lane of a uint64 is the number minus 2**63: 2**31 in the high part
@@ -74,18 +76,24 @@ def fit_totals(totals: tuple[int, ...], kinds: LaneKinds) -> tuple[int, ...]:
 
 def part_count(type_: Type) -> int:
     """Return the number of lanes that a value of a type is split into, its count included."""
-    return 1 + (FLOAT_PARTS if type_.kind == "float64" else 2)
+    return 1 + (FLOAT_PARTS if type_.kind == "float64" else 2 * type_.lanes)
 
 
 def split(values: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
     """Return the parts of each value, and which values are outliers (None if none is)."""
-    present = values != NULL if type_.nullable else np.ones(len(values), np.bool_)
+    n = values.shape[-1]
+    present = ~is_null(values) if type_.nullable else np.ones(n, np.bool_)
     if type_.kind == "float64":
         return _split_floats(values, present)
-    parts = np.empty((3, len(values)), np.int64)
+    parts = np.empty((part_count(type_), n), np.int64)
     parts[0] = present
-    np.bitwise_and(values, MASK, out=parts[1])
-    np.right_shift(values, 32, out=parts[2])
+    high = values
+    if type_.lanes == 2:
+        high, low = values[0], (values[1] ^ np.int64(NULL)).view(np.uint64)
+        parts[1] = low & np.uint64(MASK)
+        parts[2] = low >> np.uint64(PART_BITS)
+    np.bitwise_and(high, MASK, out=parts[-2])
+    np.right_shift(high, PART_BITS, out=parts[-1])
     if type_.kind == "uint64":
         parts[2] += _UNSIGNED_HIGH
     if type_.nullable:
@@ -118,9 +126,11 @@ def _split_floats(values: Ints, present: npt.NDArray[np.bool_]) -> tuple[Ints, n
     return parts, failed if failed.any() else None
 
 
-def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return the sums of accumulated parts as a lane of the type, and which of them do not fit."""
+def total(parts: Ints, type_: Type, result: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the sums of accumulated parts of a type as a lane of the result type, and which of them do not fit."""
     count = parts[0]
+    if result.kind == "decimal":
+        return _decimal_total(parts, result)
     if type_.kind == "float64":
         values, failed = to_lane(_float_total(parts[1:])), is_out_of_range(parts)
     else:
@@ -133,6 +143,33 @@ def total(parts: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
         if type_.nullable:  # in such a column -2^63 means null
             failed |= (values == NULL) & (count != 0)
     return np.where(count == 0, NULL, values) if type_.nullable else values, failed
+
+
+def _decimal_total(parts: Ints, result: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    block, failed = wide_total(parts)
+    failed |= outside(block, result.limits()[1])
+    values = block if result.lanes == 2 else narrow_wide(block)[0]
+    return np.where(parts[0] == 0, NULL, values) if result.nullable else values, failed
+
+
+def wide_total(parts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the sums of accumulated parts of integers as 128-bit integers, and which of them do not fit."""
+    digits, carry = np.empty((4, parts.shape[1]), np.int64), np.zeros(parts.shape[1], np.int64)
+    for index in range(4):  # two parts stand for 64 bits, whose sums have more
+        whole = carry if index >= len(parts) - 1 else parts[1 + index] + carry
+        digits[index], carry = (whole & MASK if index < 3 else whole), whole >> PART_BITS
+    failed = (digits[3] != digits[3] << 32 >> 32) | is_out_of_range(parts)
+    low, high = (digits[1] << 32) | digits[0], (digits[3] << 32) | digits[2]
+    return from_words(low, high), failed
+
+
+def decimal_average(parts: Ints, type_: Type, result: Type) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the means as decimals, rounded half away from zero, and which of them do not fit; null without a value."""
+    sums, failed = wide_total(parts)
+    values, marks = divide_wide(sums, widen(parts[0]), result.scale - type_.scale, result.limits()[1])
+    values = values if result.lanes == 2 else narrow_wide(values)[0]
+    present = parts[0] != 0
+    return np.where(present, values, NULL) if result.nullable else values, failed | (marks != 0) & present
 
 
 def is_out_of_range(parts: Ints) -> npt.NDArray[np.bool_]:
@@ -168,7 +205,8 @@ def average(parts: Ints, type_: Type) -> Ints:
     if type_.kind == "float64":
         sums = _float_total(parts[1:])
     else:
-        sums = (parts[1].astype(np.float64) + parts[2].astype(np.float64) * 2.0**32) / 10.0**type_.scale
+        weights = 2.0 ** (PART_BITS * np.arange(len(parts) - 1))
+        sums = (parts[1:].astype(np.float64) * weights.reshape(-1, 1)).sum(axis=0) / 10.0**type_.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         means = to_lane(sums / count)
     return np.where(parts[0] == 0, NULL, means)

@@ -20,11 +20,13 @@ from kpg.columns.bound_nodes import (
     adapt_all,
     any_nullable,
     first_code,
+    null_node,
     spread_lane,
 )
 from kpg.columns.coercion import coerce, common_type, refuse
+from kpg.columns.encode_column import empty_lane
 from kpg.columns.expression import FunctionCall
-from kpg.columns.lane_values import NULL
+from kpg.columns.lane_values import NULL, is_null
 from kpg.columns.schema import BOOL, Type
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -51,10 +53,7 @@ def _invert(lane: Ints) -> Ints:
 
 
 def _conditions(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> list[BoundNode]:
-    conditions = [
-        ConstantNode(BOOL.optional(), None, NULL, scope.symbols) if isinstance(a, ConstantNode) and a.untyped else a
-        for a in arguments
-    ]
+    conditions = [null_node(BOOL, scope) if isinstance(a, ConstantNode) and a.untyped else a for a in arguments]
     if any(argument.type.kind != "bool" for argument in conditions):
         refuse(call, conditions, "Put parentheses around comparisons: (a > 1) & (b < 2).")
     return conditions
@@ -125,10 +124,10 @@ def choose(chosen: Bools, yes: BoundNode, no: BoundNode, data: Ints) -> NodeResu
         return no.run(data)
     if not (yes.fallible or no.fallible):
         return np.where(chosen, yes.run(data)[0], no.run(data)[0]), None
-    values = np.empty(len(chosen), np.int64)
+    values = empty_lane(yes.type, len(chosen))
     codes = np.zeros(len(chosen), np.int64)
     for rows, node in ((chosen, yes), (~chosen, no)):
-        values[rows], node_codes = node.run(np.ascontiguousarray(data[:, rows]))
+        values[..., rows], node_codes = node.run(np.ascontiguousarray(data[:, rows]))
         codes[rows] = 0 if node_codes is None else node_codes
     return values, codes if codes.any() else None
 
@@ -165,12 +164,12 @@ class CoalesceNode(BoundNode):
             return values, codes
         n = data.shape[1]
         values = spread_lane(values, n)
-        missing = values == NULL if codes is None else (values == NULL) & (spread_lane(codes, n) == 0)
+        missing = is_null(values) if codes is None else is_null(values) & (spread_lane(codes, n) == 0)
         if not missing.any():
             return values, codes
         values = values.copy()
         other, other_codes = self._other.run(np.ascontiguousarray(data[:, missing]))
-        values[missing] = other
+        values[..., missing] = other
         if other_codes is None:
             return values, codes
         codes = np.zeros(n, np.int64) if codes is None else spread_lane(codes, n).copy()
@@ -198,7 +197,7 @@ class NotNullNode(BoundNode):
 
     def run(self, data: Ints) -> NodeResult:
         values, codes = self._argument.run(data)
-        null = values == NULL
+        null = is_null(values)
         if null.any():
             codes = first_code(codes, np.where(null, self._code, 0))
         return values, codes

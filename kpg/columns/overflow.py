@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kpg.columns.bound_nodes import Bools
-from kpg.columns.column_types.decimal_type import MAX_DIGITS
+from kpg.columns.column_types.decimal_type import ONE_LANE_DIGITS
 from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.updates import Ints
 
@@ -90,7 +90,7 @@ def apply_within_limits(low: int, high: int, function: Callable[..., Checked], *
 
 def apply_at_common_scale(up_a: int, up_b: int, function: Callable[..., Checked], a: Ints, b: Ints) -> Checked:
     """Apply a function to two decimals at a common scale; a row fails if a factor then has more than 18 digits."""
-    limit = 10**MAX_DIGITS - 1
+    limit = 10**ONE_LANE_DIGITS - 1
     wide = (np.abs(a) > limit // up_a) | (np.abs(b) > limit // up_b)
     values, failed = function(a * up_a, b * up_b)
     return values, wide if failed is None else wide | failed

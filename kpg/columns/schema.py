@@ -1,16 +1,21 @@
 """Types and schemas: the names and types of a relation's columns.
 
-A `Type` is a registered column type (kpg.columns.column_types) with its parameters, and whether it may be null. Every
-column is exactly one int64 lane, and lanes sort as values do, except those of strings and binary values:
+A `Type` is a registered column type (kpg.columns.column_types) with its parameters, and whether it may be null. A value
+takes one int64 lane or several, and lanes sort as values do, except those of strings, binary values and the like:
 
     int64     the number                    float64    its bits, arranged to sort; NaN is above +inf; -0.0 is 0.0
-    uint64    the number minus 2**63        record, uuid   a symbol id
+    uint64    the number minus 2**63        record     a symbol id
     bool      0 or 1                        date       days since 1970-01-01
     decimal   the number times 10**scale    timestamp  microseconds since 1970-01-01 UTC
     string, binary   a symbol id: equal exactly when the values are; order comes from `Symbols.ranks`
+    decimal of 19 digits or more   two lanes: the number times 10**scale as 128 bits, see kpg.columns.wide_integers
 
-Null, in a column that may hold it, is the lane value NULL (-2**63), which sorts first. No other value of any type is
-encoded as NULL, except the number -2**63 itself, which a nullable int64 column therefore refuses.
+The lanes of a column are adjacent, the most significant one first. `Schema.slots` has the index of each column's lanes
+in a block int64[lanes, n]: a number if it has one lane, so that `data[slot]` is int64[n], else a slice, so that it is
+int64[k, n]. Most schemas have one lane for each column, and `slots` are then the positions of the columns.
+
+Null, in a column that may hold it, is NULL (-2**63) in every lane of the column, which sorts first. No other value of
+any type is encoded so, except the number -2**63 itself, which a nullable int64 column therefore refuses.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -47,6 +52,7 @@ class Type:
     nullable: bool = False
     precision: int = 0
     scale: int = 0
+    lanes: int = field(init=False, compare=False)  # int64 per value
 
     def __post_init__(self) -> None:
         try:
@@ -54,6 +60,7 @@ class Type:
         except KeyError:
             raise TypeMismatch(f"unknown type {self.kind!r}", hint=_all_types()) from None
         definition.check_parameters(self.precision, self.scale)
+        object.__setattr__(self, "lanes", definition.lane_count(self.precision, self.scale))
 
     @property
     def definition(self) -> ColumnType:
@@ -80,7 +87,7 @@ class Type:
 
     def same(self, other: Type) -> bool:
         """Return whether both types encode values alike, so that equal lanes mean equal values (null aside)."""
-        return self.kind == other.kind and self.scale == other.scale
+        return self.kind == other.kind and self.scale == other.scale and self.lanes == other.lanes
 
     def to_arrow(self) -> pa.DataType:
         """Return the Arrow type of decoded columns."""
@@ -190,6 +197,8 @@ class Schema:
     names: tuple[str, ...]
     types: tuple[Type, ...]
     positions: dict[str, int] = field(init=False, compare=False)
+    slots: tuple[int | slice, ...] = field(init=False, compare=False)  # the index of each column's lanes in a block
+    width: int = field(init=False, compare=False)  # lanes of all columns together
     all_int64: bool = field(init=False, compare=False)  # no nulls either: rows of plain ints have a fast path
 
     def __post_init__(self) -> None:
@@ -205,6 +214,9 @@ class Schema:
                 f"two columns are called {repeated!r}", detail=f"The columns are {self!r}.", hint="Rename one of them."
             )
         object.__setattr__(self, "positions", positions)
+        slots, width = slots_of(self.types)
+        object.__setattr__(self, "slots", slots)
+        object.__setattr__(self, "width", width)
         object.__setattr__(self, "all_int64", all(type_ == INT64 for type_ in self.types))
 
     @classmethod
@@ -236,6 +248,41 @@ class Schema:
                 hint=_nearest(str(name), self.names, None),
             ) from None
 
+    def lanes_of(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return the lanes of some columns, in the given order."""
+        if self.width == len(self.names):
+            return tuple(map(self.index, names))
+        return tuple(lane for name in names for lane in self.lanes_at(self.index(name)))
+
+    def lanes_at(self, position: int) -> range:
+        """Return the lanes of the column at a position."""
+        slot = self.slots[position]
+        return range(slot.start, slot.stop) if isinstance(slot, slice) else range(slot, slot + 1)
+
+    def lane_of(self, name: str) -> int:
+        """Return the first lane of a column."""
+        return self.lanes_at(self.index(name))[0]
+
+    def width_of(self, columns: int) -> int:
+        """Return the number of lanes of the first columns."""
+        return columns if self.width == len(self.names) else sum(type_.lanes for type_ in self.types[:columns])
+
+    def columns_in(self, lanes: int) -> int:
+        """Return the number of first columns that take this many lanes together."""
+        if self.width == len(self.names):
+            return lanes
+        return next(columns for columns in range(len(self.names) + 1) if self.width_of(columns) >= lanes)
+
+    def lane_types(self) -> tuple[Type, ...]:
+        """Return for each lane the type of its column."""
+        if self.width == len(self.names):
+            return self.types
+        return tuple(type_ for type_ in self.types for _ in range(type_.lanes))
+
+    def symbolic_lanes(self) -> tuple[int, ...]:
+        """Return the lanes that hold symbol ids."""
+        return tuple(lane for lane, type_ in enumerate(self.lane_types()) if type_.is_symbolic)
+
     def type_of(self, name: str) -> Type:
         """Return the type of a column."""
         return self.types[self.index(name)]
@@ -261,6 +308,16 @@ class Schema:
 
     def __repr__(self) -> str:
         return "(" + ", ".join(f"{name}: {type_}" for name, type_ in zip(self.names, self.types, strict=True)) + ")"
+
+
+def slots_of(types: Sequence[Type]) -> tuple[tuple[int | slice, ...], int]:
+    """Return the slots of columns of these types, and the number of their lanes."""
+    slots: list[int | slice] = []
+    lane = 0
+    for type_ in types:
+        slots.append(lane if type_.lanes == 1 else slice(lane, lane + type_.lanes))
+        lane += type_.lanes
+    return tuple(slots), lane
 
 
 @lru_cache(maxsize=256)

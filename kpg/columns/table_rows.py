@@ -59,7 +59,7 @@ def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
     if not len(schema):
         struct: Any = pa.array([{}] * data.shape[1], pa.struct([]))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
-    columns = [decode_arrow(type_, data[lane], symbols) for lane, type_ in enumerate(schema.types)]
+    columns = [decode_arrow(type_, data[slot], symbols) for slot, type_ in zip(schema.slots, schema.types, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema.to_arrow())
 
 
@@ -69,7 +69,8 @@ def decode_rows(schema: Schema, data: Ints, symbols: Symbols) -> list[tuple[Any,
         return [()] * data.shape[1]
     if schema.all_int64:
         return list(zip(*data.tolist(), strict=True))
-    return list(zip(*[decode_list(type_, data[i], symbols) for i, type_ in enumerate(schema.types)], strict=True))
+    pairs = zip(schema.slots, schema.types, strict=True)
+    return list(zip(*[decode_list(type_, data[slot], symbols) for slot, type_ in pairs], strict=True))
 
 
 # --- tuples ---------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def decode_rows(schema: Schema, data: Ints, symbols: Symbols) -> list[tuple[Any,
 
 def _encode_tuples(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
     if not rows:
-        return np.empty((len(schema), 0), np.int64)
+        return np.empty((schema.width, 0), np.int64)
     if schema.all_int64:
         lanes = _all_ints(len(schema), rows)
         if lanes is not None:
@@ -85,11 +86,12 @@ def _encode_tuples(schema: Schema, rows: list[Any], symbols: Symbols) -> Ints:
     if isinstance(rows[0], Mapping):
         return _encode_dicts(schema, rows, symbols)
     if len(schema) == 1 and not isinstance(rows[0], (tuple, list)):
-        return encode_list(schema.types[0], rows, schema.names[0], symbols).reshape(1, -1)
+        return encode_list(schema.types[0], rows, schema.names[0], symbols).reshape(schema.width, -1)
     _check_arity(schema, rows)
-    data = np.empty((len(schema), len(rows)), np.int64)
-    for lane, column in enumerate(zip(*rows, strict=True)):
-        data[lane] = encode_list(schema.types[lane], column, schema.names[lane], symbols)
+    data = np.empty((schema.width, len(rows)), np.int64)
+    for position, column in enumerate(zip(*rows, strict=True)):
+        name, type_ = schema.names[position], schema.types[position]
+        data[schema.slots[position]] = encode_list(type_, column, name, symbols)
     return data
 
 
@@ -150,9 +152,9 @@ def _check_names(schema: Schema, names: Sequence[Any], what: str) -> None:
 
 def _encode_table(schema: Schema, table: Any, symbols: Symbols) -> Ints:
     _check_names(schema, table.schema.names, "the table")
-    data = np.empty((len(schema), table.num_rows), np.int64)
-    for lane, (name, type_) in enumerate(zip(schema.names, schema.types, strict=True)):
-        encode_arrow(type_, table.column(name), name, symbols, data[lane])
+    data = np.empty((schema.width, table.num_rows), np.int64)
+    for slot, name, type_ in zip(schema.slots, schema.names, schema.types, strict=True):
+        encode_arrow(type_, table.column(name), name, symbols, data[slot])
     return data
 
 
@@ -168,7 +170,7 @@ def _encode_array(schema: Schema, array: npt.NDArray[Any], symbols: Symbols) -> 
             f"an array of shape {array.shape} is not rows of {len(schema)} columns",
             hint=f"Its shape must be (n, {len(schema)})" + (" or (n,)." if len(schema) == 1 else "."),
         )
-    named = [(name, array[:, lane]) for lane, name in enumerate(schema.names)]
+    named = [(name, array[:, position]) for position, name in enumerate(schema.names)]
     return _encode_named(schema, named, array.shape[0], symbols)
 
 
@@ -196,21 +198,21 @@ def _encode_pandas(schema: Schema, frame: Any, symbols: Symbols) -> Ints:
         raise SchemaMismatch(
             f"the frame has {len(labels)} columns, not {len(schema)}", detail=f"The columns are {schema!r}."
         )
-    named = [(name, frame.iloc[:, lane]) for lane, name in enumerate(schema.names)]
+    named = [(name, frame.iloc[:, position]) for position, name in enumerate(schema.names)]
     return _encode_named(schema, named, len(frame), symbols)
 
 
 def _encode_named(schema: Schema, columns: list[tuple[str, Any]], n: int, symbols: Symbols) -> Ints:
     if len(columns) != len(schema):
         raise SchemaMismatch(f"one column cannot fill {len(schema)} columns", detail=f"The columns are {schema!r}.")
-    data = np.empty((len(schema), n), np.int64)
-    for lane, (name, column) in enumerate(columns):
-        encode_column(schema.types[lane], column, name, symbols, data[lane])
+    data = np.empty((schema.width, n), np.int64)
+    for position, (name, column) in enumerate(columns):
+        encode_column(schema.types[position], column, name, symbols, data[schema.slots[position]])
     return data
 
 
 def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: Ints) -> None:
-    """Write the lane of one column of any kind to `out`; `name` is the column's, for errors."""
+    """Write the lanes of one column of any kind to `out`; `name` is the column's, for errors."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         encode_arrow(type_, column, name, symbols, out)
     elif is_pandas(column, "Series"):

@@ -23,11 +23,11 @@ from kpg.columns.bound_nodes import (
 )
 from kpg.columns.coercion import refuse
 from kpg.columns.decode_column import decode_list
-from kpg.columns.encode_column import encode_list
+from kpg.columns.encode_column import empty_lane, encode_list
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
-from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type
+from kpg.columns.scalar_values import encode_lanes
+from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type, slots_of
 from kpg.columns.updates import Ints
 
 MAX_TEXT_LENGTH = 1 << 24  # characters or bytes of one computed text: a recursion must not exhaust memory
@@ -59,7 +59,7 @@ class PerValueNode(BoundNode):
     def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         if n == 0:
-            return np.empty(0, np.int64), None
+            return empty_lane(self.type, 0), None
         values, codes = run_all(self._arguments, data)
         skip = codes != 0 if codes is not None else None  # values of failed rows have no meaning
         if self._nullable:
@@ -69,9 +69,10 @@ class PerValueNode(BoundNode):
             computed, failed = self._apply(values)
             return computed, first_code(codes, failed)
         take = ~spread_lane(skip, n)
-        computed, row_codes = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+        computed, row_codes = empty_lane(self.type, n), np.zeros(n, np.int64)
+        computed[:] = NULL
         if np.count_nonzero(take):
-            computed[take], failed = self._apply([spread_lane(value, n)[take] for value in values])
+            computed[..., take], failed = self._apply([spread_lane(value, n)[..., take] for value in values])
             row_codes[take] = 0 if failed is None else failed
         return computed, first_code(codes, row_codes)
 
@@ -80,14 +81,16 @@ class PerValueNode(BoundNode):
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
         if not self._code or self._cannot_fail(columns):
-            return self._encode(self._results(columns))[inverse], None
-        computed, codes = np.zeros(len(distinct[0]), np.int64), np.zeros(len(distinct[0]), np.int64)
+            return self._encode(self._results(columns))[..., inverse], None
+        computed, codes = empty_lane(self.type, len(columns[0])), np.zeros(len(columns[0]), np.int64)
+        computed[:] = 0
         for row, inputs in enumerate(zip(*columns, strict=True)):
             try:
-                computed[row] = encode_value(self.type, self._function(*inputs), self._scope.symbols)
+                lanes = encode_lanes(self.type, self._function(*inputs), self._scope.symbols)
+                computed[..., row] = lanes if len(lanes) > 1 else lanes[0]
             except ValueError:
                 codes[row] = self._code
-        return computed[inverse], codes[inverse] if np.count_nonzero(codes) else None
+        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
 
     def _results(self, columns: list[list[Any]]) -> list[Any]:
         """Return the function's results, which cannot fail."""
@@ -103,11 +106,10 @@ class PerValueNode(BoundNode):
 
     def _distinct(self, values: list[Ints]) -> tuple[list[Ints], Ints]:
         """Return the distinct combinations of values, and for each row the index of its combination."""
-        n = max(map(len, values))
-        varying = [position for position, value in enumerate(values) if len(value) != 1]
+        varying = [position for position, value in enumerate(values) if value.shape[-1] != 1]
         if not varying:
             return values, np.zeros(1, np.int64)
-        if len(varying) == 1:
+        if len(varying) == 1 and values[varying[0]].ndim == 1:
             (position,) = varying
             symbolic = self._arguments[position].type.is_symbolic
             distinct, inverse = (
@@ -118,9 +120,13 @@ class PerValueNode(BoundNode):
             return [
                 distinct if i == position else spread_lane(value, len(distinct)) for i, value in enumerate(values)
             ], inverse
-        rows = list(zip(*(spread_lane(value, n).tolist() for value in values), strict=True))
+        n = max(value.shape[-1] for value in values)
+        lanes = [lane for value in values for lane in spread_lane(value, n).reshape(-1, n).tolist()]
+        rows = list(zip(*lanes, strict=True))
         indices = {row: index for index, row in enumerate(dict.fromkeys(rows))}
-        return list(np.array(list(indices), np.int64).T), np.array([indices[row] for row in rows], np.int64)
+        block = np.array(list(indices), np.int64).T
+        slots, _ = slots_of([argument.type for argument in self._arguments])
+        return [block[slot] for slot in slots], np.array([indices[row] for row in rows], np.int64)
 
 
 class GrowingTextNode(PerValueNode):

@@ -24,11 +24,12 @@ from kpg.columns.bound_nodes import (
     spread_lane,
 )
 from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
+from kpg.columns.encode_column import empty_lane
 from kpg.columns.expression import Apply
 from kpg.columns.expression_origin import Failure
 from kpg.columns.functor_results import call_once, results_of
 from kpg.columns.lane_values import NULL
-from kpg.columns.scalar_values import encode_value
+from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import Type
 from kpg.columns.table_rows import encode_column
 from kpg.columns.updates import Ints
@@ -73,9 +74,10 @@ class UserFunctionNode(BoundNode):
         if kept_rows == n > 0:
             results, row_codes = self._call(lanes, n)
         else:
-            results, row_codes = np.full(n, NULL, np.int64), np.zeros(n, np.int64)
+            results, row_codes = empty_lane(self.type, n), np.zeros(n, np.int64)
+            results[:] = NULL
             if kept_rows:
-                results[keep], row_codes[keep] = self._call([lane[keep] for lane in lanes], kept_rows)
+                results[..., keep], row_codes[keep] = self._call([lane[..., keep] for lane in lanes], kept_rows)
         return results, first_code(codes, row_codes if np.count_nonzero(row_codes) else None)
 
     @abstractmethod
@@ -97,12 +99,13 @@ class ArrayFunctionNode(UserFunctionNode):
     __slots__ = ()
 
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
-        answer, codes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        answer, codes = empty_lane(self.type, n), np.zeros(n, np.int64)
+        answer[:] = 0
         pending = [(0, n)]
         while pending:
             start, stop = pending.pop()
             try:
-                answer[start:stop] = self._attempt([lane[start:stop] for lane in lanes], stop - start)
+                answer[..., start:stop] = self._attempt([lane[..., start:stop] for lane in lanes], stop - start)
             except OverBudget:
                 raise
             except Exception as error:  # any other exception of a user function is a failure of the row
@@ -121,7 +124,7 @@ class ArrayFunctionNode(UserFunctionNode):
         if not hasattr(result, "__len__") or isinstance(result, (str, bytes)) or len(result) != n:
             size = f"{len(result)} values" if hasattr(result, "__len__") else type(result).__name__
             raise ValueError(f"it returned {size} for {n} rows")
-        out = np.empty(n, np.int64)
+        out = empty_lane(self._expression.returns, n)
         encode_column(self._expression.returns, result, self._expression.name, symbols, out)
         return out
 
@@ -133,12 +136,14 @@ class RowFunctionNode(UserFunctionNode):
 
     def _call(self, lanes: list[Ints], n: int) -> tuple[Ints, Ints]:
         symbols = self._scope.symbols
-        answer, codes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        answer, codes = empty_lane(self.type, n), np.zeros(n, np.int64)
+        answer[:] = 0
         columns = [decode_list(a.type, lane, symbols) for a, lane in zip(self._arguments, lanes, strict=True)]
         for row in range(n):
             try:
                 value = self._value(tuple(column[row] for column in columns))
-                answer[row] = encode_value(self._expression.returns, value, symbols)
+                encoded = encode_lanes(self._expression.returns, value, symbols)
+                answer[..., row] = encoded if len(encoded) > 1 else encoded[0]
             except OverBudget:
                 raise
             except Exception as error:  # any other exception of a user function is a failure of the row

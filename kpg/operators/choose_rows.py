@@ -29,7 +29,7 @@ class ChooseRows(OrderedTimes):
     """Maintain a maximal choice of rows."""
 
     def __init__(self, name: str, schema: Schema, depth: int, domains: tuple[tuple[int, ...], ...]) -> None:
-        super().__init__(name, len(schema), depth)
+        super().__init__(name, schema.width, depth)
         self.schema = schema
         self.keys = [itemgetter(*columns) for columns in domains]  # the value of a row in each domain
         self.history: dict[Row, dict[int, int]] = {}  # by row: the changes of its count by round, over all epochs

@@ -55,10 +55,10 @@ class ErrorRows:
 
     def _shown(self, data: Ints, schema: Schema, columns: Sequence[tuple[str, int]]) -> list[str]:
         """Return each row as text: x = 8, y = 0."""
-        lanes = [decode_list(schema.types[lane], data[lane], self._symbols) for _, lane in columns]
+        values = [decode_list(schema.types[at], data[schema.slots[at]], self._symbols) for _, at in columns]
         names = [name for name, _ in columns]
         return [
-            ", ".join(f"{name} = {show_value(lane[row])}" for name, lane in zip(names, lanes, strict=True))
+            ", ".join(f"{name} = {show_value(column[row])}" for name, column in zip(names, values, strict=True))
             for row in range(data.shape[1])
         ]
 
@@ -68,11 +68,11 @@ class ErrorRows:
 
 
 def shown_columns(schema: Schema, origin: ExpressionOrigin | None) -> list[tuple[str, int]]:
-    """Return the names and lanes that messages show: the variables of a rule, or else the columns of the row."""
+    """Return the names and positions of the columns that messages show: the variables of a rule, or else all."""
     if origin is not None:
         return [(name, schema.index(column)) for name, column in origin.columns if column in schema.names]
-    names = [(visible_name(name), lane) for lane, name in enumerate(schema.names)]
-    return [(name, lane) for name, lane in names if name]
+    names = [(visible_name(name), position) for position, name in enumerate(schema.names)]
+    return [(name, position) for name, position in names if name]
 
 
 def visible_name(column: str) -> str:

@@ -26,7 +26,7 @@ MIN_CONSOLIDATED_UPDATES = 1 << 13  # fewer updates are sent as they are: consol
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     """Return a function that partitions a payload among workers by its first lanes."""
-    symbolic = tuple(schema.types[lane].is_symbolic for lane in range(key_lanes))
+    symbolic = tuple(type_.is_symbolic for type_ in schema.lane_types()[:key_lanes])
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
         partitions = [

@@ -19,7 +19,7 @@ from kpg.columns.bind import BoundExpression
 from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
-from kpg.columns.schema import Schema
+from kpg.columns.schema import Schema, slots_of
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
@@ -134,7 +134,7 @@ class PickStage(InfallibleStage):
 
 @dataclass(frozen=True, slots=True)
 class ComputeStage:
-    """Compute one lane for each bound expression. With `silent`, rows that fail are dropped without an error."""
+    """Compute a column for each bound expression. With `silent`, rows that fail are dropped without an error."""
 
     expressions: tuple[BoundExpression, ...]
     silent: bool = False
@@ -145,12 +145,18 @@ class ComputeStage:
     def fallible(self) -> bool:
         return not self.silent and any(expression.fallible for expression in self.expressions)
 
+    @property
+    def read_lanes(self) -> list[int | None]:
+        """For each lane of the output, the lane of the input that it equals; None for a computed one."""
+        return [lane for expression in self.expressions for lane in expression.read_lanes]
+
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        data = np.empty((len(self.expressions), len(updates)), np.int64)
+        slots, width = slots_of([expression.type for expression in self.expressions])
+        data = np.empty((width, len(updates)), np.int64)
         failed: npt.NDArray[np.bool_] | None = None
-        for lane, expression in enumerate(self.expressions):
+        for slot, expression in zip(slots, self.expressions, strict=True):
             result = expression.evaluate(updates.data)
-            data[lane] = result.values
+            data[slot] = result.values
             if result.failed is not None and result.failed.any():
                 fresh = result.failed if failed is None else result.failed & ~failed
                 if not self.silent:

@@ -29,7 +29,7 @@ class MaintainClasses(OrderedTimes):
     """Maintain the class of each value of some pairs; the input holds each pair at most once."""
 
     def __init__(self, schema: Schema) -> None:
-        super().__init__("classes", len(schema), 1)
+        super().__init__("classes", schema.width, 1)
         self.schema = schema
         self.pairs: set[Row] = set()
         self.neighbours: dict[int, set[int]] = {}  # by value: those in a pair with it, in any order

@@ -22,7 +22,7 @@ class NumberRows(OrderedTimes):
 
     def __init__(self, schema: Schema, depth: int, start: int, step: int) -> None:
         assert depth == 1, "rows of a recursion are not numbered"
-        super().__init__("number", len(schema), depth)
+        super().__init__("number", schema.width, depth)
         self.schema = schema
         self.following = start
         self.stride = step

@@ -63,10 +63,10 @@ class PythonReducer:
         except Exception as error:  # any exception of a user's function becomes an error row
             failure = Failure(f"{type(error).__name__}: {error}")
             symbol = self.failures.intern(self.operator_id, [failure], np.ascontiguousarray(key), self.keys)
-            failed = np.zeros((1 + len(self.outputs), 1), np.int64)
+            failed = np.zeros((1 + self.outputs.width, 1), np.int64)
             failed[0] = symbol
             return failed, np.ones(1, np.int64)
-        marked = np.full((1 + len(self.outputs), data.shape[1]), NO_FAILURE, np.int64)
+        marked = np.full((1 + self.outputs.width, data.shape[1]), NO_FAILURE, np.int64)
         marked[1:] = data
         return marked, np.ones(data.shape[1], np.int64)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kpg.columns.exact_diffs import multiply_diffs
-from kpg.columns.exact_sums import average, is_out_of_range, part_count, split, total
+from kpg.columns.exact_sums import average, decimal_average, is_out_of_range, part_count, split, total
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL
-from kpg.columns.schema import Type
+from kpg.columns.schema import Type, slots_of
 from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
 from kpg.operators.exact_float_sums import outlier_marks
@@ -33,12 +33,12 @@ class IntoDiffStage:
     """
 
     keys: tuple[int, ...]
-    columns: tuple[tuple[int, Type], ...]
+    columns: tuple[tuple[int | slice, Type], ...]  # slots and types
 
     @property
     def floats(self) -> tuple[int, ...]:
         """The lanes of float columns."""
-        return tuple(lane for lane, type_ in self.columns if type_.kind == "float64")
+        return tuple(slot for slot, type_ in self.columns if type_.kind == "float64" and isinstance(slot, int))
 
     fallible = False
 
@@ -49,8 +49,8 @@ class IntoDiffStage:
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         factors = np.empty((self.width, len(updates)), np.int64)
         factors[0], at, odd = 1, 1, np.zeros(len(updates), np.bool_)
-        for lane, type_ in self.columns:
-            parts, failed = split(updates.data[lane], type_)
+        for slot, type_ in self.columns:
+            parts, failed = split(updates.data[slot], type_)
             factors[at : at + len(parts)] = parts
             at += len(parts)
             if failed is not None:
@@ -72,6 +72,7 @@ class SumColumn:
     kind: str
     type_: Type
     at: int
+    result: Type  # the type of the output column
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +94,28 @@ class OutOfDiffStage:
         present = updates.data[self.key_lanes] != 0  # a group with a count of zero does not exist, even if sums remain
         if not present.all():
             updates = keep(updates, present)
-        data = np.empty((self.key_lanes + len(self.wanted), len(updates)), np.int64)
+        slots, width = slots_of([wanted.result for wanted in self.wanted])
+        data = np.empty((self.key_lanes + width, len(updates)), np.int64)
         data[: self.key_lanes] = updates.data[: self.key_lanes]
+        outputs = data[self.key_lanes :]
         overflow, uncounted = np.zeros(len(updates), np.bool_), np.zeros(len(updates), np.bool_)
         exact = dict(self.exact)
-        for index, wanted in enumerate(self.wanted):
+        for slot, wanted in zip(slots, self.wanted, strict=True):
             at = self.key_lanes + wanted.at
             parts = updates.data[at : at + part_count(wanted.type_)]
             if wanted.kind != "sum":
                 uncounted |= parts[0] == NULL
             if wanted.kind == "count":
-                data[self.key_lanes + index] = updates.data[self.key_lanes]
+                outputs[slot] = updates.data[self.key_lanes]
             elif wanted.at in exact:
-                data[self.key_lanes + index] = updates.data[self.key_lanes + exact[wanted.at] + (wanted.kind == "avg")]
+                outputs[slot] = updates.data[self.key_lanes + exact[wanted.at] + (wanted.kind == "avg")]
                 overflow |= is_out_of_range(parts)
-            elif wanted.kind == "avg":
-                data[self.key_lanes + index] = average(parts, wanted.type_)
+            elif wanted.kind == "avg" and wanted.result.kind == "float64":
+                outputs[slot] = average(parts, wanted.type_)
             else:
-                sums, failed = total(parts, wanted.type_)
-                data[self.key_lanes + index] = sums
+                compute = decimal_average if wanted.kind == "avg" else total
+                outputs[slot], failed = compute(parts, wanted.type_, wanted.result)
                 overflow |= failed
-                if wanted.type_.kind == "decimal":
-                    limit = 10**wanted.type_.precision
-                    overflow |= (sums >= limit) | ((sums <= -limit) & (sums != NULL))
         totals = Updates(data, updates.times, updates.diffs)
         failed = overflow | uncounted
         if not failed.any():

@@ -54,7 +54,7 @@ def order_by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
     """Return the order of rows by value, where symbols count by their texts. Lanes alone would order them by id."""
     lanes = [
         _map_symbols(symbols.ranks(), lane) if type_.is_symbolic else lane
-        for lane, type_ in zip(data, schema.types, strict=True)
+        for lane, type_ in zip(data, schema.lane_types(), strict=True)
     ]
     return np.lexsort(lanes[::-1])
 

@@ -37,7 +37,7 @@ class UnfitTotals:
 
     def errors(self, rows: Updates, operator_id: OperatorId) -> Updates:
         """Return the errors of rows with the mark."""
-        data = np.ascontiguousarray(rows.data[: len(self.keys)])
+        data = np.ascontiguousarray(rows.data[: self.keys.width])
         symbols = self.failures.intern(operator_id, [Failure(self.reason, self.origin)] * len(rows), data, self.keys)
         return Updates(symbols.reshape(1, -1), rows.times, rows.diffs)
 

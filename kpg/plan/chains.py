@@ -87,10 +87,11 @@ def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear
     match link:
         case nodes.SelectNode():
             bound = tuple(bind(expression, schema, symbols) for expression in link.expressions)
-            lanes = tuple(expression.column for expression in bound if expression.column is not None)
-            if len(lanes) < len(bound):
+            columns = [expression.column for expression in bound if expression.column is not None]
+            if len(columns) < len(bound):
                 return linear.ComputeStage(bound, link.silent)
-            return None if lanes == tuple(range(len(schema))) else linear.PickStage(lanes)
+            lanes = tuple(lane for column in columns for lane in schema.lanes_at(column))
+            return None if lanes == tuple(range(schema.width)) else linear.PickStage(lanes)
         case nodes.FilterNode():
             return linear.FilterStage(bind(link.condition, schema, symbols), silent=link.silent)
         case nodes.NegateNode():
@@ -102,17 +103,16 @@ def stage_of(renderer: Renderer, link: nodes.PlanNode, schema: Schema) -> linear
                 linear.DelayStage(bind(link.expression, schema, symbols), -1) if link.expression is not None else None
             )
         case nodes.ExplodeNode():
-            kept = tuple(schema.index(name) for name in link.schema.names)
-            return linear.ExplodeStage(schema.index(link.column), kept)
+            return linear.ExplodeStage(schema.lane_of(link.column), schema.lanes_of(link.schema.names))
         case nodes.FlatMapNode():
-            lanes = tuple(schema.index(name) for name in link.input.schema.names)
+            lanes = schema.lanes_of(link.input.schema.names)
             return linear.FlatMapStage(link.function, lanes, link.origin, link.silent)
     raise BadPlan(f"no rendering for {type(link).__name__}")
 
 
 def inspect(renderer: Renderer, rendered: Rendered, link: nodes.InspectNode) -> Rendered:
     """Add an operator that calls a function with the updates of a stream."""
-    lanes = tuple(rendered.schema.index(name) for name in link.schema.names)
+    lanes = rendered.schema.lanes_of(link.schema.names)
     operator = Inspect("inspect", link.function, lanes)
     stream = renderer.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=rendered.stream.depth)
     return replace(rendered, stream=stream, consolidated=False)
@@ -153,4 +153,4 @@ def columns_read_by(renderer: Renderer, chain: Sequence[nodes.PlanNode], schema:
 def columns_of(renderer: Renderer, expressions: Sequence[Any], schema: Schema) -> set[str]:
     """Return the columns that some expressions read."""
     symbols = renderer.context.symbols
-    return {schema.names[lane] for expression in expressions for lane in bind(expression, schema, symbols).lanes}
+    return {schema.names[column] for expression in expressions for column in bind(expression, schema, symbols).columns}

@@ -3,7 +3,8 @@
 On one worker, a step is one operator that intersects the rows of all extenders. On several workers, the rows for a
 tuple may be on a different worker for each extender. So the step becomes several operators, each after an exchange by
 the key of its extender: every extender counts its candidates, the one with the fewest proposes, and the others
-validate. An extender with at most one row for each key proposes without counting.
+validate. An extender with at most one row for each key proposes without counting. A new column of several lanes takes
+the same way on one worker, because the operator for all extenders intersects a single lane.
 
 On one worker an index by some columns is any arrangement with these columns as its first lanes, since it is sorted by
 all of its lanes. On several workers the key must be exactly these columns, because the key determines the worker.
@@ -67,6 +68,11 @@ class IndexedExtender:
         """The columns beyond the key."""
         return list(self.index.schema.names[len(self.spec.key) :])
 
+    @property
+    def value_lanes(self) -> int:
+        """The number of lanes beyond the key."""
+        return self.index.schema.width - self.index.schema.width_of(len(self.spec.key))
+
 
 def render_extend(renderer: Renderer, node: nodes.ExtendNode) -> Rendered:
     """Render a step of a delta query."""
@@ -74,9 +80,9 @@ def render_extend(renderer: Renderer, node: nodes.ExtendNode) -> Rendered:
     one_worker = renderer.dataflow.worker.peers == 1  # with several, a row missing here may be on another worker
     gates = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.gates if one_worker]
     extenders = [IndexedExtender(spec, _index(renderer, spec, node.scope())) for spec in node.extenders]
-    if one_worker or len(extenders) == 1:
+    if len(extenders) == 1 or (one_worker and extenders[0].value_lanes <= 1):
         return _extend_here(renderer, tuples, node, extenders, gates)
-    return _extend_across_workers(renderer, tuples, node, extenders)
+    return _extend_in_turn(renderer, tuples, node, extenders)
 
 
 def _rounds_last(schema: Schema) -> Schema:
@@ -115,11 +121,13 @@ def _extend_here(
     """Add one operator that reads the indexes of all extenders on its own worker."""
     bound = [_bind_extender(renderer, extender, tuples.schema) for extender in extenders]
     bound_gates = [_bind_extender(renderer, gate, tuples.schema) for gate in gates]
-    new = extenders[0].values
-    projection = [(0, tuples.schema.index(name)) if side == 0 else (1, new.index(name)) for side, name in node.columns]
-    low, high = (-1 if name is None else tuples.schema.index(name) for name in (node.low, node.high))
-    shape = ExtensionShape(len(new), np.array(projection, np.int64).reshape(-1, 2), low, high)
-    verb = "extend" if new else "validate"
+    new = extenders[0].index.schema.select(extenders[0].values)
+    projection = [
+        (side, lane) for side, name in node.columns for lane in (tuples.schema if side == 0 else new).lanes_of((name,))
+    ]
+    low, high = (_bound(tuples.schema, name) for name in (node.low, node.high))
+    shape = ExtensionShape(new.width, np.array(projection, np.int64).reshape(-1, 2), low, high)
+    verb = "extend" if len(new) else "validate"
     label = f"{verb} by {len(extenders)}" if len(extenders) > 1 else "half join"
     indexes = [
         [
@@ -137,6 +145,15 @@ def _extend_here(
     return Rendered(stream, node.schema, tuples.loop)
 
 
+def _bound(schema: Schema, name: str | None) -> int:
+    """Return the lane of a bound of the new column; -1 if there is none."""
+    if name is None:
+        return -1
+    if schema.type_of(name).lanes > 1:
+        raise BadPlan(f"a column of type {schema.type_of(name)} cannot bound another one in a delta query")
+    return schema.lane_of(name)
+
+
 def _bind_extender(renderer: Renderer, indexed: IndexedExtender, schema: Schema) -> Extender:
     """Return an extender in terms of lanes of the tuples. A gate is not looked up, so its lanes may be unknown."""
     lanes: list[int] = []
@@ -146,22 +163,22 @@ def _bind_extender(renderer: Renderer, indexed: IndexedExtender, schema: Schema)
             bound = bind(value, NO_COLUMNS, renderer.context.symbols)
             if bound.type != type_:
                 raise BadPlan(f"{value!r} is not of type {type_}", detail=f"It is compared with column {column}.")
-            lanes.append(-1)
-            constants.append(int(bound.evaluate(np.empty((0, 1), np.int64)).values[0]))
+            lanes += [-1] * type_.lanes
+            constants += bound.evaluate(np.empty((0, 1), np.int64)).values.ravel().tolist()
         else:
-            lanes.append(schema.index(value) if value in schema.names else -1)
-            constants.append(0)
+            lanes += schema.lanes_of((value,)) if value in schema.names else [-1] * type_.lanes
+            constants += [0] * type_.lanes
     return Extender(tuple(lanes), tuple(constants), indexed.spec.strict, indexed.spec.negative)
 
 
 def _pact(renderer: Renderer, schema: Schema, indexed: IndexedExtender, extender: Extender) -> Pact:
     """Return the pact that sends tuples to the worker that has their key in the index."""
     keys = indexed.index.arranged.key_lanes
-    types = indexed.index.schema.types[:keys]
+    types = indexed.index.schema.lane_types()[:keys]
     return renderer.by_lanes(schema, extender.lanes[:keys], extender.constants[:keys], types)
 
 
-def _extend_across_workers(
+def _extend_in_turn(
     renderer: Renderer, tuples: Rendered, node: nodes.ExtendNode, extenders: Sequence[IndexedExtender]
 ) -> Rendered:
     """Count, propose, validate: one operator for each extender, on the worker that has the key."""

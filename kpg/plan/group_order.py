@@ -35,9 +35,12 @@ def order_of(node: nodes.ReduceNode) -> GroupOrder:
     by = [column.removeprefix("-") for column in columns]
     rest = [name for name in node.schema.names if name not in node.keys and name not in by]
     schema = node.input.schema.select([*node.keys, *by, *rest])
-    ranked = tuple(schema.type_of(name).is_symbolic for name in [*by, *rest])
-    descending = tuple(column.startswith("-") for column in columns) + (False,) * len(rest)
-    down = tuple(len(node.keys) + at for at, descends in enumerate(descending) if descends)
+    types = [schema.type_of(name) for name in [*by, *rest]]
+    ranked = tuple(type_.is_symbolic for type_ in types for _ in range(type_.lanes))
+    signs = [column.startswith("-") for column in columns] + [False] * len(rest)
+    descending = tuple(sign for sign, type_ in zip(signs, types, strict=True) for _ in range(type_.lanes))
+    first = schema.width_of(len(node.keys))
+    down = tuple(first + at for at, descends in enumerate(descending) if descends)
     return GroupOrder(schema, ranked, descending, () if any(ranked) else down)
 
 

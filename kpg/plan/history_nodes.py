@@ -19,7 +19,7 @@ def render_history(renderer: Renderer, node: nodes.ChosenRowsNode | nodes.Number
     schema = inner.schema
     pact = renderer.to_one_worker(schema)
     if isinstance(node, nodes.ChosenRowsNode):
-        domains = tuple(tuple(schema.index(column) for column in domain) for domain in node.domains)
+        domains = tuple(schema.lanes_of(domain) for domain in node.domains)
         stream = choose_rows(renderer.dataflow, inner.stream, pact, schema, domains)
         return renderer.rendered(stream, schema, inner.loop)
     stream = number_rows(renderer.dataflow, inner.stream, pact, schema, node.start, node.step)

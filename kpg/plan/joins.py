@@ -60,18 +60,18 @@ def _join_views(
     for side, view in enumerate(views):
         for condition in view.conditions:
             bound, of_condition = _bind_narrow(renderer, condition, sides[side].schema)
-            at = len(read)
+            at = schema.width + sum(part.width for part in meanings)
             read += [(side, name) for name in of_condition.names]
-            stages.append(linear.FilterStage(bound, (at, len(read))))
+            stages.append(linear.FilterStage(bound, (at, at + of_condition.width)))
             meanings.append(of_condition)
     if len(read) > len(columns):
-        stages.append(linear.PickStage(tuple(range(len(columns)))))
+        stages.append(linear.PickStage(tuple(range(schema.width))))
     if views[0].negative != views[1].negative:
         stages.append(linear.NegateStage())
-    projection = [(side, sides[side].schema.index(name)) for side, name in read]
+    projection = [(side, lane) for side, name in read for lane in sides[side].schema.lanes_of((name,))]
     left, right = sides[0].arranged, sides[1].arranged
     stream = join(renderer.dataflow, "join", left, right, projection)
-    placed = placement_of_join(columns, list(zip(*keys, strict=True)))
+    placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     meanings += [schema] * (len(stages) - len(meanings))
     return renderer.add_stages(pairs, stages, "view", schema, meanings)

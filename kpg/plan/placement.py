@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from kpg.columns.schema import Schema
 from kpg.operators import linear
 
 Placed: TypeAlias = tuple[int, ...] | None
@@ -22,8 +23,8 @@ def after_stages(placed: Placed, stages: Iterable[linear.LinearStage]) -> Placed
         match stage:
             case linear.PickStage(lanes):
                 placed = after_projection(placed, lanes)
-            case linear.ComputeStage(expressions):
-                placed = after_projection(placed, [expression.column for expression in expressions])
+            case linear.ComputeStage():
+                placed = after_projection(placed, stage.read_lanes)
             case linear.FilterStage() | linear.NegateStage() | linear.DelayStage():
                 pass
             case _:
@@ -44,11 +45,16 @@ def common_placement(placements: Iterable[Placed]) -> Placed:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def placement_of_join(columns: Sequence[tuple[int, str]], keys: Sequence[tuple[str, str]]) -> Placed:
-    """Return the placement of the pairs of a join: its key, if the join produces all columns of the key."""
-    lanes = [
-        next((lane for lane, column in enumerate(columns) if column in ((0, left), (1, right))), None)
+def placement_of_join(columns: Sequence[tuple[int, str]], keys: Sequence[tuple[str, str]], schema: Schema) -> Placed:
+    """Return the placement of the pairs of a join: its key, if the join produces all columns of the key.
+
+    `schema` is that of the pairs.
+    """
+    positions = [
+        next((position for position, column in enumerate(columns) if column in ((0, left), (1, right))), None)
         for left, right in keys
     ]
-    produced = tuple(lane for lane in lanes if lane is not None)
-    return produced if len(produced) == len(lanes) else None
+    produced = tuple(position for position in positions if position is not None)
+    if len(produced) < len(positions):
+        return None
+    return tuple(lane for position in produced for lane in schema.lanes_at(position))

@@ -54,7 +54,7 @@ def maintain_reduction(
     if sweep is not None and arranged.depth == 1:
         operator, stream = sweep_reduce(renderer.dataflow, name, arranged, sweep, totals)
     else:
-        value_lanes = len(schema) - len(node.keys)
+        value_lanes = schema.width - schema.width_of(len(node.keys))
         policy = renderer.context.merge_policy
         reducer, out = reduce(
             renderer.dataflow, name, arranged, tactic, value_lanes=value_lanes, policy=policy, unfit=totals
@@ -68,7 +68,8 @@ def maintain_reduction(
             renderer.remember(node, node.keys, output)
     if unfit is not None:
         renderer.add_errors(Stream(((operator, 1),), stream.depth), arrangement.loop)
-    return renderer.rendered(stream, schema, arrangement.loop, consolidated=True, placed=tuple(range(len(node.keys))))
+    placed = tuple(range(schema.width_of(len(node.keys))))
+    return renderer.rendered(stream, schema, arrangement.loop, consolidated=True, placed=placed)
 
 
 def sums_tactic(kinds: LaneKinds) -> Tactic:

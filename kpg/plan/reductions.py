@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.exact_sums import COUNT_ONLY
 from kpg.columns.schema import BINARY, Schema
+from kpg.errors import BadPlan
 from kpg.operators import corrections, linear
 from kpg.operators.connected_components import evaluate_components
 from kpg.operators.maintain_classes import maintain_classes
@@ -140,6 +141,11 @@ def _first_tactic(renderer: Renderer, reduction: nodes.ReductionSpec, order: Gro
 
 
 def _components(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
+    for name, type_ in zip(node.input.schema.names, node.input.schema.types, strict=True):
+        if type_.lanes > 1:
+            raise BadPlan(
+                f"cannot compute the components of {name}", detail=f"It is {type_}.", hint="Use int64 or string."
+            )
     if not node.loops:
         pairs = renderer.reorder(renderer.collection(node.input), node.input.schema)
         if pairs.stream.depth == 1:
@@ -168,6 +174,6 @@ def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     )
     raw = arrangement.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
-    tactic = ReplayTactic(reducer.evaluate, 1 + len(outputs))
+    tactic = ReplayTactic(reducer.evaluate, 1 + outputs.width)
     reduced = maintain_reduction(renderer, node, arrangement, raw, "reduce", None, tactic, share=False)
-    return renderer.add_stages(reduced, [SplitFailuresStage(len(node.keys))], "reduced", node.schema)
+    return renderer.add_stages(reduced, [SplitFailuresStage(raw.width_of(len(node.keys)))], "reduced", node.schema)

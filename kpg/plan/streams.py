@@ -57,7 +57,7 @@ class Streams:
         """Return the same rows with the lanes that `schema` names, in its order."""
         if rendered.schema.names == schema.names:
             return replace(rendered, schema=schema)
-        lanes = tuple(rendered.schema.index(name) for name in schema.names)
+        lanes = rendered.schema.lanes_of(schema.names)
         return self.add_stages(rendered, [linear.PickStage(lanes)], "pick", schema)
 
     def add_stages(
@@ -90,12 +90,13 @@ class Streams:
 
     def consolidate(self, rendered: Rendered) -> Rendered:
         """Consolidate the updates of each time, on the worker where equal rows meet."""
-        operator = Consolidate("consolidate", len(rendered.schema), rendered.stream.depth, rendered.width)
+        operator = Consolidate("consolidate", rendered.schema.width, rendered.stream.depth, rendered.width)
         operator.schema = rendered.schema
         placed = rendered.placed
         pact: Pact = LocalPact()
         if placed is None:
-            pact, placed = self._by_key(rendered.schema, len(rendered.schema)), tuple(range(len(rendered.schema)))
+            width = rendered.schema.width
+            pact, placed = self._by_key(rendered.schema, width), tuple(range(width))
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
         return replace(rendered, stream=stream, consolidated=False, placed=placed)
 
@@ -106,8 +107,7 @@ class Streams:
     def _by_key(self, schema: Schema, key_lanes: int) -> Pact:
         if self.dataflow.worker.peers == 1:
             return LocalPact()
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
-        return ExchangePact(split_by_key(schema, key_lanes, self.context.symbols), symbolic)
+        return ExchangePact(split_by_key(schema, key_lanes, self.context.symbols), schema.symbolic_lanes())
 
     def by_lanes(
         self, schema: Schema, lanes: tuple[int, ...], constants: tuple[int, ...], types: tuple[Type, ...]
@@ -118,20 +118,19 @@ class Streams:
         """
         if self.dataflow.worker.peers == 1:
             return LocalPact()
-        symbolic = tuple(lane for lane, type_ in enumerate(schema.types) if type_.is_symbolic)
-        return ExchangePact(split_by_lanes(lanes, constants, types, self.context.symbols), symbolic)
+        return ExchangePact(split_by_lanes(lanes, constants, types, self.context.symbols), schema.symbolic_lanes())
 
     # Arrangements
 
     def arrange_rendered(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
         """Arrange a stream by some of its columns; the others follow in their order."""
-        in_place = rendered.placed == tuple(rendered.schema.index(key) for key in keys)
+        in_place = rendered.placed == rendered.schema.lanes_of(keys)
         return self._arrange(rendered, keys, name, in_place)
 
     def arrange_in_place(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
         """Arrange a stream that no join reads: rows stay on their worker if equal rows are on the same worker."""
         placed = rendered.placed or ()
-        if not placed or tuple(rendered.schema.names[lane] for lane in placed) != keys[: len(placed)]:
+        if not placed or placed != rendered.schema.lanes_of(keys)[: len(placed)]:
             return self.arrange_rendered(rendered, keys, name)
         return replace(self._arrange(rendered, keys, name, True), placed_by=len(placed))
 
@@ -141,15 +140,15 @@ class Streams:
         schema = rendered.schema.select(keys + rest)
         in_place |= self.dataflow.worker.peers == 1
         if rendered.consolidated and rendered.schema.names == schema.names and in_place:
-            return self.insert_batches(rendered, len(keys), name)
+            return self.insert_batches(rendered, schema.width_of(len(keys)), name)
         ordered = self.reorder(rendered, schema)
         operator, arranged = arrange(
             self.dataflow,
             name,
             ordered.stream,
-            LocalPact() if in_place else self._by_key(schema, len(keys)),
-            key_lanes=len(keys),
-            lanes=len(schema),
+            LocalPact() if in_place else self._by_key(schema, schema.width_of(len(keys))),
+            key_lanes=schema.width_of(len(keys)),
+            lanes=schema.width,
             width=rendered.width,
             policy=self.context.merge_policy,
         )
@@ -159,7 +158,7 @@ class Streams:
 
     def insert_batches(self, rendered: Rendered, key_lanes: int, name: str) -> RenderedArrangement:
         """Keep a stream of sorted batches in a trace, without sorting them again."""
-        depth, lanes = rendered.stream.depth, len(rendered.schema)
+        depth, lanes = rendered.stream.depth, rendered.schema.width
         spine = Spine(key_lanes, lanes, depth, rendered.width, self.context.merge_policy)
         handle = TraceHandle(spine, f"building {name}", Frontier.start(depth))
         operator = Insert(name, spine)

@@ -37,8 +37,9 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     for column, type_ in types.items():
         starts[column] = at
         at += part_count(type_)
-    index = rendered.schema.index
-    into = IntoDiffStage(tuple(map(index, node.keys)), tuple((index(column), type_) for column, type_ in types.items()))
+    lanes_of = rendered.schema.lanes_of
+    slots = [(rendered.schema.slots[rendered.schema.index(column)], type_) for column, type_ in types.items()]
+    into = IntoDiffStage(lanes_of(node.keys), tuple(slots))
     keys = rendered.schema.select(node.keys)
     exploded = _into_diff(renderer, rendered, into, keys)
     arrangement = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
@@ -46,16 +47,17 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     kinds = lane_kinds(types.values(), marked=bool(into.floats))
     sweep, tactic = Sweep(SUMS, kinds=kinds), sums_tactic(kinds)
     summed = maintain_reduction(renderer, node, arrangement, raw, "sum", sweep, tactic, share=False)
+    results = node.schema.types[len(node.keys) :]
     outputs = tuple(
-        SumColumn(kind, types[column], starts[column]) if column else SumColumn("count", INT64, 0)
-        for kind, column in requested
+        SumColumn(kind, types[column], starts[column], result) if column else SumColumn("count", INT64, 0, INT64)
+        for (kind, column), result in zip(requested, results, strict=True)
     )
-    totals = OutOfDiffStage(len(keys), outputs, origin=node.reduction.origin)
+    totals = OutOfDiffStage(keys.width, outputs, origin=node.reduction.origin)
     if not into.floats:
         return renderer.add_stages(summed, [totals], "total", node.schema)
     floats = [column for column, type_ in types.items() if type_.kind == "float64"]
     columns = tuple(FloatColumn(starts[column], value, types[column]) for value, column in enumerate(floats))
-    ordinary = renderer.add_stages(summed, [UnmarkedGroupsStage(len(keys) + at), totals], "total", node.schema)
+    ordinary = renderer.add_stages(summed, [UnmarkedGroupsStage(keys.width + at), totals], "total", node.schema)
     exact = _with_outliers(renderer, node, summed, exploded, ExactSums(at, columns), outputs)
     return renderer.rendered(ordinary.stream.concat(exact.stream), node.schema, ordinary.loop)
 
@@ -77,7 +79,7 @@ def _with_outliers(
 ) -> Rendered:
     """Sum the groups that have outliers together with their outliers."""
     keys = exploded.schema
-    first, values = len(keys), len(sums.columns)
+    first, values = keys.width, len(sums.columns)
     marked = renderer.add_stages(summed, [MarkedGroupsStage(first + sums.parts, first)], "marked", summed.schema)
     groups = renderer.arrange_rendered(marked, node.keys, "arrange groups with outliers")
     stream = Stream(((exploded.stream.ports[0][0], 1),), exploded.stream.depth)

@@ -185,16 +185,17 @@ class BaseRelation:
             self._apply_timed(self._write_times, data, diffs)
             return
         names = self.declaration.key or self.input.base().schema.names
-        key = [self.schema.index(name) for name in self.declaration.key or self.schema.names]
-        order = None if self.declaration.order is None else self.schema.index(self.declaration.order)
-        current = self.input.present(names, data[[self.schema.index(name) for name in names]])
+        key = list(self.schema.lanes_of(self.declaration.key or self.schema.names))
+        order = None if self.declaration.order is None else self.schema.lanes_of((self.declaration.order,))
+        current = self.input.present(names, data[list(self.schema.lanes_of(names))])
         self._push(self.input, resolve_changes(current.data, data, diffs, key, order))
 
     def _apply_timed(self, write_times: EmbeddedInput, data: Ints, diffs: Ints) -> None:
         values, times = (source.present(("e",), data[:1]).data for source in (self.input, write_times))
         current = np.concatenate([values, times[1:]])  # both have each entity once, in the same order
-        updates = resolve_changes(current, data, diffs, [0], 2)
-        for source, lanes in ((self.input, [0, 1]), (write_times, [0, 2])):
+        width = values.shape[0]
+        updates = resolve_changes(current, data, diffs, [0], (width,))
+        for source, lanes in ((self.input, list(range(width))), (write_times, [0, width])):
             projected = Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
             self._push(source, consolidate(projected))
 
@@ -212,7 +213,9 @@ class BaseRelation:
 # Semantics
 
 
-def resolve_changes(current: Ints, rows: Ints, diffs: Ints, key: list[int], order: int | None = None) -> Updates:
+def resolve_changes(
+    current: Ints, rows: Ints, diffs: Ints, key: list[int], order: tuple[int, ...] | None = None
+) -> Updates:
     """Turn a transaction's changes into updates at time 0, given the relation's current rows with their keys.
 
     Of several changes to one row the last counts. Removals take effect first, and only for rows that are present. Then,
@@ -230,12 +233,12 @@ def resolve_changes(current: Ints, rows: Ints, diffs: Ints, key: list[int], orde
     return difference(last_by_key(np.concatenate([left, inserted], axis=1), key, order), current)
 
 
-def last_by_key(rows: Ints, key: list[int], order: int | None) -> Ints:
+def last_by_key(rows: Ints, key: list[int], order: tuple[int, ...] | None) -> Ints:
     """Return, for each key, the last of the rows with the greatest order, or the last row if there is no order."""
     if len(key) == rows.shape[0]:
         return consolidate(with_diff(rows, 1)).data
     if order is not None:
-        rows = np.ascontiguousarray(rows[:, np.argsort(rows[order], kind="stable")])
+        rows = np.ascontiguousarray(rows[:, np.lexsort([rows[lane] for lane in reversed(order)])])
     return last_row_of_each_key(rows, key)
 
 

@@ -61,7 +61,7 @@ class AnswerChanges:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples, in the order of `times` and `diffs`."""
-        return decode_rows(self.schema, self.updates.data[: len(self.schema)], self.db.symbols)
+        return decode_rows(self.schema, self.updates.data[: self.schema.width], self.db.symbols)
 
     @property
     def times(self) -> Ints:
@@ -78,7 +78,7 @@ class AnswerChanges:
     @property
     def table(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return decode(self.schema, np.ascontiguousarray(self.updates.data[: len(self.schema)]), self.db.symbols)
+        return decode(self.schema, np.ascontiguousarray(self.updates.data[: self.schema.width]), self.db.symbols)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows with columns `_time` and `_diff`."""
@@ -115,7 +115,7 @@ class Interest:
         self._schema = schema
         self._limits = limits
         self._consolidation_limit = limits.waiting_rows
-        self._lanes = max(1, len(schema))
+        self._lanes = max(1, schema.width)
         self._max_rows = sys.maxsize if limits.rows is None else limits.rows
         self._unread: list[tuple[Updates, int, int]] = []  # ranges of blocks
         self._unread_rows = 0

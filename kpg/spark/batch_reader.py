@@ -140,7 +140,7 @@ def owners(schema: Schema, keys: list[Key], ranks: int) -> list[int]:
     """Return the ranks that may have rows with some keys."""
     symbols = Symbols()
     lanes = encode(schema, keys, symbols)
-    texts = tuple(type_.is_symbolic for type_ in schema.types)
+    texts = tuple(type_.is_symbolic for type_ in schema.lane_types())
     return [int(rank) for rank in np.unique(key_owners(lanes, texts, symbols, ranks))]
 
 

@@ -61,8 +61,8 @@ class RowPusher:
         self._kind = kind
         self._columns = kind.columns(placement)
         self._symbolic = symbolic_lanes(placement.schema)
-        self._owner_lanes = [placement.schema.index(name) for name in placement.placed]
-        self._owner_texts = tuple(placement.schema.types[lane].is_symbolic for lane in self._owner_lanes)
+        self._owner_lanes = list(placement.schema.lanes_of(placement.placed))
+        self._owner_texts = tuple(placement.schema.lane_types()[lane].is_symbolic for lane in self._owner_lanes)
         client.close_unused(placement.ranks)
         self._request = StageRequest(placement.name, key)
         self._batches: list[Any] = []
@@ -94,7 +94,7 @@ class RowPusher:
             data, diffs = np.ascontiguousarray(lanes[:-1]), np.ascontiguousarray(lanes[-1:])
             check_diffs(diffs)
         if self._kind.upsert:
-            data = last_row_of_each_key(data, [self._placement.schema.index(name) for name in self._placement.key])
+            data = last_row_of_each_key(data, list(self._placement.schema.lanes_of(self._placement.key)))
         self.rows += data.shape[1]
         for rank, part in self._split(data, diffs):
             connection = self._client.rank(self._placement.ranks[rank])

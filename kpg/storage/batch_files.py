@@ -40,7 +40,7 @@ def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buff
     columns: dict[str, Any] = {}
     numbers: list[str] = []
     texts: list[str] = []
-    for lane, type_ in enumerate(schema.types):
+    for lane, type_ in enumerate(schema.lane_types()):
         label = lane_name(lane)
         if type_.is_symbolic:
             columns[label] = symbols.text(updates.data[lane], type_.definition.large_arrow)
@@ -80,7 +80,7 @@ def _write(table: pa.Table, numbers: list[str], texts: list[str]) -> pa.Buffer:
 def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Updates:
     """Return the updates of a file, sorted and consolidated if they were so when it was written."""
     try:
-        texts = [lane_name(lane) for lane, type_ in enumerate(schema.types) if type_.is_symbolic]
+        texts = [lane_name(lane) for lane in schema.symbolic_lanes()]
         table = pq.read_table(pa.BufferReader(data), read_dictionary=texts, use_threads=False)
         metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
         lanes = _lanes(table, schema, symbols)
@@ -93,8 +93,8 @@ def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Up
 
 
 def _lanes(table: pa.Table, schema: Schema, symbols: Symbols) -> Ints:
-    lanes = np.empty((len(schema), table.num_rows), np.int64)
-    for lane, type_ in enumerate(schema.types):
+    lanes = np.empty((schema.width, table.num_rows), np.int64)
+    for lane, type_ in enumerate(schema.lane_types()):
         column = table.column(lane_name(lane))
         if not type_.is_symbolic:
             _fill(lanes[lane], column)

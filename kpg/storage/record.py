@@ -88,13 +88,12 @@ def _encode_change(
     texts: list[tuple[int, list[int]]] = []
     values: list[bytes] = []
     if not schema.all_int64:
-        for lane, type_ in enumerate(schema.types):
-            if type_.is_symbolic:
-                data = data.copy() if data is updates.data else data
-                data[lane], sizes, content = _text_block(data[lane], symbols)
-                texts.append((lane, sizes))
-                values.append(np.cumsum([0, *sizes], dtype="<i8").tobytes())
-                values.append(content)
+        for lane in schema.symbolic_lanes():
+            data = data.copy() if data is updates.data else data
+            data[lane], sizes, content = _text_block(data[lane], symbols)
+            texts.append((lane, sizes))
+            values.append(np.cumsum([0, *sizes], dtype="<i8").tobytes())
+            values.append(content)
     times, (diffs, digits) = updates.times, to_words(updates.diffs)
     width, diff_columns = diffs.shape
     header += [relation, *data.shape, *times.shape, width | digits << DIGITS_SHIFT, diff_columns, len(texts)]
@@ -178,7 +177,7 @@ def _decode_change(
     for lane, count, size in texts:
         offsets, content = reader.read(8 * (count + 1)), reader.read(size)
         if schema is not None:
-            type_ = schema.types[lane].definition.large_arrow
+            type_ = schema.lane_types()[lane].definition.large_arrow
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
             ids = symbols.intern(pa.Array.from_buffers(type_, count, buffers))
             updates.data[lane] = symbol_ids(updates.data[lane], ids)

@@ -187,9 +187,11 @@ class LogReplay:
         for batch in stored.batches:
             updates = read_checked(files, batch.file, schema, self._symbols)
             loaded.append((updates, batch.file))
-            relation.batches.append(Batch(updates, len(stored.key), Description(batch.lower, batch.upper, batch.since)))
+            relation.batches.append(
+                Batch(updates, schema.width_of(len(stored.key)), Description(batch.lower, batch.upper, batch.since))
+            )
         waiting = [read_checked(files, file, schema, self._symbols) for file in stored.later]
-        order = [stored.schema.index(name) for name in schema.names]
+        order = list(stored.schema.lanes_of(schema.names))
         for updates in self._logged.pop(stored.id, []):
             lanes = updates.data if order == sorted(order) else np.ascontiguousarray(updates.data[order])
             waiting.append(Updates(lanes, updates.times, updates.diffs))
@@ -211,7 +213,8 @@ def batch_complete_updates(relation: RecoveredRelation, waiting: Iterable[Update
         last = relation.batches[-1].upper if relation.batches else start
         updates = consolidate_all(complete)
         if len(updates):
-            relation.batches.append(Batch(updates, len(relation.key), Description(last, frontier, start)))
+            key_lanes = relation.ordered.width_of(len(relation.key))
+            relation.batches.append(Batch(updates, key_lanes, Description(last, frontier, start)))
 
 
 def read_checked(files: Files, file: StoredFile, schema: Schema, symbols: Symbols) -> Updates:

@@ -108,5 +108,7 @@ def test_what_stages_do_to_where_rows_are():
     assert after_stages(None, [linear.NegateStage()]) is None
     assert after_projection((), ()) == () and after_projection((0,), [None, 0]) == (1,)
     assert common_placement([(0,), (0,)]) == (0,) and common_placement([(0,), None]) is None
-    assert placement_of_join([(0, "v"), (1, "k2")], [("k", "k2")]) == (1,)
-    assert placement_of_join([(0, "v")], [("k", "k2")]) is None
+    assert placement_of_join([(0, "v"), (1, "k2")], [("k", "k2")], kpg.Schema.of({"v": int, "k": int})) == (1,)
+    wide = kpg.Schema.of({"v": "decimal(38,0)", "k": "decimal(38,0)"})
+    assert placement_of_join([(0, "v"), (1, "k2")], [("k", "k2")], wide) == (2, 3)
+    assert placement_of_join([(0, "v")], [("k", "k2")], kpg.Schema.of({"v": int})) is None

@@ -42,7 +42,7 @@ def test_resolved_changes_agree_with_a_model(transactions, how):
         there = sorted(row for row in state if row[:key] in touched)
         updates = resolve_changes(
             np.array(there, np.int64).reshape(-1, 3).T.copy(), rows, np.array([diff for _, diff in changes], np.int64),
-            list(range(key)), order,
+            list(range(key)), None if order is None else (order,),
         )  # fmt: skip
         expected = model(state, changes, key, order)
         diffs = np.broadcast_to(updates.diffs[0], len(updates)).tolist()

@@ -9,6 +9,10 @@ of a type, neither of them null, the type promises:
     lane(a) <  lane(b)   ⇔   a <  b          unless the type is symbolic: then the order is that of `Symbols.ranks`
     low <= lane(a) <= high                   where (low, high) = limits(type); never NULL in a nullable column
 
+A type may take several lanes a value. Then `lane(a)` stands for the tuple of its lanes, the most significant first, and
+methods for columns take and return blocks int64[lanes, n] in place of int64[n]. Such a type encodes one value by
+`encode_lanes`, which checks the range itself; `limits`, `encode_value` and `decode_value` are for types of one lane.
+
 Methods for whole columns (`encode_arrow`, `encode_plain`, `decode_arrow`, `decode_list`) are vectorised where NumPy or
 Arrow can do the work. Methods for one value run once per value, and only for columns of Python objects.
 """
@@ -25,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.column_types.tagged_text import MESSAGE_FORMAT, PLAN_FORMAT, TaggedText
-from kpg.columns.lane_values import MAX, NULL
+from kpg.columns.lane_values import MAX, NULL, is_null
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
@@ -49,7 +53,7 @@ class ColumnType(ABC):
     literal_classes: ClassVar[tuple[type, ...]] = ()  # classes of the Python constants of this type
 
     # Layout and meaning of lanes
-    lanes: ClassVar[int] = 1  # int64 per value; only one is supported, `register` refuses more
+    lanes: ClassVar[int] = 1  # int64 per value; a type whose parameters decide overrides `lane_count`
     is_symbolic: ClassVar[bool] = False  # lanes are ids in the db's symbol table, and do not sort as values
     large_arrow: ClassVar[pa.DataType | None] = None  # of symbolic types: Arrow's type with 64-bit offsets, for files
     is_numeric: ClassVar[bool] = False  # arithmetic and sums are defined
@@ -66,6 +70,10 @@ class ColumnType(ABC):
 
     def check_parameters(self, precision: int, scale: int) -> None:
         """Raise TypeMismatch unless the type has these parameters."""
+
+    def lane_count(self, precision: int, scale: int) -> int:
+        """Return the number of lanes of a value."""
+        return self.lanes
 
     def default_parameters(self) -> Parameters:
         """Return the parameters of a column declared by name or class alone; raise TypeMismatch if it needs some."""
@@ -96,6 +104,13 @@ class ColumnType(ABC):
         Raise UnfitValue or TypeError, with the reason as message, if the type does not have the value.
         """
 
+    def encode_lanes(self, type_: Type, value: Any, symbols: Symbols) -> tuple[int, ...]:
+        """Return the lane values of one Python value that is not None, for a type of several lanes.
+
+        Raise UnfitValue or TypeError, with the reason as message, if the type does not have the value.
+        """
+        raise TypeError(f"a value of {self.name} has one lane: use encode_value")
+
     @abstractmethod
     def decode_value(self, type_: Type, lane_value: int) -> Any:
         """Return the Python value of a lane value other than NULL."""
@@ -119,7 +134,7 @@ class ColumnType(ABC):
 
     def decode_numpy(self, type_: Type, lane: Ints, symbols: Symbols) -> npt.NDArray[Any]:
         """Return a lane without nulls as the NumPy array that user functions receive; of objects unless overridden."""
-        array = np.empty(len(lane), object)
+        array = np.empty(lane.shape[-1], object)
         array[:] = self.decode_list(type_, lane, symbols)
         return array
 
@@ -183,21 +198,31 @@ class SymbolicType(ColumnType):
         return symbols.text(lane, self.to_arrow(type_))
 
 
+class WideType(ColumnType):
+    """A type whose values always take several lanes."""
+
+    def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
+        raise TypeError(f"a value of {self.name} has several lanes: use encode_lanes")
+
+    def decode_value(self, type_: Type, lane_value: int) -> Any:
+        raise TypeError(f"a value of {self.name} has several lanes: use decode_list")
+
+
 # --- for types with numbers as lanes ----------------------------------------------------------------------------------
 
 
 def null_mask(type_: Type, lane: Ints) -> Bools | None:
-    """Return which rows of a lane are null, None if none is."""
+    """Return which rows of a lane, or of a block of lanes, are null; None if none is."""
     if not type_.nullable:
         return None
-    null = lane == NULL
+    null = is_null(lane)
     return null if null.any() else None
 
 
 def put_nulls(type_: Type, values: list[Any], lane: Ints) -> list[Any]:
     """Set the values of null rows to None, in place, and return the list."""
     if type_.nullable:
-        for row in np.flatnonzero(lane == NULL).tolist():
+        for row in np.flatnonzero(is_null(lane)).tolist():
             values[row] = None
     return values
 
@@ -224,8 +249,8 @@ _BY_LITERAL_CLASS: Final[dict[type, ColumnType]] = {}
 
 def register(definition: ColumnType) -> None:
     """Add a type to kpg, for the rest of the process. Raise ValueError if it conflicts with a registered type."""
-    if definition.lanes != 1:
-        raise ValueError(f"{definition.name} takes {definition.lanes} lanes a value; kpg supports types of one lane")
+    if definition.is_symbolic and definition.lanes != 1:
+        raise ValueError(f"{definition.name} takes {definition.lanes} lanes a value; an id of a symbol takes one")
     python_classes = [] if definition.python_class is None else [definition.python_class]
     tables: list[tuple[dict[Any, ColumnType], Sequence[Any]]] = [
         (_BY_SPELLING, (definition.name, *definition.aliases)),

@@ -1,4 +1,7 @@
-"""decimal(precision, scale): exact numbers of up to 18 digits. The lane is the number times 10**scale."""
+"""decimal(precision, scale): exact numbers of up to 38 digits.
+
+The lane is the number times 10**scale. From 19 digits on it takes two lanes (kpg.columns.wide_integers).
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.arrow_arrays import validity
-from kpg.columns.column_types.column_type import ColumnType, Parameters, null_mask, register
+from kpg.columns.column_types.column_type import ColumnType, Parameters, null_mask, put_nulls, register
 from kpg.columns.column_types.int64_type import encode_integer
 from kpg.columns.column_types.tagged_text import TaggedText
 from kpg.columns.unfit_values import UnfitValue, show
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import (
+    MAX_DIGITS,
+    from_words,
+    multiply_wide,
+    outside,
+    to_integers,
+    to_lanes,
+    to_words,
+    wide_constant,
+    widen,
+)
 from kpg.errors import TypeMismatch
 
 if TYPE_CHECKING:
     from kpg.columns.schema import Type
     from kpg.columns.symbols import Symbols
 
-MAX_DIGITS: Final = 18  # the most decimal digits that fit one int64
+ONE_LANE_DIGITS: Final = 18  # the most decimal digits that fit one int64
 _EXACT: Final = Context(prec=MAX_DIGITS + 2)  # used instead of the thread's context, which may round
-_NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 
 def _write_digits(value: Decimal) -> str:
@@ -57,6 +71,9 @@ class DecimalType(ColumnType):
                 hint=f"A decimal has 1 to {MAX_DIGITS} digits, of which 0 to all are after the point.",
             )
 
+    def lane_count(self, precision: int, scale: int) -> int:
+        return 1 if precision <= ONE_LANE_DIGITS else 2
+
     def default_parameters(self) -> Parameters:
         raise TypeMismatch("a decimal needs its digits", hint="Write kpg.decimal(10, 2), or 'decimal(10,2)'.")
 
@@ -77,6 +94,16 @@ class DecimalType(ColumnType):
         return 1 - 10**type_.precision, 10**type_.precision - 1
 
     def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
+        return self._scaled(type_, value)
+
+    def encode_lanes(self, type_: Type, value: Any, symbols: Symbols) -> tuple[int, ...]:
+        scaled = self._scaled(type_, value)
+        if abs(scaled) >= 10**type_.precision:
+            raise UnfitValue(f"{show(value)} is out of the range of {type_}")
+        return to_lanes(scaled)
+
+    def _scaled(self, type_: Type, value: Any) -> int:
+        """Return a number times 10**scale."""
         if not isinstance(value, Decimal):
             return encode_integer(type_, value) * int(10**type_.scale)
         if not value.is_finite():
@@ -99,6 +126,11 @@ class DecimalType(ColumnType):
     def decode_value(self, type_: Type, lane_value: int) -> Decimal:
         return _EXACT.scaleb(Decimal(lane_value), -type_.scale)
 
+    def decode_list(self, type_: Type, lane: Ints, symbols: Symbols) -> list[Any]:
+        if type_.lanes == 1:
+            return super().decode_list(type_, lane, symbols)
+        return put_nulls(type_, [self.decode_value(type_, value) for value in to_integers(lane)], lane)
+
     def show_lane(self, type_: Type, lane_value: int) -> str:
         return str(Decimal(lane_value).scaleb(-type_.scale))
 
@@ -118,20 +150,35 @@ class DecimalType(ColumnType):
         return bool(pa.types.is_decimal(source) or pa.types.is_integer(source))
 
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
-        digits = pa.decimal128(38, type_.scale)
-        exact = pc.fill_null(array.cast(digits), pa.scalar(Decimal(0), digits))
-        words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
-        low, high = words[0::2], words[1::2]
+        if type_.lanes > 1:
+            return self._encode_wide(type_, array)
+        low, high = _words_of(array, type_.scale)
         if (high != low >> np.int64(63)).any():
             raise OverflowError("out of range")
-        return low
+        return low  # type: ignore[no-any-return]
+
+    def _encode_wide(self, type_: Type, array: Any) -> Ints:
+        is_integer = pa.types.is_integer(array.type)  # Arrow reserves 20 digits for an integer before the point
+        block = from_words(*_words_of(array, 0 if is_integer else type_.scale))
+        limit, failed = 10**type_.precision - 1, None
+        if is_integer and type_.scale:
+            block, failed = multiply_wide(block, wide_constant(10**type_.scale), limit)
+        if failed is not None or outside(block, limit).any():
+            raise OverflowError("out of range")
+        return block
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         null = null_mask(type_, lane)
-        words: Any = np.empty((len(lane), 2), np.int64)
-        words[:, 0] = lane
-        words[:, 1] = lane >> np.int64(63)  # the sign fills the upper half
-        return pa.Array.from_buffers(self.to_arrow(type_), len(lane), [validity(null), pa.py_buffer(words)])
+        words = to_words(widen(lane))
+        return pa.Array.from_buffers(self.to_arrow(type_), len(words), [validity(null), pa.py_buffer(words)])
+
+
+def _words_of(array: Any, scale: int) -> tuple[Any, Any]:
+    """Return the lower and the upper 64 bits of numbers times 10**scale, 0 where null."""
+    digits = pa.decimal128(MAX_DIGITS, scale)
+    exact = pc.fill_null(array.cast(digits), pa.scalar(Decimal(0), digits))
+    words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
+    return words[0::2], words[1::2]
 
 
 register(DecimalType())

@@ -36,6 +36,7 @@ from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, off
 from kpg.testing.kernel_twins.sort_rows_twin import count_tied_rows, lane_bounds, pack_words, rank_words, sort_columns
 from kpg.testing.kernel_twins.sweep_totals_twin import presence_changes, running_totals, sums_changes
 from kpg.testing.kernel_twins.union_find_twin import connect
+from kpg.testing.kernel_twins.wide_arithmetic_twin import divide_wide, multiply_wide
 
 __all__ = [
     "advance_times",
@@ -49,6 +50,7 @@ __all__ = [
     "correct_output",
     "Correction",
     "count_tied_rows",
+    "divide_wide",
     "evaluate_output",
     "expand_ranges",
     "extend_tuples",
@@ -68,6 +70,7 @@ __all__ = [
     "merge_runs",
     "minimal_times",
     "mix64",
+    "multiply_wide",
     "move_columns",
     "new_keys",
     "offsets",
