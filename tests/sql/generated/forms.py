@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.sql.generated import combined_queries, grouped_queries, joined_queries, subqueries
+from tests.sql.generated import combined_queries, grouped_queries, joined_queries, subqueries, value_queries
 
 FORMS: dict[str, st.SearchStrategy[str]] = {
     "selections": joined_queries.selections(),
@@ -22,4 +22,5 @@ FORMS: dict[str, st.SearchStrategy[str]] = {
     "distinct on": combined_queries.distinct_on(),
     "common tables": combined_queries.common_tables(),
     "recursion": combined_queries.recursive_queries(),
+    "values": value_queries.value_queries(),
 }
