@@ -64,6 +64,7 @@ ENGINE: dict[str, str] = {
     "Type": "kpg.columns.schema",
     "coalesce": "kpg.columns.functions",
     "col": "kpg.columns.functions",
+    "count_rows": "kpg.columns.column_aggregates",
     "connect": "kpg.client.connection",
     "connect_async": "kpg.client.async_connection",
     "decimal": "kpg.columns.schema",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from kpg.api.recursion import Recursion
     from kpg.client.async_connection import connect_async
     from kpg.client.connection import connect
+    from kpg.columns.column_aggregates import count_rows
     from kpg.columns.expression import Expression
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
     from kpg.columns.schema import Schema, Type, decimal
@@ -147,6 +149,7 @@ __all__ = [
     "col",
     "connect",
     "connect_async",
+    "count_rows",
     "decimal",
     "lit",
     "max_of",

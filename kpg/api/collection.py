@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-from kpg.api.join_forms import JoinPlan, join_as
+from kpg.api.join_forms import JoinPlan, join_as, name_of_column
 from kpg.api.uncopyable import Uncopyable
 from kpg.columns.bind import bind, bind_condition, name_of
 from kpg.columns.expression import ColumnReference, Expression, wrap
@@ -202,12 +202,29 @@ class Collection(Uncopyable):
 
     # Groups
 
-    def group_by(self, *keys: str) -> Group:
-        """Group rows with equal keys, to count, sum, or reduce them; with no keys all rows are one group."""
+    def group_by(self, *keys: str | Expression, **named: Any) -> Group:
+        """Group rows with equal keys, to count, sum, or reduce them; with no keys all rows are one group.
+
+        A key is a column, or an expression with a name: group_by("town", decade=col("age") // 10).
+        """
         from kpg.api.group import Group
 
-        self.schema.select(keys)
-        return Group(self, keys)
+        written = {self._name(key): wrap_column(key) for key in keys} | {n: wrap_column(v) for n, v in named.items()}
+        computed = {name: key for name, key in written.items() if name_of_column(key) != name}
+        for name in computed:
+            if name in self.schema.names:
+                raise BadPlan(f"the key {name!r} has the name of another column", hint="Give it a name of its own.")
+        self.schema.select(name for name in written if name not in computed)
+        return Group(self.with_columns(**computed) if computed else self, tuple(written))
+
+    def aggregate(self, /, **aggregates: Any) -> Collection:
+        """Aggregate all rows: one row, also if there are none; then counts are 0, and other aggregates are null.
+
+        The aggregates are those of `group_by(...).aggregate`.
+        """
+        from kpg.api.aggregate_plan import aggregate_all
+
+        return aggregate_all(self, aggregates)
 
     def count(self, *keys: str, name: str = "count") -> Collection:
         """Count the rows of each group: the result has the keys and a column `count`."""

@@ -147,13 +147,13 @@ class JoinPlan:
     def outer(self, how: str) -> Collection:
         """Return the pairs, and the rows of one or both sides without a match, with null in the other columns."""
         schema, matched = self.schema(how), self.matched()
-        parts = [_widened(matched, schema, dict(zip(schema.names, schema.names, strict=True)))]
+        parts = [widened(matched, schema)]
         if how in LEFT_ROWS_KEPT:
             alone = self.left.subtract(self.with_match(matched))
-            parts.append(_widened(alone, schema, {name: name for name in self.left.schema.names}))
+            parts.append(widened(alone, schema, {name: name for name in self.left.schema.names}))
         if how in RIGHT_ROWS_KEPT:
             alone = self.right.subtract(self.swapped_with_match(matched))
-            parts.append(_widened(alone, schema, {joined: name for name, joined in self._right_names().items()}))
+            parts.append(widened(alone, schema, {joined: name for name, joined in self._right_names().items()}))
         inputs = tuple(part.node for part in parts)
         loops = frozenset[nodes.Loop]().union(*[node.loops for node in inputs])
         return self.left._make(nodes.ConcatNode(schema, loops, inputs))
@@ -213,8 +213,10 @@ def _keep_rows(rows: Collection, present: Collection, on: Pairs) -> Collection:
     return rows._make(nodes.JoinNode(rows.schema, loops, rows.node, present.node, on, columns))
 
 
-def _widened(rows: Collection, schema: Schema, sources: dict[str, str]) -> Collection:
-    """Return rows with the columns of a schema; those that `sources` does not map to a column of the rows are null."""
+def widened(rows: Collection, schema: Schema, sources: dict[str, str] | None = None) -> Collection:
+    """Return rows with the columns of a schema. `sources` has the column of each; the others are null."""
+    if sources is None:
+        sources = {name: name for name in schema.names}
     expressions: list[Expression] = []
     for name, type_ in zip(schema.names, schema.types, strict=True):
         if name not in sources:

@@ -6,7 +6,7 @@ Integers, decimals and times are split into two parts of 32 bits, so that a sum 
 is read. Decimals of two lanes are split into four parts; their sums have 160 bits, of which 128 can be read. Floats are
 split into six parts of 32 bits, fixed point from 2^-128 to 2^63. Additions are exact, in any order.
 A float with bits outside of that range, infinity and NaN have no such parts: they are *outliers* (see
-kpg.operators.exact_float_sums).
+kpg.operators.exact_float_sums). A bool has only a count: of the rows on which it is true.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def lane_kinds(types: Iterable[Type], marked: bool) -> LaneKinds:
     """Return the kinds of the lanes of accumulated diffs: the count, the parts of each column, perhaps a mark."""
     kinds = [LaneKind.COUNT]
     for type_ in types:
-        kinds += [LaneKind.COUNT, *[LaneKind.PART] * (part_count(type_) - 2), LaneKind.LAST_PART]
+        kinds.append(LaneKind.COUNT)
+        if part_count(type_) > 1:
+            kinds += [*[LaneKind.PART] * (part_count(type_) - 2), LaneKind.LAST_PART]
     return (*kinds, *[LaneKind.MARK] * marked)
 
 
@@ -75,12 +77,16 @@ def fit_totals(totals: tuple[int, ...], kinds: LaneKinds) -> tuple[int, ...]:
 
 
 def part_count(type_: Type) -> int:
-    """Return the number of lanes that a value of a type is split into, its count included."""
+    """Return the number of lanes that a value of a type is split into, its count included; a bool is only counted."""
+    if type_.kind == "bool":
+        return 1
     return 1 + (FLOAT_PARTS if type_.kind == "float64" else 2 * type_.lanes)
 
 
 def split(values: Ints, type_: Type) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
     """Return the parts of each value, and which values are outliers (None if none is)."""
+    if type_.kind == "bool":
+        return (values == 1).astype(np.int64).reshape(1, -1), None
     n = values.shape[-1]
     present = ~is_null(values) if type_.nullable else np.ones(n, np.bool_)
     if type_.kind == "float64":

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from kpg.columns.column_aggregates import AggregateMethods
 from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import Type, parse_type
 from kpg.errors import TypeMismatch
@@ -37,7 +38,7 @@ _TIGHT: Final = 7  # the precedence of attributes and calls
 _FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
 
 
-class Expression(ABC):
+class Expression(AggregateMethods, ABC):
     """A value for each row, computed from the row's columns."""
 
     __slots__ = ()

@@ -106,7 +106,7 @@ class OutOfDiffStage:
             if wanted.kind != "sum":
                 uncounted |= parts[0] == NULL
             if wanted.kind == "count":
-                outputs[slot] = updates.data[self.key_lanes]
+                outputs[slot] = parts[0]
             elif wanted.at in exact:
                 outputs[slot] = updates.data[self.key_lanes + exact[wanted.at] + (wanted.kind == "avg")]
                 overflow |= is_out_of_range(parts)

@@ -50,12 +50,15 @@ def first_by_rank(
     )
 
 
-def order_by_value(schema: Schema, data: Ints, symbols: Symbols) -> Ints:
+def order_by_value(schema: Schema, data: Ints, symbols: Symbols, descending: tuple[bool, ...] = ()) -> Ints:
     """Return the order of rows by value, where symbols count by their texts. Lanes alone would order them by id."""
     lanes = [
         _map_symbols(symbols.ranks(), lane) if type_.is_symbolic else lane
         for lane, type_ in zip(data, schema.lane_types(), strict=True)
     ]
+    for lane, down in enumerate(descending):
+        if down:
+            lanes[lane] = ~lanes[lane]
     return np.lexsort(lanes[::-1])
 
 

@@ -42,7 +42,7 @@ def dependencies_of(renderer: Renderer, dependency: RenderDependency) -> list[Re
 
 def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDependency]:
     match node:
-        case nodes.RelationNode() | nodes.InstalledNode() | nodes.StreamNode():
+        case nodes.RelationNode() | nodes.InstalledNode() | nodes.StreamNode() | nodes.ValuesNode():
             return []
         case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode() | nodes.LeaveNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]

@@ -131,6 +131,13 @@ class StreamNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class ValuesNode(PlanNode):
+    """Rows of constants, as Python values; they never change."""
+
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class SelectNode(PlanNode):
     """Columns computed from each row. With `silent`, rows that fail are dropped without an error."""
 
@@ -272,6 +279,7 @@ class ReductionSpec:
     count                                the number of rows
     sums       columns                   counts, sums and averages, accumulated in the diff
     first      limit, copies, columns    the first rows by some columns; a leading "-" means descending
+    statistics columns, order            statistics of the last column, such as "quantile:first 0.5"
     components                           rows are pairs: each value, with a member of its component
     function   function                  the result of a Python function
     """
@@ -281,6 +289,7 @@ class ReductionSpec:
     limit: int = 1
     copies: bool = False
     columns: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()  # the columns before the last one that decide the order of its values, "-" as above
     function: Callable[..., Any] | None = None
     origin: ExpressionOrigin | None = None  # the text of the aggregate, for its errors
 

@@ -23,9 +23,11 @@ from kpg.plan.node_traversal import inputs_of
 from kpg.plan.plan_values import (
     function_of_name,
     name_of_function,
+    read_constant,
     read_expression,
     read_origin,
     read_schema,
+    write_constant,
     write_expression,
     write_origin,
     write_schema,
@@ -36,6 +38,7 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Installed": nodes.InstalledNode,
     "Relation": nodes.RelationNode,
     "Stream": nodes.StreamNode,
+    "Values": nodes.ValuesNode,
     "Select": nodes.SelectNode,
     "Filter": nodes.FilterNode,
     "FlatMap": nodes.FlatMapNode,
@@ -119,9 +122,15 @@ class PlanWriter:
                 for loop in sorted(node.loops, key=lambda loop: loop.name):
                     self.loops.setdefault(loop, len(self.loops))
                 entry = {"kind": KIND_NAMES[type(node)]}
-                entry |= {field.name: self._value(getattr(node, field.name)) for field in fields(node)}
+                entry |= self._members(node)
                 self.numbers[node] = len(self.written)
                 self.written.append(entry)
+
+    def _members(self, node: nodes.PlanNode) -> dict[str, Any]:
+        if isinstance(node, nodes.ValuesNode):
+            rows = [[write_constant(value) for value in row] for row in node.rows]
+            return {"schema": self._value(node.schema), "rows": rows}
+        return {field.name: self._value(getattr(node, field.name)) for field in fields(node)}
 
     def _loop(self, loop: nodes.Loop) -> dict[str, Any]:
         return {
@@ -218,6 +227,9 @@ class PlanReader:
 
     def _node(self, entry: dict[str, Any]) -> nodes.PlanNode:
         kind = KINDS[entry["kind"]]
+        if kind is nodes.ValuesNode:
+            rows = tuple(tuple(map(read_constant, row)) for row in entry["rows"])
+            return nodes.ValuesNode(self._value(entry["schema"]), frozenset(), rows)
         values = {field.name: self._value(entry[field.name]) for field in fields(kind)}
         if kind is nodes.FlatMapNode:
             values["function"] = self.host.flat_map(values["function"], values["input"].schema, values["schema"])

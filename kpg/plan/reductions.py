@@ -17,9 +17,10 @@ from kpg.operators.maintain_classes import maintain_classes
 from kpg.operators.one_pass_tactic import FIRST, PRESENCE, OnePassTactic
 from kpg.operators.python_reducer import PythonReducer, SplitFailuresStage
 from kpg.operators.sweep import SUMS, Sweep
-from kpg.operators.tactic import ReplayTactic, Tactic
+from kpg.operators.tactic import Evaluate, ReplayTactic, Tactic
 from kpg.operators.text_ranks import first_by_rank
 from kpg.operators.unfit_totals import NUMBER_OF_ROWS
+from kpg.operators.value_statistics import Statistic, StatisticsReducer
 from kpg.plan import nodes
 from kpg.plan.group_order import GroupOrder, has_index, has_order, order_of
 from kpg.plan.reduce_tactics import ignoring_keys, maintain_reduction, sums_tactic
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def reads_index(renderer: Renderer, node: nodes.ReduceNode) -> bool:
     """Return whether a reduction reads an index of its input by its keys; otherwise it arranges the stream itself."""
     match node.reduction.kind:
-        case "function":
+        case "function" | "statistics":
             return True
         case "components":
             return bool(node.loops)
@@ -59,6 +60,8 @@ def render_reduction(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
             return _components(renderer, node)
         case "function":
             return _function(renderer, node)
+        case "statistics":
+            return _statistics(renderer, node)
     raise AssertionError(f"unknown reduction {node.reduction.kind}")
 
 
@@ -161,19 +164,48 @@ def _components(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
 def _function(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     arrangement = renderer.arranged(node.input, node.keys)
     assert node.reduction.function is not None
-    outputs = node.schema.select([name for name in node.schema.names if name not in node.keys])
     values = arrangement.schema.select(arrangement.schema.names[len(node.keys) :])
     reducer = PythonReducer(
         node.reduction.function,
         node.schema.select(node.keys),
         values,
-        outputs,
+        _outputs(node),
         renderer.context.symbols,
         renderer.context.failures,
         (renderer.dataflow.id, len(renderer.dataflow.operators)),
     )
+    return _with_failures(renderer, node, arrangement, reducer.evaluate, "reduce")
+
+
+def _statistics(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
+    arrangement = renderer.arranged(node.input, node.keys)
+    values = arrangement.schema.select(arrangement.schema.names[len(node.keys) :])
+    wanted = [text.split(":", 1) for text in node.reduction.columns]
+    types = _outputs(node).types
+    reducer = StatisticsReducer(
+        tuple(Statistic(kind, option, type_) for (kind, option), type_ in zip(wanted, types, strict=True)),
+        node.schema.select(node.keys),
+        values,
+        tuple(f"-{name}" in node.reduction.order for name in values.names for _ in range(values.type_of(name).lanes)),
+        renderer.context.symbols,
+        renderer.context.failures,
+        (renderer.dataflow.id, len(renderer.dataflow.operators)),
+        node.reduction.origin,
+    )
+    return _with_failures(renderer, node, arrangement, reducer.evaluate, "statistics")
+
+
+def _outputs(node: nodes.ReduceNode) -> Schema:
+    return node.schema.select([name for name in node.schema.names if name not in node.keys])
+
+
+def _with_failures(
+    renderer: Renderer, node: nodes.ReduceNode, arrangement: RenderedArrangement, evaluate: Evaluate, name: str
+) -> Rendered:
+    """Maintain a function whose first output lane is a failure or null; failures leave as errors."""
+    outputs = _outputs(node)
     raw = arrangement.schema.select(node.keys)
     raw = raw.concat(Schema.of({" failure": BINARY.optional()})).concat(outputs)
-    tactic = ReplayTactic(reducer.evaluate, 1 + outputs.width)
-    reduced = maintain_reduction(renderer, node, arrangement, raw, "reduce", None, tactic, share=False)
+    tactic = ReplayTactic(evaluate, 1 + outputs.width)
+    reduced = maintain_reduction(renderer, node, arrangement, raw, name, None, tactic, share=False)
     return renderer.add_stages(reduced, [SplitFailuresStage(raw.width_of(len(node.keys)))], "reduced", node.schema)

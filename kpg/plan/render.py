@@ -17,8 +17,10 @@ from kpg.columns.schema import Schema
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import iterate
 from kpg.operators.saturate import saturate
+from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
+from kpg.plan.constant_rows import feed_values, render_values
 from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
@@ -47,6 +49,7 @@ class Renderer(Streams):
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
+        self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
 
     # Called by the code that renders nodes
@@ -92,9 +95,11 @@ class Renderer(Streams):
         self._arrangements[node, keys] = arrangement
 
     def finish(self) -> None:
-        """Close the loops. Nothing can be rendered afterwards but errors."""
+        """Close the loops, and feed constant rows. Nothing can be rendered afterwards but errors."""
         while self._open:
             close_variable(self, *self._open.pop(0))
+        while self._constants:
+            feed_values(self, *self._constants.pop())
 
     def errors_of(self, *roots: nodes.PlanNode) -> list[Rendered | None]:
         """Return for each node the errors that it depends on, as one stream outside all loops; None if none can fail.
@@ -159,6 +164,10 @@ class Renderer(Streams):
                 return replace(
                     parts[0], stream=stream, consolidated=False, placed=common_placement(part.placed for part in parts)
                 )
+            case nodes.ValuesNode():
+                rendered, source = render_values(self, node)
+                self._constants.append((node, source))
+                return rendered
             case nodes.ConsolidateNode():
                 return self.consolidate(self.collection(node.input))
             case nodes.VariableNode():

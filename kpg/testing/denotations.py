@@ -250,6 +250,52 @@ def top_k(rows: Multiset, key: Columns, column: int, k: int, *, largest: bool = 
     return kept
 
 
+def rows_between(
+    rows: Multiset, key: Columns, order: Callable[[Row], Any], limit: int | None, offset: int = 0, copies: bool = True
+) -> Multiset:
+    """Return the rows of each key at the positions [offset, offset + limit) of an order; counts are not negative.
+
+    `order` maps a row to a sort key, which is different for different rows: see `nulls_last`.
+    """
+    kept: list[Row] = []
+    for members in groups(rows, key).values():
+        listed = [row for row in sorted(members, key=order) for _ in range(members[row] if copies else 1)]
+        kept += listed[offset:] if limit is None else listed[offset : offset + limit]
+    return consolidate((row, 1) for row in kept)
+
+
+def nulls_last(value: Any) -> tuple[bool, Any]:
+    """Return a sort key for a value that may be null."""
+    return (value is None, 0 if value is None else value)
+
+
+def aggregate(rows: Multiset, key: Columns, *functions: Callable[[list[Row]], Any]) -> Multiset:
+    """Return the key, then the result of each function of the group's rows, each as often as it occurs."""
+    return {
+        (*group, *(function(listed) for function in functions)): 1
+        for group, members in groups(rows, key).items()
+        if (listed := [row for row, count in members.items() for _ in range(count)])
+    }
+
+
+def aggregate_all(rows: Multiset, *functions: Callable[[list[Row]], Any]) -> Multiset:
+    """Return one row with the result of each function of all rows, also if there are none."""
+    listed = [row for row, count in rows.items() for _ in range(count)]
+    return {tuple(function(listed) for function in functions): 1}
+
+
+def of_values(
+    function: Callable[[list[Any]], Any], column: int, where: Callable[[Row], bool | None] | None = None
+) -> Callable[[list[Row]], Any]:
+    """Return a function of rows: of the sorted values of a column that are not null, where a condition is true."""
+
+    def of_rows(listed: list[Row]) -> Any:
+        counted = [row[column] for row in listed if where is None or where(row) is True]
+        return function(sorted(value for value in counted if value is not None))
+
+    return of_rows
+
+
 def argmax(rows: Multiset, key: Columns, column: int) -> Multiset:
     """Return the row of each key with the greatest value of a column; ties go to the lesser row."""
     return top_k(rows, key, column, 1)

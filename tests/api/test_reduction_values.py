@@ -4,7 +4,6 @@ import datetime
 import itertools
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.testing import denotations
+from kpg.testing.denotations import nulls_last
 from tests.api.plays import Multiset, Query, check, examples, plays
 
 SCHEMAS = {"a": {"k": str, "s": str | None, "n": int | None, "f": float}}
@@ -26,22 +26,20 @@ def of_a(build, denotation) -> Query:
     return Query(lambda db, r: build(r["a"]), denotation, ("a",))
 
 
-def before(value: Any) -> tuple[bool, Any]:
-    """Return a sort key with the order of a column: null first, text by code point."""
-    return (value is not None, value)
-
-
 def first(limit: int, *by: str, copies: bool = True):
-    """Return the first rows of each k by some columns, then by all others."""
+    """Return the first rows of each k by some columns, then by all others; nulls are last."""
     columns = ["k", "s", "n", "f"]
 
     def denotation(a: Multiset) -> Multiset:
         kept: Multiset = {}
         for group in denotations.groups(a, (0,)).values():
-            rows = sorted((row for row in group if group[row] > 0), key=lambda row: [before(value) for value in row])
+            rows = sorted(
+                (row for row in group if group[row] > 0), key=lambda row: [nulls_last(value) for value in row]
+            )
             for column in reversed(by):
                 index = columns.index(column.removeprefix("-"))
-                rows.sort(key=lambda row: before(row[index]), reverse=column.startswith("-"))
+                rows.sort(key=lambda row: nulls_last(row[index]), reverse=column.startswith("-"))
+                rows.sort(key=lambda row: row[index] is None)
             left = limit
             for row in rows:
                 taken = min(left, group[row] if copies else 1)
@@ -87,7 +85,7 @@ def listed(key, rows):
 def in_order(a: Multiset) -> Multiset:
     made = {}
     for key, group in denotations.groups(a, (0,)).items():
-        rows = sorted(group.items(), key=lambda item: [before(value) for value in item[0][1:]])
+        rows = sorted(group.items(), key=lambda item: [(value is not None, value) for value in item[0][1:]])
         made[(*key, *listed(key, [(row[1:], count) for row, count in rows])[0])] = 1
     return made
 

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.api.collection import Collection
 from kpg.api.contracts.input_contract import Input
 from kpg.api.output_table import OutputTable
 from kpg.api.recursion import Recursion
 from kpg.api.times import as_frontier, as_time, show_frontier
 from kpg.api.uncopyable import Uncopyable
+from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
+from kpg.columns.table_rows import encode
 from kpg.config import Config
 from kpg.errors import NameTaken, TimeTooEarly, TypeMismatch, UndefinedName
-from kpg.plan.nodes import Loop
+from kpg.plan.nodes import Loop, ValuesNode
 from kpg.trace.merge_policy import IDLE_CALL_FUEL
 
 if TYPE_CHECKING:
@@ -154,6 +157,13 @@ class Database(Uncopyable, ABC):
         from kpg.api.time_domain import TimeDomain
 
         return TimeDomain(self, name, start)
+
+    def values(self, rows: Iterable[Sequence[Any]], schema: Any = None, /, **columns: Any) -> Collection:
+        """Return a collection of constant rows: `db.values([("a", 1), ("b", 2)], key=str, rank=int)`."""
+        chosen = schema_of(schema, columns)
+        fixed = tuple(tuple(row) for row in rows)
+        encode(chosen, list(fixed), self.symbols)  # raises if a row does not fit
+        return Collection(self, ValuesNode(chosen, frozenset(), fixed))
 
     def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
         """Begin a recursion with any number of variables, each defined by the others."""
