@@ -15,6 +15,7 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,13 +88,39 @@ class Symbols:
                     ids[row] = NULL if value is None else self.intern_one(value)
         return np.array(ids, np.int64)
 
+    def _intern_distinct(self, values: list[Value]) -> Ints:
+        """Return the ids of values of which most are new: one access of the table for each, which costs most.
+
+        Each value proposes an id. Those that have one already leave theirs free.
+        """
+        reused = self._free[max(0, len(self._free) - len(values)) :]
+        first = len(self._values)
+        proposed = [*reused, *range(first, first + len(values) - len(reused))]
+        found = np.array(list(map(self._ids.setdefault, values, proposed)), np.int64)
+        is_new = found == np.array(proposed, np.int64)
+        del self._free[len(self._free) - len(reused) :]
+        self._free.extend(compress(proposed, (~is_new).tolist()))
+        self._values.extend([_FREE] * (len(values) - len(reused)))
+        new_ids, new_values = list(compress(proposed, is_new.tolist())), list(compress(values, is_new.tolist()))
+        for id_, value in zip(new_ids, new_values, strict=True):
+            self._values[id_] = value
+        self._note_new(new_ids, _total_size(new_values))
+        return found
+
+    def _note_new(self, ids: list[int], text_bytes: int) -> None:
+        """Account for new values."""
+        self._text_bytes += text_bytes
+        self._unranked.extend(ids)
+        self._unhashed.extend(ids)
+
     def _intern_array(self, array: Any) -> Ints:
         if not pa.types.is_dictionary(array.type):
             if not (is_arrow_text(array.type) or is_arrow_bytes(array.type)):
                 raise SchemaMismatch(f"a string or binary column cannot hold {array.type}")
             large = array.cast(pa.large_string() if is_arrow_text(array.type) else pa.large_binary())
             if _mostly_distinct(large):  # a dictionary would not pay
-                return self._intern_list(_python_values(large))
+                values = _python_values(large)
+                return self._intern_list(values) if large.null_count else self._intern_distinct(values)
             array = large.dictionary_encode()
         indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         used = np.zeros(len(array.dictionary) + 1, np.bool_)  # the last entry stands for null
@@ -112,7 +139,7 @@ class Symbols:
         id_ = self._ids.get(value)
         if id_ is not None:
             return id_
-        self._text_bytes += _size(value)
+        size = _size(value)
         if self._free:
             id_ = self._free.pop()
             self._values[id_] = value
@@ -120,8 +147,7 @@ class Symbols:
             id_ = len(self._values)
             self._values.append(value)
         self._ids[value] = id_
-        self._unranked.append(id_)
-        self._unhashed.append(id_)
+        self._note_new([id_], size)
         return id_
 
     def values(self, ids: Ints) -> list[Any]:
@@ -259,6 +285,14 @@ def _size(value: Value) -> int:
                 hint="Decode the bytes with the right encoding, or use a binary column.",
             ) from None
     return len(value)
+
+
+def _total_size(values: list[Value]) -> int:
+    """Return the sum of `_size` over values of one type."""
+    if values and isinstance(values[0], str):
+        text = "".join(values)  # type: ignore[arg-type]
+        return len(text) if text.isascii() else len(text.encode())
+    return sum(map(len, values))
 
 
 def _mostly_distinct(array: Any) -> bool:

@@ -51,8 +51,27 @@ def test_text_that_hardly_repeats_is_interned_without_a_dictionary(strings: list
     array = pa.array([*map(str, range(5)), *strings])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SAMPLE_ROWS", 4)
-        ids = symbols.intern(array)
-    assert symbols.values(ids) == array.to_pylist()
+        for _ in range(2):
+            ids = symbols.intern(array)
+            assert symbols.values(ids) == array.to_pylist()
+    assert len(symbols) == len(set(array.to_pylist()) - {None})
+    assert set(symbols.order().tolist()) == {id_ for id_ in ids.tolist() if id_ >= 0}
+
+
+@given(st.lists(STRINGS, max_size=12), st.lists(STRINGS, max_size=12), st.sets(st.integers(0, 30)))
+def test_many_new_values_reuse_free_ids(first: list, second: list, kept: set) -> None:
+    symbols = Symbols()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SAMPLE_ROWS", 4)
+        before = symbols.intern(pa.array([*map(str, range(5)), *first]))
+        live = sorted(set(before.tolist()) & kept)
+        values = symbols.values(np.array(live, np.int64))
+        symbols.reclaim(live)
+        after = [*map(str, range(3, 9)), *second]
+        ids = symbols.intern(pa.array(after))
+    assert symbols.values(ids) == after and symbols.values(np.array(live, np.int64)) == values
+    assert len(symbols) == len({*after, *values})
+    assert symbols.bytes >= sum(len(value.encode()) for value in {*after, *values})
 
 
 def test_a_slice_and_unused_entries_of_a_dictionary_make_no_symbols() -> None:
